@@ -1,0 +1,4 @@
+//! The program `headcount`: the only crate that prints, reads the environment and ends the
+//! process.
+
+fn main() {}

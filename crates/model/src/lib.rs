@@ -1,0 +1,20 @@
+//! The words of headcount, and nothing else: what every other crate trades in.
+//!
+//! A route discovers units and makes [`FlowGraph`]s of them; `flow` answers with a [`Plan`] and
+//! later turns [`Readings`] into [`GraphCounts`]; `profile` keeps [`Module`]s and [`Run`]s;
+//! `report` turns them into text.
+#![forbid(unsafe_code)]
+
+mod address;
+mod graph;
+mod plan;
+mod program;
+mod refusal;
+mod run;
+
+pub use address::LinkAddr;
+pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
+pub use plan::{GraphCounts, Place, Plan, ProbeCosts, Readings};
+pub use program::{Block, FileId, Function, FunctionEdge, LineRun, Module, Span};
+pub use refusal::Refusal;
+pub use run::{Counted, FunctionCounts, ModuleCounts, Process, Run};

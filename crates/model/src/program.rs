@@ -1,0 +1,94 @@
+//! What a program is made of: the facts that hold for every run of one build.
+
+use crate::{EdgeKind, LinkAddr, Refusal};
+
+/// A source file of one module: an index into [`Module::files`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u32);
+
+impl FileId {
+    /// As an index into [`Module::files`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An executable or a shared library.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Module {
+    /// Where the file was when it ran.
+    pub path: String,
+    /// Names this very build: two modules with the same one have the same facts.
+    pub build_id: String,
+    /// Source files, as the debug information names them.
+    pub files: Vec<String>,
+    /// The functions that are counted, by address.
+    pub functions: Vec<Function>,
+    /// What is not counted, and why.
+    pub refusals: Vec<Refusal>,
+}
+
+/// A function. `blocks` and `edges` are what its counts belong to, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// The linker's name for it (mangled where the language mangles).
+    pub name: String,
+    /// Its entry.
+    pub address: LinkAddr,
+    /// Where its source begins, if the build says.
+    pub source: Option<(FileId, u32)>,
+    /// Its blocks, by address; the one at `address` is its entry.
+    pub blocks: Vec<Block>,
+    /// Its edges.
+    pub edges: Vec<FunctionEdge>,
+    /// How many counters the plan gave it.
+    pub counters: u32,
+}
+
+/// A maximal run of instructions entered only at its first and left only at its last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// Its first instruction.
+    pub address: LinkAddr,
+    /// Its bytes: the program's own instructions only. Usually one span; more where a probe or
+    /// alignment stands between.
+    pub code: Vec<Span>,
+    /// How many instructions `code` holds.
+    pub instructions: u32,
+    /// The same instructions as runs of one line each, in order. The runs' `instructions` add up
+    /// to at most `instructions`; what is missing at the front belongs to no line.
+    pub lines: Vec<LineRun>,
+}
+
+/// A contiguous piece of original code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Where it begins.
+    pub address: LinkAddr,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Successive instructions of one block that belong to one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineRun {
+    /// The file.
+    pub file: FileId,
+    /// The line; 0 means "no line in particular".
+    pub line: u32,
+    /// Whether a statement of that line begins here.
+    pub is_stmt: bool,
+    /// How many instructions.
+    pub instructions: u32,
+}
+
+/// An edge of a function; an end that is `None` lies outside of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionEdge {
+    /// Index of the block it leaves.
+    pub from: Option<u32>,
+    /// Index of the block it reaches.
+    pub to: Option<u32>,
+    /// Why control takes it.
+    pub kind: EdgeKind,
+}

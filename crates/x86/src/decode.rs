@@ -1,0 +1,64 @@
+//! Bytes in, instructions out.
+
+use headcount_model::{LinkAddr, Span};
+use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
+
+/// One instruction, for people to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// Its first byte.
+    pub address: LinkAddr,
+    /// How many bytes it has.
+    pub length: usize,
+    /// In AT&T syntax, as `objdump` would put it.
+    pub text: String,
+}
+
+/// Bytes that are no whole number of instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes at {at} are no x86-64 instruction")]
+pub struct NotCode {
+    /// Where decoding stopped.
+    pub at: LinkAddr,
+}
+
+/// Every instruction of a span, with its text.
+pub fn decode(span: &Span) -> Result<Vec<Instruction>, NotCode> {
+    let mut formatter = GasFormatter::new();
+    let mut all = Vec::new();
+    for instruction in walk(span) {
+        let instruction = instruction?;
+        let mut text = String::new();
+        formatter.format(&instruction, &mut text);
+        all.push(Instruction {
+            address: LinkAddr(instruction.ip()),
+            length: instruction.len(),
+            text,
+        });
+    }
+    Ok(all)
+}
+
+/// The lengths of the instructions of a span, without the cost of their texts.
+pub fn count(span: &Span) -> Result<Vec<u8>, NotCode> {
+    walk(span)
+        .map(|instruction| instruction.map(|it| it.len() as u8))
+        .collect()
+}
+
+fn walk(span: &Span) -> impl Iterator<Item = Result<iced_x86::Instruction, NotCode>> {
+    let mut decoder = Decoder::with_ip(64, &span.bytes, span.address.0, DecoderOptions::NONE);
+    std::iter::from_fn(move || {
+        if !decoder.can_decode() {
+            return None;
+        }
+        let instruction = decoder.decode();
+        Some(if instruction.is_invalid() {
+            Err(NotCode {
+                at: LinkAddr(instruction.ip()),
+            })
+        } else {
+            Ok(instruction)
+        })
+    })
+}

@@ -1,0 +1,6 @@
+//! What does this instruction do?
+#![forbid(unsafe_code)]
+
+mod decode;
+
+pub use decode::{Instruction, NotCode, count, decode};
