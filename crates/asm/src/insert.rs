@@ -9,7 +9,6 @@ use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use headcount_model::{Place, Plan, Refusal};
-use headcount_x86 as _;
 
 use crate::flow_graph::{EdgeSite, Unit};
 use crate::instruction::{Control, Instruction, SCRATCH, Target};
@@ -173,6 +172,8 @@ struct Inserter<'s, 't> {
     out_edges: Vec<Vec<usize>>,
     /// Code to stand behind the part, each with the frame it runs in.
     stubs: Vec<(FrameId, String)>,
+    /// The row that goes on, unless an operation begins one of its own.
+    row: Option<Row>,
 }
 
 impl<'s, 't> Inserter<'s, 't> {
@@ -210,6 +211,7 @@ impl<'s, 't> Inserter<'s, 't> {
             edge_counter,
             out_edges,
             stubs: Vec::new(),
+            row: None,
         }
     }
 
@@ -218,6 +220,7 @@ impl<'s, 't> Inserter<'s, 't> {
         let mut block = 0;
         for part in &self.unit.parts {
             let mut previous: Option<usize> = None;
+            self.row = None;
             while block < self.unit.blocks.len() && self.unit.blocks[block].part == *part {
                 previous = Some(self.block(block, previous));
                 block += 1;
@@ -267,10 +270,6 @@ impl<'s, 't> Inserter<'s, 't> {
         self.source.statements[op.statements.start].at.start
     }
 
-    fn end_of(&self, op: &Op) -> usize {
-        self.source.statements[op.statements.end - 1].at.end
-    }
-
     /// Puts labels and probes into one block. `open` is the span that the operation before it
     /// belongs to, if it is still open; the answer is the same for this block's last operation.
     fn block(&mut self, block: usize, open: Option<usize>) -> usize {
@@ -292,7 +291,11 @@ impl<'s, 't> Inserter<'s, 't> {
                     self.close(open, &part.ops[index - 1], shared.then_some(start));
                 }
                 let _ = write!(before, "{}: ", self.label(start));
-                let rows = self.rows_at(part.ops.as_slice(), index);
+                let rows = self.rows_at(op);
+                self.row = rows.last().map(|row| Row {
+                    is_stmt: false,
+                    ..*row
+                });
                 self.spans.push(SpanAt {
                     block,
                     start,
@@ -324,29 +327,18 @@ impl<'s, 't> Inserter<'s, 't> {
             None => {
                 let label = self.fresh();
                 let text = format!("; {}:", self.label(label));
-                let position = self.end_of(last);
-                // Before anything that was put behind the operation already.
-                let behind = self.edits.inserted.entry(position).or_default();
-                behind.insert_str(0, &text);
+                self.put_behind(last, &text);
                 label
             }
         };
     }
 
     /// The rows that begin at an operation, or the one it continues.
-    fn rows_at(&self, ops: &[Op], index: usize) -> Vec<Row> {
-        let own = &ops[index].rows;
-        if !own.is_empty() {
-            return self.source.rows[own.start as usize..own.end as usize].to_vec();
+    fn rows_at(&self, op: &Op) -> Vec<Row> {
+        if op.rows.is_empty() {
+            return self.row.into_iter().collect();
         }
-        let last = ops[..index].iter().rev().find(|op| !op.rows.is_empty());
-        let row = last.and_then(|op| self.source.rows.get(op.rows.end as usize - 1));
-        row.map(|row| Row {
-            is_stmt: false,
-            ..*row
-        })
-        .into_iter()
-        .collect()
+        self.source.rows[op.rows.start as usize..op.rows.end as usize].to_vec()
     }
 
     /// What stands before an operation, ready to be followed by it.
@@ -407,9 +399,19 @@ impl<'s, 't> Inserter<'s, 't> {
             if let Some(open) = open {
                 self.close(open, op, None);
             }
-            let position = self.end_of(op);
-            self.edits.insert(position, &text);
+            self.put_behind(op, &text);
         }
+    }
+
+    /// Puts text behind an operation. Inline assembly ends with a comment, `#NO_APP`, so there a
+    /// new line must be begun.
+    fn put_behind(&mut self, op: &Op, text: &str) {
+        let last = &self.source.statements[op.statements.end - 1];
+        let behind = self.edits.inserted.entry(last.at.end).or_default();
+        if behind.is_empty() && last.kind == lex::Kind::AppEnd {
+            behind.push('\n');
+        }
+        behind.push_str(text);
     }
 
     /// Leads a branch over its probe.
@@ -485,8 +487,7 @@ impl<'s, 't> Inserter<'s, 't> {
         if let Some(over) = &over {
             let _ = write!(text, "; {over}:");
         }
-        let position = self.end_of(last);
-        self.edits.insert(position, &text);
+        self.put_behind(last, &text);
     }
 
     fn counter(&self, counter: usize) -> String {
