@@ -32,6 +32,14 @@ pub struct Unit {
     pub entry_scratch: BTreeMap<usize, Option<usize>>,
 }
 
+impl Unit {
+    /// A refusal of the unit as a whole.
+    pub fn refusal(&self, source: &Source, reason: String) -> Refusal {
+        let part = self.parts[0];
+        refusal(source, part, source.statements[source.parts[part].label].line, reason)
+    }
+}
+
 /// A block: operations of one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockAt {

@@ -37,9 +37,13 @@ pub fn returns_twice(name: &str) -> bool {
     )
 }
 
-/// Functions that may make a new process behind the C library's back.
+/// Functions that may make a new process behind the C library's back, or whose fork handlers a
+/// static C library may lack.
 pub fn may_fork(name: &str) -> bool {
-    matches!(name, "_Fork" | "clone" | "__clone" | "__clone2" | "syscall")
+    matches!(
+        name,
+        "_Fork" | "clone" | "__clone" | "__clone2" | "syscall" | "fork" | "daemon" | "forkpty"
+    )
 }
 
 const SURE: [&str; 85] = [

@@ -159,11 +159,12 @@ impl Job {
     /// The text, introduced by the name of its file: the assembler reads it from a pipe, but
     /// its messages and the debug information it may make should speak of the file.
     fn with_marker(&self, counted: &str, original: &str) -> String {
+        let opening = if counted == original { "" } else { headcount_runtime::OPENING };
         if self.is_standard_input() || original.starts_with('#') {
-            return counted.to_owned();
+            return format!("{opening}{counted}");
         }
         let path = self.input.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
-        format!("# 1 \"{path}\"\n{counted}")
+        format!("{opening}# 1 \"{path}\"\n{counted}")
     }
 }
 

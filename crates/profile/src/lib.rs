@@ -1,1 +1,38 @@
+//! The profile: one SQLite file that holds programs, runs and counts.
+//!
+//! `schema.sql` is the documentation of the file; anyone can open it with `sqlite3`. Facts about
+//! a build are stored once, each run adds only what it counted. Everything one call stores is
+//! one transaction of SQLite's rollback journal, so a writer that is killed, a full disk or two
+//! writers at once leave either all of a run or nothing, in one file.
+//!
+//! ```no_run
+//! use headcount_profile::{Profile, RunSelection};
+//!
+//! let profile = Profile::open("headcount.db".as_ref())?;
+//! let loaded = profile.load(&RunSelection::Last)?;
+//! println!("{} modules", loaded.counted.len());
+//! # Ok::<(), headcount_profile::Error>(())
+//! ```
 #![forbid(unsafe_code)]
+
+mod error;
+mod merge;
+mod open;
+mod read;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use error::{Error, Problem};
+pub use merge::{Merged, merge};
+pub use read::{Loaded, RunInfo, RunSelection};
+pub use write::Added;
+
+/// An open profile.
+pub struct Profile {
+    db: rusqlite::Connection,
+    path: std::path::PathBuf,
+}
+
+type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,2 @@
+pub mod cc;
+pub mod collect;

@@ -1,0 +1,168 @@
+//! Is this file a profile of ours, and may we use it?
+
+use crate::{Problem, Profile, Result};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const SCHEMA: &str = include_str!("schema.sql");
+
+/// Raised whenever `schema.sql` changes its meaning.
+const VERSION: i64 = 1;
+
+/// Marks the file as ours in SQLite's header ("HdCt"); `file` shows it.
+const APPLICATION_ID: i64 = 0x4864_4374;
+
+/// A run with millions of blocks takes seconds to store; another writer waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Profile {
+    /// Opens a profile that is there.
+    pub fn open(path: &Path) -> Result<Self> {
+        let tried = connect(path, OpenFlags::empty()).and_then(|db| {
+            check(&db)?;
+            Ok(db)
+        });
+        Self::finish(path, tried)
+    }
+
+    /// Opens a profile, and makes it first if nothing is there (or an empty file, which is what
+    /// a writer that was killed in its first moment leaves behind).
+    ///
+    /// A new file may be read by whoever the user's umask lets read it: profiles are made to be
+    /// passed on.
+    pub fn create_or_open(path: &Path) -> Result<Self> {
+        let tried = connect(path, OpenFlags::SQLITE_OPEN_CREATE).and_then(|mut db| {
+            create_if_empty(&mut db)?;
+            check(&db)?;
+            Ok(db)
+        });
+        Self::finish(path, tried)
+    }
+
+    fn finish(path: &Path, tried: Result<Connection, Problem>) -> Result<Self> {
+        match tried {
+            Ok(db) => Ok(Self {
+                db,
+                path: path.to_owned(),
+            }),
+            Err(Problem::CannotOpen(_)) if matches!(path.try_exists(), Ok(false)) => {
+                let no_folder = path.parent().is_some_and(|folder| {
+                    !folder.as_os_str().is_empty() && matches!(folder.try_exists(), Ok(false))
+                });
+                Err(match no_folder {
+                    true => Problem::CannotOpen("its folder does not exist".into()),
+                    false => Problem::NotFound,
+                }
+                .of(path))
+            }
+            Err(problem) => Err(problem.of(path)),
+        }
+    }
+}
+
+fn connect(path: &Path, create: OpenFlags) -> Result<Connection, Problem> {
+    // Without SQLITE_OPEN_URI, and never a bare name: a file called `file:x?mode=ro` or
+    // `:memory:` is a file, not an instruction.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
+    let plain: PathBuf = match path.is_absolute() {
+        true => path.to_owned(),
+        false => Path::new(".").join(path),
+    };
+    if plain.is_dir() || is_something_else(&plain) {
+        return Err(Problem::NotAProfile);
+    }
+    let db = Connection::open_with_flags(plain, flags)?;
+    db.busy_timeout(PATIENCE)?;
+    // The file may come from anyone: nothing in it is to run code or to read out of bounds.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    db.pragma_update(None, "cell_size_check", true)?;
+    db.pragma_update(None, "synchronous", "FULL")?;
+    // Room for a large module, so that storing it writes every page once (kibibytes).
+    db.pragma_update(None, "cache_size", -65536)?;
+    Ok(db)
+}
+
+/// SQLite takes some short or blank files for empty databases and would fill them. They are
+/// someone's, so look for its mark first; unless a journal says that a writer was killed here,
+/// perhaps before it wrote the mark.
+fn is_something_else(path: &Path) -> bool {
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-journal");
+    if Path::new(&journal).exists() {
+        return false;
+    }
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut start));
+    read.is_ok() && !start.is_empty() && start != b"SQLite format 3\0"
+}
+
+fn create_if_empty(db: &mut Connection) -> Result<(), Problem> {
+    if !is_empty(db)? {
+        return Ok(());
+    }
+    // Two first writers may both see an empty file; the second to get the lock looks again.
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if is_empty(&transaction)? {
+        transaction.execute_batch(SCHEMA)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+    }
+    Ok(transaction.commit()?)
+}
+
+fn is_empty(db: &Connection) -> Result<bool, Problem> {
+    let things: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(things == 0 && application_id(db)? == 0 && user_version(db)? == 0)
+}
+
+fn check(db: &Connection) -> Result<(), Problem> {
+    if is_empty(db)? {
+        return Err(Problem::NoRuns);
+    }
+    if application_id(db)? != APPLICATION_ID {
+        return Err(Problem::NotAProfile);
+    }
+    let found = user_version(db)?;
+    if found != VERSION {
+        return Err(Problem::OtherVersion {
+            found,
+            known: VERSION,
+        });
+    }
+    check_tables(db)
+}
+
+/// Every table must be the one `schema.sql` makes. Tables that someone else added do no harm.
+fn check_tables(db: &Connection) -> Result<(), Problem> {
+    let ideal = Connection::open_in_memory()?;
+    ideal.execute_batch(SCHEMA)?;
+    let mut statement =
+        ideal.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")?;
+    let mut tables = statement.query([])?;
+    while let Some(table) = tables.next()? {
+        let (name, sql): (String, String) = (table.get(0)?, table.get(1)?);
+        let same: bool = db.query_row(
+            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1 AND sql = ?2",
+            [&name, &sql],
+            |row| Ok(row.get::<_, i64>(0)? == 1),
+        )?;
+        if !same {
+            return Err(Problem::Damaged(format!("its table `{name}` is not ours")));
+        }
+    }
+    Ok(())
+}
+
+fn application_id(db: &Connection) -> Result<i64, Problem> {
+    Ok(db.pragma_query_value(None, "application_id", |row| row.get(0))?)
+}
+
+fn user_version(db: &Connection) -> Result<i64, Problem> {
+    Ok(db.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}

@@ -1,0 +1,136 @@
+-- The tables of a headcount profile, format 1.
+--
+-- Facts about a build are stored once (modules, files, functions, blocks, code, line_runs, edges,
+-- refusals); each run adds only what it counted (runs, processes, threads, run_modules,
+-- block_counts, edge_counts). A count that is not there is zero.
+--
+-- Addresses are link addresses. One above 2^63 is stored as the negative number with the same
+-- bits; printf('0x%x', address) shows any of them rightly. Counts and times are never negative.
+--
+-- The functions, blocks and edges of one module have consecutive ids, in the module's own order:
+-- `modules.first_block` and `modules.blocks` say which blocks are its, and so on.
+
+-- An executable or a shared library; two files with the same build_id are the same build.
+CREATE TABLE modules (
+    id             INTEGER PRIMARY KEY,
+    build_id       TEXT    NOT NULL UNIQUE,
+    path           TEXT    NOT NULL, -- where it was when it ran last
+    shape          TEXT    NOT NULL, -- a digest of its functions, blocks and edges
+    first_function INTEGER NOT NULL,
+    functions      INTEGER NOT NULL,
+    first_block    INTEGER NOT NULL,
+    blocks         INTEGER NOT NULL,
+    first_edge     INTEGER NOT NULL,
+    edges          INTEGER NOT NULL
+) STRICT;
+
+-- A source file, as the debug information names it.
+CREATE TABLE files (
+    module INTEGER NOT NULL REFERENCES modules,
+    number INTEGER NOT NULL, -- from 0
+    name   TEXT    NOT NULL,
+    PRIMARY KEY (module, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE functions (
+    id       INTEGER PRIMARY KEY,
+    module   INTEGER NOT NULL REFERENCES modules,
+    name     TEXT    NOT NULL, -- the linker's name
+    address  INTEGER NOT NULL,
+    file     INTEGER,          -- files.number, if the build says
+    line     INTEGER,
+    counters INTEGER NOT NULL, -- how many counters its counts were recovered from
+    blocks   INTEGER NOT NULL,
+    edges    INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE blocks (
+    id           INTEGER PRIMARY KEY,
+    function     INTEGER NOT NULL REFERENCES functions,
+    address      INTEGER NOT NULL,
+    instructions INTEGER NOT NULL
+) STRICT;
+
+-- The program's own bytes; a block has more than one piece where something stands between.
+CREATE TABLE code (
+    block   INTEGER NOT NULL REFERENCES blocks,
+    number  INTEGER NOT NULL,
+    address INTEGER NOT NULL,
+    bytes   BLOB    NOT NULL,
+    PRIMARY KEY (block, number)
+) STRICT, WITHOUT ROWID;
+
+-- Successive instructions of one block that belong to one line.
+CREATE TABLE line_runs (
+    block        INTEGER NOT NULL REFERENCES blocks,
+    number       INTEGER NOT NULL,
+    file         INTEGER NOT NULL, -- files.number
+    line         INTEGER NOT NULL, -- 0: no line in particular
+    is_stmt      INTEGER NOT NULL, -- 1: a statement begins here
+    instructions INTEGER NOT NULL,
+    PRIMARY KEY (block, number)
+) STRICT, WITHOUT ROWID;
+
+-- A way control can take; an end that is null lies outside of the function.
+CREATE TABLE edges (
+    id         INTEGER PRIMARY KEY,
+    function   INTEGER NOT NULL REFERENCES functions,
+    from_block INTEGER REFERENCES blocks,
+    to_block   INTEGER REFERENCES blocks,
+    kind       TEXT    NOT NULL -- entry, arrival, fall, taken, jump, leave, lost
+) STRICT;
+
+-- What is not counted, and why.
+CREATE TABLE refusals (
+    module  INTEGER NOT NULL REFERENCES modules,
+    number  INTEGER NOT NULL,
+    subject TEXT    NOT NULL,
+    file    TEXT    NOT NULL, -- empty if unknown
+    line    INTEGER NOT NULL, -- 0 if unknown
+    reason  TEXT    NOT NULL,
+    PRIMARY KEY (module, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE runs (
+    id      INTEGER PRIMARY KEY,
+    key     TEXT    NOT NULL UNIQUE, -- names the run for ever: no run is stored twice
+    command TEXT    NOT NULL,        -- a JSON array of strings
+    started INTEGER NOT NULL,        -- nanoseconds since 1970; 0 if unknown
+    ended   INTEGER NOT NULL,
+    status  INTEGER,                 -- exit status, or 128 + signal; null if nobody saw the end
+    cpu     TEXT    NOT NULL,
+    notes   TEXT    NOT NULL         -- a JSON array of sentences: what makes counts uncertain
+) STRICT;
+
+CREATE TABLE processes (
+    id  INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES runs,
+    pid INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE threads (
+    id      INTEGER PRIMARY KEY,
+    process INTEGER NOT NULL REFERENCES processes,
+    tid     INTEGER NOT NULL
+) STRICT;
+
+-- Which modules a run counted, even where it counted nothing.
+CREATE TABLE run_modules (
+    run    INTEGER NOT NULL REFERENCES runs,
+    module INTEGER NOT NULL REFERENCES modules,
+    PRIMARY KEY (run, module)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE block_counts (
+    run   INTEGER NOT NULL REFERENCES runs,
+    block INTEGER NOT NULL REFERENCES blocks,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (run, block)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE edge_counts (
+    run   INTEGER NOT NULL REFERENCES runs,
+    edge  INTEGER NOT NULL REFERENCES edges,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (run, edge)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,139 @@
+//! Modules and runs made by hand.
+
+use headcount_model::{
+    Block, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, LineRun, LinkAddr, Module,
+    ModuleCounts, Process, Refusal, Run, Span,
+};
+
+fn block(address: u64, bytes: &[u8], instructions: u32, lines: &[(u32, u32)]) -> Block {
+    let run = |&(line, instructions): &(u32, u32)| LineRun {
+        file: FileId(0),
+        line,
+        is_stmt: true,
+        instructions,
+    };
+    Block {
+        address: LinkAddr(address),
+        code: vec![Span {
+            address: LinkAddr(address),
+            bytes: bytes.to_vec(),
+        }],
+        instructions,
+        lines: lines.iter().map(run).collect(),
+    }
+}
+
+fn edge(from: Option<u32>, to: Option<u32>, kind: EdgeKind) -> FunctionEdge {
+    FunctionEdge { from, to, kind }
+}
+
+/// A small module with one of everything, and a name that is not polite.
+pub fn max() -> Module {
+    let mut split = block(0x1010, &[0x90], 2, &[(0, 2)]);
+    split.code.push(Span {
+        address: LinkAddr(0x1018),
+        bytes: vec![0xc3],
+    });
+    Module {
+        path: "/home/u/max".into(),
+        build_id: "abc123".into(),
+        files: vec!["max.c".into(), "odd \u{1b}[31m name.h".into()],
+        functions: vec![
+            Function {
+                name: "main".into(),
+                address: LinkAddr(0x1000),
+                source: Some((FileId(0), 4)),
+                blocks: vec![block(0x1000, &[0x90, 0xc3], 2, &[(5, 1)]), split],
+                edges: vec![
+                    edge(None, Some(0), EdgeKind::Entry),
+                    edge(Some(0), Some(1), EdgeKind::Fall),
+                    edge(Some(1), None, EdgeKind::Leave),
+                ],
+                counters: 1,
+            },
+            Function {
+                name: "high".into(),
+                address: LinkAddr(0xffff_ffff_8000_0000),
+                source: None,
+                blocks: vec![block(0xffff_ffff_8000_0000, &[0xc3], 1, &[])],
+                edges: vec![
+                    edge(None, Some(0), EdgeKind::Entry),
+                    edge(Some(0), None, EdgeKind::Lost),
+                ],
+                counters: 1,
+            },
+        ],
+        refusals: vec![Refusal {
+            subject: "start".into(),
+            file: "start.s".into(),
+            line: 12,
+            reason: "it uses a macro, `SAVE_ALL`".into(),
+        }],
+    }
+}
+
+/// A module with this many blocks and a few more edges.
+pub fn large(blocks: u32, build_id: &str) -> Module {
+    let per_function = 50;
+    let function = |number: u32| {
+        let first = u64::from(number) * 0x1000;
+        let blocks = (0..per_function).map(|n| {
+            let address = first + u64::from(n) * 8;
+            block(address, &[0x90; 8], 8, &[(n + 1, 4), (n + 2, 4)])
+        });
+        let mut edges = vec![
+            edge(None, Some(0), EdgeKind::Entry),
+            edge(Some(per_function - 1), None, EdgeKind::Leave),
+        ];
+        for n in 1..per_function {
+            edges.push(edge(Some(n - 1), Some(n), EdgeKind::Fall));
+            edges.push(edge(Some(n), Some(n - 1), EdgeKind::Taken));
+        }
+        Function {
+            name: format!("function_{number}"),
+            address: LinkAddr(first),
+            source: Some((FileId(0), 1)),
+            blocks: blocks.collect(),
+            edges,
+            counters: per_function,
+        }
+    };
+    Module {
+        path: "/bin/large".into(),
+        build_id: build_id.into(),
+        files: vec!["large.c".into()],
+        functions: (0..blocks / per_function).map(function).collect(),
+        refusals: Vec::new(),
+    }
+}
+
+/// A run in which everything ran `count` times.
+pub fn run(key: &str, module: &Module, count: u64) -> Run {
+    let functions = module.functions.iter().map(|function| FunctionCounts {
+        blocks: vec![count; function.blocks.len()],
+        edges: vec![count; function.edges.len()],
+    });
+    Run {
+        key: key.into(),
+        command: vec!["./max".into(), "a \"b\"\n".into()],
+        started: 1_700_000_000_000_000_000,
+        ended: 1_700_000_001_000_000_000,
+        status: Some(139),
+        cpu: "some cpu".into(),
+        processes: vec![
+            Process {
+                pid: 10,
+                threads: vec![10, 11],
+            },
+            Process {
+                pid: 12,
+                threads: vec![],
+            },
+        ],
+        notes: vec!["It was killed.".into()],
+        modules: vec![ModuleCounts {
+            build_id: module.build_id.clone(),
+            functions: functions.collect(),
+        }],
+    }
+}
