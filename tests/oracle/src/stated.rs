@@ -1,0 +1,1 @@
+//! What does a test program say about itself?
