@@ -24,7 +24,7 @@ pub use demangle::demangle;
 pub use escape::{visible, visible_lines};
 pub use glob::Pattern;
 pub use number::{share, thousands};
-pub use report::{Decode, Refused, Report, Request, RunSummary};
+pub use report::{Decode, Refused, Report, Request, RunSummary, refused};
 pub use source::{LineCount, line_counts};
 pub use table::{Cell, Row, Table, Unit};
 

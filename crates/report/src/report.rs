@@ -136,7 +136,8 @@ impl Report {
     }
 }
 
-fn refused(counted: &[Counted]) -> Vec<Refused> {
+/// What is not counted in any of the modules.
+pub fn refused(counted: &[Counted]) -> Vec<Refused> {
     let mut all: Vec<Refused> = counted
         .iter()
         .flat_map(|it| {
