@@ -275,10 +275,7 @@ fn profiles_are_merged() {
     ];
     let (_, stderr, status) = headcount(one.path(), &words);
     assert_eq!(status, 0);
-    assert_eq!(
-        stderr,
-        "headcount: all.db: 2 runs added, 2 were there already\n"
-    );
+    assert_eq!(stderr, "headcount: all.db: 2 runs added, 2 already there\n");
 
     std::fs::write(one.path().join("bad.db"), "bad").unwrap();
     let (_, stderr, status) = headcount(

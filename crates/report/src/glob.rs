@@ -67,10 +67,6 @@ mod tests {
 
     #[test]
     fn many_stars_do_not_take_for_ever() {
-        let pattern = Pattern::new(&"a*".repeat(40));
-        assert!(
-            !pattern.matches(&("a".repeat(5000) + "b").replace("ab", "b")[1..].replace('a', "b"))
-        );
         assert!(!Pattern::new(&("a*".repeat(40) + "c")).matches(&"a".repeat(5000)));
     }
 

@@ -8,9 +8,11 @@ use headcount_report::{
     annotate::{self, Chosen},
     line_counts, text, visible,
 };
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
@@ -19,10 +21,10 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         true => all_that_ran(&loaded)?,
         false => chosen(&loaded, &args.names_wanted)?,
     };
-    let mut sources = Sources::new(&loaded, args);
+    let sources = Sources::new(&loaded, args);
     let mut shown = match args.asm {
-        true => assembly(&loaded, &chosen, args, &mut sources)?,
-        false => listings(&loaded, &chosen, args, &mut sources)?,
+        true => assembly(&loaded, &chosen, args, &sources)?,
+        false => listings(&loaded, &chosen, args, &sources)?,
     };
     if shown.is_empty() {
         bail!("nothing to show: no source was found; `headcount annotate --asm` needs none");
@@ -32,13 +34,23 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every source file of which a line ran.
+/// Every source file of which a line ran. Those of the system are only numbered: the headers of
+/// a C++ library would bury what the user wrote.
 fn all_that_ran(loaded: &Loaded) -> anyhow::Result<Chosen> {
     let lines = line_counts(&loaded.counted)?;
     let ran = lines
         .iter()
         .filter(|(_, lines)| lines.values().any(|it| it.executed > 0));
-    let files = ran.map(|(file, _)| file.to_string()).collect();
+    let files: BTreeSet<String> = ran.map(|(file, _)| file.to_string()).collect();
+    let (system, files): (BTreeSet<_>, BTreeSet<_>) = files
+        .into_iter()
+        .partition(|file| annotate::is_of_the_system(file));
+    if !system.is_empty() {
+        talk::say(format!(
+            "files of the system are left out: {}; name them to see them",
+            system.len()
+        ));
+    }
     Ok(Chosen {
         files,
         ..Chosen::default()
@@ -79,18 +91,18 @@ fn listings(
     loaded: &Loaded,
     chosen: &Chosen,
     args: &Annotate,
-    sources: &mut Sources,
+    sources: &Sources,
 ) -> anyhow::Result<String> {
     let counts = line_counts(&loaded.counted)?;
     let none = BTreeMap::new();
     let excerpts = annotate::excerpts(&loaded.counted, chosen, !args.names.no_demangle)?;
     let mut shown = String::new();
     for (file, excerpts) in &excerpts {
-        let Some(text) = sources.text(file) else {
+        let Some(lines) = sources.lines(file) else {
             continue;
         };
         let counts = counts.get(file.as_str()).unwrap_or(&none);
-        shown.push_str(&annotate::listing(text, counts, excerpts));
+        shown.push_str(&annotate::listing(&lines, counts, excerpts));
         shown.push('\n');
     }
     Ok(shown)
@@ -100,15 +112,12 @@ fn assembly(
     loaded: &Loaded,
     chosen: &Chosen,
     args: &Annotate,
-    sources: &mut Sources,
+    sources: &Sources,
 ) -> anyhow::Result<String> {
-    // Read what is needed first: the listing itself only looks.
-    for it in &loaded.counted {
-        for file in &it.module.files {
-            let _ = sources.text(file);
-        }
-    }
-    let line = |file: &str, line: u32| sources.line(file, line);
+    let line = |file: &str, line: u32| {
+        let index = usize::try_from(line).ok()?.checked_sub(1)?;
+        sources.lines(file)?.get(index).cloned()
+    };
     let mut shown = String::new();
     for (index, it) in loaded.counted.iter().enumerate() {
         let is_chosen = |function: usize| {
@@ -146,8 +155,10 @@ struct Sources {
     folders: Vec<PathBuf>,
     /// When the first of the runs began: sources changed later may not be what ran.
     began: Option<SystemTime>,
-    known: BTreeMap<String, Option<String>>,
+    known: RefCell<BTreeMap<String, Option<Lines>>>,
 }
+
+type Lines = Rc<Vec<String>>;
 
 impl Sources {
     fn new(loaded: &Loaded, args: &Annotate) -> Self {
@@ -165,26 +176,23 @@ impl Sources {
         Self {
             folders,
             began: began.map(|at| SystemTime::UNIX_EPOCH + Duration::from_nanos(at)),
-            known: BTreeMap::new(),
+            known: RefCell::default(),
         }
     }
 
-    /// The text of a file; if it is not found, says so, once.
-    fn text(&mut self, file: &str) -> Option<&str> {
-        if !self.known.contains_key(file) {
-            let found = self.read(file);
-            if found.is_none() {
-                talk::say(format!("{file}: source not found; --source DIR says where"));
-            }
-            self.known.insert(file.to_owned(), found);
+    /// The lines of a file; if it is not found, says so, once.
+    fn lines(&self, file: &str) -> Option<Lines> {
+        let mut known = self.known.borrow_mut();
+        if let Some(lines) = known.get(file) {
+            return lines.clone();
         }
-        self.known.get(file)?.as_deref()
-    }
-
-    fn line(&self, file: &str, line: u32) -> Option<String> {
-        let text = self.known.get(file)?.as_deref()?;
-        let index = usize::try_from(line).ok()?.checked_sub(1)?;
-        text.lines().nth(index).map(str::to_owned)
+        let text = self.read(file);
+        if text.is_none() {
+            talk::say(format!("{file}: source not found; --source DIR says where"));
+        }
+        let lines = text.map(|text| Rc::new(text.lines().map(str::to_owned).collect()));
+        known.insert(file.to_owned(), lines.clone());
+        lines
     }
 
     fn read(&self, file: &str) -> Option<String> {

@@ -17,15 +17,15 @@ pub fn run(args: &Merge) -> anyhow::Result<ExitCode> {
     if merged.broken.len() == args.inputs.len() {
         bail!("nothing was merged");
     }
+    let added = match merged.added {
+        1 => "1 run added".to_owned(),
+        added => format!("{} runs added", thousands(added as u64)),
+    };
     let old = match merged.already_there {
         0 => String::new(),
-        old => format!(", {} were there already", thousands(old as u64)),
+        old => format!(", {} already there", thousands(old as u64)),
     };
-    talk::say(format!(
-        "{}: {} runs added{old}",
-        args.output.display(),
-        thousands(merged.added as u64)
-    ));
+    talk::say(format!("{}: {added}{old}", args.output.display()));
     Ok(match merged.broken.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(1),

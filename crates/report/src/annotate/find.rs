@@ -2,7 +2,7 @@
 
 use crate::glob::{Pattern, base_name};
 use crate::names::functions;
-use headcount_model::Counted;
+use headcount_model::{Counted, Module};
 use std::collections::BTreeSet;
 
 /// What to show.
@@ -21,7 +21,8 @@ impl Chosen {
     }
 }
 
-/// Finds what `name` means. A program means all its source files; `max.c` and `src/max.c` mean
+/// Finds what `name` means. A program means all source files it has code of, but for those of
+/// the system; `max.c` and `src/max.c` mean
 /// every file whose path ends like that; `max()` means the function where `max` alone would mean
 /// a program. `*` and `?` stand for any text and any character.
 pub fn choose(counted: &[Counted], name: &str) -> Chosen {
@@ -44,9 +45,29 @@ pub fn choose(counted: &[Counted], name: &str) -> Chosen {
 fn files_of_programs(counted: &[Counted], name: &str) -> BTreeSet<String> {
     let is_meant = |it: &&Counted| path_ends_in(&it.module.path, name);
     let programs = counted.iter().filter(is_meant);
-    programs
-        .flat_map(|it| it.module.files.iter().cloned())
-        .collect()
+    let files = programs.flat_map(|it| files_with_code(&it.module));
+    files.filter(|file| !is_of_the_system(file)).collect()
+}
+
+fn files_with_code(module: &Module) -> Vec<String> {
+    let mut has_code = vec![false; module.files.len()];
+    let blocks = module.functions.iter().flat_map(|it| &it.blocks);
+    for run in blocks.flat_map(|block| &block.lines) {
+        if let (1.., Some(has_code)) = (run.line, has_code.get_mut(run.file.index())) {
+            *has_code = true;
+        }
+    }
+    let files = module.files.iter().zip(has_code);
+    let with_code = files.filter(|(_, has_code)| *has_code);
+    with_code.map(|(file, _)| file.clone()).collect()
+}
+
+/// Is this a file of the compiler or of a library that came with the system? Users who want to
+/// see those say so.
+pub fn is_of_the_system(file: &str) -> bool {
+    ["/usr/include/", "/usr/lib/", "/rustc/"]
+        .iter()
+        .any(|folder| file.starts_with(folder))
 }
 
 fn files_called(counted: &[Counted], name: &str) -> BTreeSet<String> {

@@ -19,10 +19,13 @@ pub struct Excerpt {
 /// How far apart tab stops are.
 const TAB: usize = 8;
 
-/// The text of one file, or some excerpts of it, each line with its count. A line without a
+/// The lines of one file, or some excerpts of it, each line with its count. A line without a
 /// count holds no code; a `0` is marked, for its code never ran.
-pub fn listing(text: &str, counts: &BTreeMap<u32, LineCount>, excerpts: &[Excerpt]) -> String {
-    let lines: Vec<&str> = text.lines().collect();
+pub fn listing(
+    lines: &[String],
+    counts: &BTreeMap<u32, LineCount>,
+    excerpts: &[Excerpt],
+) -> String {
     let most = counts.values().map(|it| it.count).max().unwrap_or(0);
     let width = thousands(most).len().max("count".len());
     let number_width = lines.len().to_string().len().max("line".len());
@@ -40,7 +43,7 @@ pub fn listing(text: &str, counts: &BTreeMap<u32, LineCount>, excerpts: &[Excerp
             "count", "line"
         ));
         let first = (*excerpt.lines.start()).max(1);
-        for (number, line) in (1_u32..).zip(&lines) {
+        for (number, line) in (1_u32..).zip(lines) {
             if number < first || number > *excerpt.lines.end() {
                 continue;
             }

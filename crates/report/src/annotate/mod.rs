@@ -10,7 +10,7 @@ mod listing;
 
 pub use assembly::assembly;
 pub use excerpts::excerpts;
-pub use find::{Chosen, choose, similar};
+pub use find::{Chosen, choose, is_of_the_system, similar};
 pub use listing::{Excerpt, listing};
 
 use crate::number::thousands;
