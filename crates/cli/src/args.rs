@@ -1,10 +1,379 @@
+//! What can be typed. `--help`, the manual pages and the completions are all made of this.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use headcount_profile::RunSelection;
+use std::ffi::OsString;
 use std::path::PathBuf;
-#[derive(Default)]
-pub struct CollectArgs {
-    pub dirs: Vec<PathBuf>,
-    pub output: Option<PathBuf>,
-    pub running: Option<u32>,
-    pub core: Option<PathBuf>,
-    pub program: Option<PathBuf>,
+
+/// Count, exactly, how many times every line, function and instruction of a program ran.
+#[derive(Debug, Parser)]
+#[command(
+    name = "headcount",
+    version,
+    before_help = "\
+Examples:
+  headcount demo                            a first count, explained step by step
+  headcount cc -- cc -g -o max max.c        build a program that counts itself
+  ./max && headcount annotate max           run it; its source, with counts
+  headcount report --by function --top 10   where its instructions went",
+    after_help = "Counts are kept in `headcount.db` in the current folder unless told otherwise. \
+                  `headcount VERB --help` says more about a verb.",
+    disable_help_subcommand = true
+)]
+pub struct Headcount {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs, in the order in which one meets them.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    Demo(Demo),
+    Cc(Cc),
+    Collect(Collect),
+    Report(Report),
+    Annotate(Annotate),
+    Explain(Explain),
+    Runs(Runs),
+    Merge(Merge),
+    Doctor(Doctor),
+    #[command(hide = true)]
+    Man(Man),
+    #[command(hide = true)]
+    Completions(Completions),
+}
+
+/// Show a first count: build, run and annotate a small program, step by step.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount demo
+  headcount demo --keep       keep the folder, to go on from there
+  CC=clang headcount demo     with another compiler")]
+pub struct Demo {
+    /// Keep the folder with the program and its profile, and say where it is.
+    #[arg(long)]
     pub keep: bool,
+}
+
+/// Compile a program so that it counts itself.
+///
+/// Put this in front of the command that compiles or links. The program is built as before, and
+/// whenever it runs it keeps its counts in a folder `headcount.counts`, whatever becomes of it.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount cc -- cc -g -O2 -o max max.c
+  headcount cc -- g++ -g -c shape.cc
+  make CC='headcount cc -- cc'
+  CC='headcount cc -- clang' ./configure")]
+pub struct Cc {
+    /// How counters get into the program.
+    #[arg(long, default_value = "assembly", value_name = "ROUTE")]
+    pub via: String,
+    /// The compiler and its arguments.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "COMPILER"
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// Take the counts of programs built with `headcount cc` into the profile.
+///
+/// The reading verbs do this on their own for the folder `headcount.counts` of the current
+/// folder. Counts of a program that is still running, or that left a core dump, are there too.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount collect                       what is in headcount.counts
+  headcount collect /tmp/counts -o my.db
+  headcount collect --running 1234        a program that has not ended yet
+  headcount collect --core core.1234 --program ./max")]
+pub struct Collect {
+    /// Folders with counter files; without any, `headcount.counts`.
+    #[arg(value_name = "DIR")]
+    pub dirs: Vec<PathBuf>,
+    /// The profile to add to [default: headcount.db].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Read the counts of the process with this number, which goes on running.
+    #[arg(long, value_name = "PID")]
+    pub running: Option<u32>,
+    /// Read counts from a core dump.
+    #[arg(long, value_name = "FILE")]
+    pub core: Option<PathBuf>,
+    /// The program that dumped core.
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<PathBuf>,
+    /// Leave the counter files where they are.
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// Print counts as a table.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount report                                 hottest functions first
+  headcount report --by line --only max.c          every line of one file
+  headcount report --never                         functions that never ran
+  headcount report --by instruction --format csv -o all.csv")]
+pub struct Report {
+    #[command(flatten)]
+    pub profile: ProfileArgument,
+    /// What has one row.
+    #[arg(long, value_enum, default_value_t = By::Function, value_name = "UNIT")]
+    pub by: By,
+    /// The column to sort by: numbers from the largest, names from the first.
+    #[arg(long, value_name = "COLUMN")]
+    pub sort: Option<String>,
+    /// Show only the first rows.
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+    /// Show only functions and files with such names (`*` any text, `?` any character).
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Show only what never ran.
+    #[arg(long)]
+    pub never: bool,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+    #[command(flatten)]
+    pub names: NamesArgument,
+    /// How to write it.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Print source text with the count of each line in the margin.
+///
+/// A count is how often a statement of that line began. A line without a count holds no code. A
+/// 0 is marked with `!`: its code never ran.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount annotate                  all sources of which anything ran
+  headcount annotate max              all sources of the program max
+  headcount annotate max.c 'max()'    one file; one function
+  headcount annotate --asm main       every instruction with its count")]
+pub struct Annotate {
+    /// Programs, source files or functions; `max()` is the function where `max` is a program too.
+    #[arg(value_name = "NAME")]
+    pub names_wanted: Vec<String>,
+    #[command(flatten)]
+    pub profile: InputOption,
+    /// Show instructions.
+    #[arg(long)]
+    pub asm: bool,
+    /// A folder to look for sources in; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+    #[command(flatten)]
+    pub names: NamesArgument,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Say how a function is counted, or why it is not.
+///
+/// Exit status: 0 if it is counted, 1 if it is not.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount explain main
+  headcount explain 'shape::*'
+  headcount explain -i other.db main")]
+pub struct Explain {
+    /// The function (`*` any text, `?` any character).
+    #[arg(value_name = "FUNCTION")]
+    pub function: String,
+    #[command(flatten)]
+    pub profile: InputOption,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+    #[command(flatten)]
+    pub names: NamesArgument,
+}
+
+/// List the runs in a profile.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount runs
+  headcount runs other.db
+  headcount runs --format json")]
+pub struct Runs {
+    #[command(flatten)]
+    pub profile: ProfileArgument,
+    /// How to write it.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Put the runs of several profiles into one.
+///
+/// A run that is there already is not added again. A profile that cannot be read is named and
+/// left out; the exit status is then 1.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount merge a.db b.db -o all.db
+  headcount merge results/*/headcount.db -o all.db
+  headcount report all.db --runs all")]
+pub struct Merge {
+    /// The profiles.
+    #[arg(value_name = "FILE", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// The profile to add them to; it is made if it is not there.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// Say what this machine allows, and what to do about what it does not.
+///
+/// Exit status: 0 if programs can be counted here, 1 if not.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount doctor
+  headcount doctor --json
+  CC=clang headcount doctor")]
+pub struct Doctor {
+    /// Write JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Write the manual pages.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount man | man -l -
+  headcount man --dir ~/.local/share/man/man1")]
+pub struct Man {
+    /// Write one page a verb into this folder; without it, print the main page.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// Print completions for a shell.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount completions bash > ~/.local/share/bash-completion/completions/headcount
+  headcount completions fish > ~/.config/fish/completions/headcount.fish")]
+pub struct Completions {
+    /// The shell.
+    pub shell: clap_complete::Shell,
+}
+
+/// A profile, as the first argument or with `-i`.
+#[derive(Debug, Args)]
+pub struct ProfileArgument {
+    /// The profile [default: headcount.db].
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The same, for those who prefer an option.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
+    pub input: Option<PathBuf>,
+}
+
+/// A profile, where arguments mean something else.
+#[derive(Debug, Args)]
+pub struct InputOption {
+    /// The profile [default: headcount.db].
+    #[arg(short, long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+}
+
+/// Which runs to add up.
+#[derive(Debug, Args)]
+pub struct RunsArgument {
+    /// `last`, `all`, or numbers such as `2,5`; several runs are added up.
+    #[arg(long, default_value = "last", value_parser = run_selection, value_name = "RUNS")]
+    pub runs: RunSelection,
+}
+
+/// How to show names.
+#[derive(Debug, Args)]
+pub struct NamesArgument {
+    /// Show the linker's names of functions.
+    #[arg(long)]
+    pub no_demangle: bool,
+}
+
+/// What has one row.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum By {
+    Module,
+    File,
+    Function,
+    Line,
+    Block,
+    Instruction,
+    Edge,
+}
+
+/// How to write a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Csv,
+    Json,
+}
+
+fn run_selection(text: &str) -> Result<RunSelection, String> {
+    match text {
+        "last" => Ok(RunSelection::Last),
+        "all" => Ok(RunSelection::All),
+        _ => text
+            .split(',')
+            .map(|number| number.trim().parse())
+            .collect::<Result<_, _>>()
+            .map(RunSelection::These)
+            .map_err(|_| "say `last`, `all`, or numbers such as `2,5`".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Headcount::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_opens_its_help_with_examples() {
+        for verb in Headcount::command().get_subcommands() {
+            let examples = verb.get_before_help().map(|it| it.to_string());
+            let examples = examples.unwrap_or_default();
+            assert!(examples.starts_with("Examples:\n"), "{}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn runs_are_words_or_numbers() {
+        assert_eq!(run_selection("last"), Ok(RunSelection::Last));
+        assert_eq!(run_selection("all"), Ok(RunSelection::All));
+        assert_eq!(run_selection("2, 5"), Ok(RunSelection::These(vec![2, 5])));
+        for nonsense in ["", "2,", "first", "1-3"] {
+            assert!(run_selection(nonsense).is_err(), "{nonsense}");
+        }
+    }
 }

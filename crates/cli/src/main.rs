@@ -1,58 +1,62 @@
 //! The program `headcount`: the only crate that prints, reads the environment and ends the
 //! process.
+#![deny(unsafe_code)]
 
 mod args;
 mod assembler;
 mod counters;
 mod module;
+mod output;
+mod progress;
+mod talk;
 mod verbs;
-use std::path::PathBuf;
+
+use args::{Headcount, Verb};
+use clap::Parser;
 use std::process::ExitCode;
 
-/// The compiler could not be run.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot be run")]
-pub struct CannotRun {
-    pub status: u8,
-}
-pub fn say(text: std::fmt::Arguments) {
-    eprintln!("headcount: {text}");
-}
-pub fn default_profile() -> PathBuf {
-    "headcount.db".into()
-}
 fn main() -> ExitCode {
-    let mut all = std::env::args_os();
-    let name = all.next().unwrap_or_default();
-    if std::path::Path::new(&name).file_name().is_some_and(|name| name == "as") {
-        return assembler::run(all.collect()).unwrap_or_else(|e| {
-            say(format_args!("{e:#}"));
-            ExitCode::FAILURE
-        });
+    if assembler::is_called() {
+        return finish(assembler::run(std::env::args_os().skip(1).collect()), 1);
     }
-    let words: Vec<_> = all.collect();
-    let r: anyhow::Result<()> = match words[0].to_str().unwrap() {
-        "cc" => verbs::cc::run(&words[2..]).map(|_| ()),
-        "collect" => verbs::collect::run(&args::CollectArgs::default()),
-        "dump" => dump(),
-        _ => Ok(()),
-    };
-    match r {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            say(format_args!("{e:#}"));
-            ExitCode::FAILURE
+    let verb = Headcount::parse().verb;
+    finish(run(&verb), failure_status(&verb))
+}
+
+/// The only place where errors are printed.
+fn finish(result: anyhow::Result<ExitCode>, failure: u8) -> ExitCode {
+    match result {
+        Ok(status) => status,
+        Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            talk::say(format!("{error:#}"));
+            let cannot_run = error.downcast_ref::<verbs::cc::CannotRun>();
+            ExitCode::from(cannot_run.map_or(failure, |it| it.status))
         }
     }
 }
-fn dump() -> anyhow::Result<()> {
-    let p = headcount_profile::Profile::open(&default_profile())?;
-    let l = p.load(&headcount_profile::RunSelection::Last)?;
-    for c in &l.counted {
-        for (f, n) in c.module.functions.iter().zip(&c.functions) {
-            let ex: u64 = f.blocks.iter().zip(&n.blocks).map(|(b, n)| u64::from(b.instructions) * n).sum();
-            println!("{},{},{ex}", f.name, n.blocks.first().unwrap_or(&0));
-        }
+
+fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
+    match verb {
+        Verb::Demo(it) => verbs::demo::run(it),
+        Verb::Cc(it) => verbs::cc::run(it),
+        Verb::Collect(it) => verbs::collect::run(it),
+        Verb::Report(it) => verbs::report::run(it),
+        Verb::Annotate(it) => verbs::annotate::run(it),
+        Verb::Explain(it) => verbs::explain::run(it),
+        Verb::Runs(it) => verbs::runs::run(it),
+        Verb::Merge(it) => verbs::merge::run(it),
+        Verb::Doctor(it) => verbs::doctor::run(it),
+        Verb::Man(it) => verbs::man::run(it),
+        Verb::Completions(it) => verbs::completions::run(it),
     }
-    Ok(())
+}
+
+/// The status when we fail ourselves: whoever stands in front of another program must not be
+/// mistaken for it, so that is 125, as with `timeout`.
+fn failure_status(verb: &Verb) -> u8 {
+    match verb {
+        Verb::Cc(_) => 125,
+        _ => 2,
+    }
 }

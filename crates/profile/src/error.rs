@@ -45,7 +45,7 @@ pub enum Problem {
     #[error("another program is writing to it; try again when that has finished")]
     Busy,
     /// No room.
-    #[error("no room to store the counts; nothing of this run was stored: make room and try again")]
+    #[error("no room on the disk; nothing was stored: make room and try again")]
     Full,
     /// May be read only.
     #[error("cannot be written; name another profile with -o")]

@@ -58,6 +58,11 @@ impl Profile {
                 }
                 .of(path))
             }
+            // SQLite does not say why; opening the file without it does.
+            Err(Problem::CannotOpen(words)) => {
+                let why = File::open(path).err();
+                Err(Problem::CannotOpen(why.map_or(words, |it| it.to_string())).of(path))
+            }
             Err(problem) => Err(problem.of(path)),
         }
     }

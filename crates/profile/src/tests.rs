@@ -62,7 +62,10 @@ fn a_full_disk_loses_the_new_run_and_nothing_else() {
         .add(std::slice::from_ref(&large), &run("2", &large, 7))
         .unwrap_err();
     assert!(matches!(error.problem, Problem::Full), "{error}");
-    assert!(error.to_string().contains("full.db: no room"), "{error}");
+    assert!(
+        error.to_string().contains("full.db: no room on the disk"),
+        "{error}"
+    );
 
     // The same connection goes on, and so does a new one.
     assert_eq!(profile.load(&RunSelection::All).unwrap(), before);

@@ -1,1 +1,45 @@
+//! Finished counts in, bytes out.
+//!
+//! [`Report::new`] makes a table of counted modules: one row a module, file, function, line,
+//! block, instruction or edge. [`text`], [`csv`] and [`json`] write it. [`annotate`] puts counts
+//! beside source text or instructions. Nothing here opens a file or prints: whoever calls hands
+//! over what is needed, and gets a string.
 #![forbid(unsafe_code)]
+
+pub mod annotate;
+pub mod csv;
+mod demangle;
+mod escape;
+mod glob;
+pub mod json;
+mod names;
+mod number;
+mod report;
+mod rows;
+mod source;
+mod table;
+pub mod text;
+
+pub use demangle::demangle;
+pub use escape::{visible, visible_lines};
+pub use glob::Pattern;
+pub use number::{share, thousands};
+pub use report::{Decode, Refused, Report, Request, RunSummary, refused};
+pub use source::{LineCount, line_counts};
+pub use table::{Cell, Row, Table, Unit};
+
+/// Why there is no report.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A number is not representable.
+    #[error("more than 18,446,744,073,709,551,615 instructions executed: too many to add up")]
+    TooLarge,
+    /// `--sort` names no column.
+    #[error("`{key}` is no column of this report; sort by {}", columns.join(", "))]
+    NoSuchColumn {
+        /// What was asked for.
+        key: String,
+        /// What there is.
+        columns: &'static [&'static str],
+    },
+}

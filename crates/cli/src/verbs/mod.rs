@@ -1,2 +1,66 @@
+//! One file a verb.
+
+pub mod annotate;
 pub mod cc;
 pub mod collect;
+pub mod completions;
+pub mod demo;
+pub mod doctor;
+pub mod explain;
+pub mod man;
+pub mod merge;
+pub mod report;
+pub mod runs;
+
+use crate::progress;
+use headcount_model::{LinkAddr, Span};
+use headcount_profile::{Loaded, Profile, RunSelection};
+use headcount_report::RunSummary;
+use std::path::{Path, PathBuf};
+
+/// The profile where the user names none.
+pub const DEFAULT_PROFILE: &str = "headcount.db";
+
+/// Opens the profile the user named, or the default one, into which counts that lie about are
+/// taken first.
+fn open(named: Option<&PathBuf>) -> anyhow::Result<Profile> {
+    match named {
+        Some(path) => Ok(Profile::open(path)?),
+        None => {
+            let path = Path::new(DEFAULT_PROFILE);
+            collect::collect_pending(path)?;
+            Ok(Profile::open(path)?)
+        }
+    }
+}
+
+/// Opens a profile as [`open`] does and adds up the chosen runs.
+fn load(named: Option<&PathBuf>, runs: &RunSelection) -> anyhow::Result<Loaded> {
+    let profile = open(named)?;
+    Ok(progress::during("reading the profile", || {
+        profile.load(runs)
+    })?)
+}
+
+/// The runs, as far as reports tell of them.
+fn summaries(loaded: &Loaded) -> Vec<RunSummary> {
+    let summary = |run: &headcount_profile::RunInfo| RunSummary {
+        command: run.command.clone(),
+        status: run.status,
+    };
+    loaded.runs.iter().map(summary).collect()
+}
+
+/// The notes of all runs.
+fn notes(loaded: &Loaded) -> Vec<String> {
+    let notes = loaded.runs.iter().flat_map(|run| run.notes.iter());
+    notes.cloned().collect()
+}
+
+/// The instructions of a piece of code; what is none is shown as such.
+fn decode(span: &Span) -> Vec<(LinkAddr, String)> {
+    match headcount_x86::decode(span) {
+        Ok(code) => code.into_iter().map(|it| (it.address, it.text)).collect(),
+        Err(error) => vec![(span.address, format!("({error})"))],
+    }
+}

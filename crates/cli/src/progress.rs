@@ -1,0 +1,44 @@
+//! A sign of life while something takes longer than two seconds.
+
+use crate::talk;
+use std::io::{IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// How long to say nothing.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Does the work; if it takes long, says what is going on: on a terminal in a line that counts
+/// seconds and goes away, elsewhere once.
+pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let (done, until_done) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || report(what, &until_done));
+        let result = work();
+        drop(done);
+        result
+    })
+}
+
+fn report(what: &str, until_done: &mpsc::Receiver<()>) {
+    let begin = Instant::now();
+    let still_working = |wait| until_done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout);
+    if !still_working(PATIENCE) {
+        return;
+    }
+    let mut stderr = std::io::stderr();
+    if !stderr.is_terminal() {
+        talk::say(format!("{what} ..."));
+        return;
+    }
+    let what = headcount_report::visible(what);
+    loop {
+        let seconds = begin.elapsed().as_secs();
+        let _ = write!(stderr, "\rheadcount: {what} ... {seconds} s");
+        let _ = stderr.flush();
+        if !still_working(Duration::from_secs(1)) {
+            break;
+        }
+    }
+    let _ = write!(stderr, "\r\x1b[K");
+}

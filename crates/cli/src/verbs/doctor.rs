@@ -1,0 +1,248 @@
+//! Say what this machine allows, and what to do about what it does not.
+
+use crate::args::Doctor;
+use crate::output;
+use headcount_report::visible;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+pub fn run(args: &Doctor) -> anyhow::Result<ExitCode> {
+    let findings = examine();
+    let shown = match args.json {
+        true => as_json(&findings),
+        false => as_text(&findings),
+    };
+    output::write_exact(None, &shown)?;
+    Ok(match findings.iter().any(|it| it.verdict == Verdict::Bad) {
+        true => ExitCode::from(1),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// As it should be.
+    Good,
+    /// Something is not possible, or slower, but counting works.
+    Less,
+    /// Nothing can be counted.
+    Bad,
+}
+
+/// One thing that was looked at.
+struct Finding {
+    name: &'static str,
+    verdict: Verdict,
+    found: String,
+    /// What to do about it; empty if it is good.
+    cure: &'static str,
+}
+
+impl Finding {
+    fn good(name: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            name,
+            verdict: Verdict::Good,
+            found: found.into(),
+            cure: "",
+        }
+    }
+
+    fn less(name: &'static str, found: impl Into<String>, cure: &'static str) -> Self {
+        Self {
+            verdict: Verdict::Less,
+            cure,
+            ..Self::good(name, found)
+        }
+    }
+
+    fn bad(name: &'static str, found: impl Into<String>, cure: &'static str) -> Self {
+        Self {
+            verdict: Verdict::Bad,
+            cure,
+            ..Self::good(name, found)
+        }
+    }
+}
+
+fn examine() -> Vec<Finding> {
+    vec![
+        machine(),
+        processor(),
+        compiler(),
+        assembler(),
+        counts_folder(),
+        gs_base(),
+        other_processes(),
+        core_dumps(),
+        Finding::good("hardware counters", "not needed"),
+    ]
+}
+
+fn machine() -> Finding {
+    let kernel = first_line("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into());
+    let found = format!("Linux {kernel}, {}", std::env::consts::ARCH);
+    match std::env::consts::ARCH {
+        "x86_64" => Finding::good("system", found),
+        _ => Finding::bad("system", found, "headcount counts x86-64 programs only"),
+    }
+}
+
+fn processor() -> Finding {
+    let all = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = all.lines().find_map(|line| line.strip_prefix("model name"));
+    let model = model.map_or("unknown", |it| it.trim_start_matches([' ', '\t', ':']));
+    Finding::good("processor", model)
+}
+
+fn compiler() -> Finding {
+    let cc = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let mut words = cc.split_whitespace();
+    let program = words.next().unwrap_or("cc");
+    match version(Command::new(program).args(words)) {
+        Some(version) => Finding::good("compiler", format!("{cc}: {version}")),
+        None => Finding::bad(
+            "compiler",
+            format!("{cc}: not found"),
+            "install gcc or clang, or set CC to a compiler",
+        ),
+    }
+}
+
+fn assembler() -> Finding {
+    match version(&mut Command::new("as")) {
+        Some(version) => Finding::good("assembler", version),
+        None => Finding::bad(
+            "assembler",
+            "as: not found",
+            "install binutils (Debian, Ubuntu: apt install binutils)",
+        ),
+    }
+}
+
+fn version(command: &mut Command) -> Option<String> {
+    let answer = command.arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+    let first = text.lines().next().filter(|line| !line.is_empty())?;
+    answer.status.success().then(|| first.to_owned())
+}
+
+fn counts_folder() -> Finding {
+    let named = std::env::var_os(headcount_wire::FOLDER_VARIABLE);
+    let folder = named.unwrap_or_else(|| headcount_wire::DEFAULT_FOLDER.into());
+    let folder = Path::new(&folder);
+    // Where it does not exist yet, the counted program will make it.
+    let place = match folder.is_dir() {
+        true => folder.to_owned(),
+        false => match folder.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => ".".into(),
+        },
+    };
+    let name = "counts folder";
+    match tempfile::tempfile_in(&place) {
+        Ok(_) => Finding::good(name, format!("{}: can be written", folder.display())),
+        Err(error) => Finding::less(
+            name,
+            format!("{}: {error}", folder.display()),
+            "work in a folder you may write to, or set HEADCOUNT_DIR to one",
+        ),
+    }
+}
+
+/// Threads keep their counters apart with the gs register. A program can set it on its own where
+/// the kernel allows the instructions `wrgsbase` and `rdgsbase`.
+fn gs_base() -> Finding {
+    const AT_HWCAP2: u64 = 26;
+    const HWCAP2_FSGSBASE: u64 = 2;
+    let vector = std::fs::read("/proc/self/auxv").unwrap_or_default();
+    let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_ne_bytes);
+    let found = vector
+        .chunks_exact(16)
+        .find(|pair| word(&pair[..8]) == AT_HWCAP2)
+        .is_some_and(|pair| word(&pair[8..]) & HWCAP2_FSGSBASE != 0);
+    match found {
+        true => Finding::good("gs register", "programs may set it (FSGSBASE)"),
+        false => Finding::less(
+            "gs register",
+            "programs may not set it (no FSGSBASE)",
+            "threads start a little slower; Linux 5.9 or later allows it",
+        ),
+    }
+}
+
+fn other_processes() -> Finding {
+    let name = "other processes";
+    match first_line("/proc/sys/kernel/yama/ptrace_scope").as_deref() {
+        None => Finding::good(name, "may be looked into (no Yama)"),
+        Some("0") => Finding::good(name, "your own may be looked into (ptrace_scope 0)"),
+        Some("1") => Finding::good(name, "children may be looked into (ptrace_scope 1)"),
+        Some("2") => Finding::less(
+            name,
+            "only root may look into them (ptrace_scope 2)",
+            "not needed for `headcount cc`; sysctl kernel.yama.ptrace_scope=1 allows children",
+        ),
+        Some(other) => Finding::less(
+            name,
+            format!("nobody may look into them (ptrace_scope {other})"),
+            "not needed for `headcount cc`; it takes a reboot to change",
+        ),
+    }
+}
+
+fn core_dumps() -> Finding {
+    let pattern = first_line("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    let found = match pattern.strip_prefix('|') {
+        Some(program) => format!("go to a program: {program}"),
+        None if pattern.is_empty() => "are not kept".into(),
+        None => format!("go to a file: {pattern}"),
+    };
+    Finding::good("core dumps", found)
+}
+
+fn first_line(path: &str) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    text.lines().next().map(str::to_owned)
+}
+
+fn as_text(findings: &[Finding]) -> String {
+    let mut out = String::new();
+    for it in findings {
+        let mark = match it.verdict {
+            Verdict::Good => "ok",
+            Verdict::Less => "--",
+            Verdict::Bad => "NO",
+        };
+        out.push_str(&format!("{mark}  {:<18} {}\n", it.name, visible(&it.found)));
+        if !it.cure.is_empty() {
+            out.push_str(&format!("    {:<18} -> {}\n", "", it.cure));
+        }
+    }
+    let bad = findings.iter().any(|it| it.verdict == Verdict::Bad);
+    out.push_str(match bad {
+        true => "\nPrograms cannot be counted here yet: see NO above.\n",
+        false => "\nPrograms can be counted here. `headcount demo` shows how.\n",
+    });
+    out
+}
+
+fn as_json(findings: &[Finding]) -> String {
+    let finding = |it: &Finding| {
+        let verdict = match it.verdict {
+            Verdict::Good => "good",
+            Verdict::Less => "less",
+            Verdict::Bad => "bad",
+        };
+        serde_json::json!({
+            "name": it.name,
+            "verdict": verdict,
+            "found": it.found,
+            "cure": it.cure,
+        })
+    };
+    let all: Vec<serde_json::Value> = findings.iter().map(finding).collect();
+    format!(
+        "{:#}\n",
+        serde_json::json!({ "version": 1, "findings": all })
+    )
+}

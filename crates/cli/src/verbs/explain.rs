@@ -1,0 +1,122 @@
+//! Say how a function is counted, or why it is not.
+
+use super::annotate::nothing_called;
+use crate::args::Explain;
+use crate::output;
+use anyhow::bail;
+use headcount_model::{Counted, Function, FunctionCounts, Refusal};
+use headcount_report::{Pattern, demangle, thousands, visible};
+use std::process::ExitCode;
+
+pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
+    let loaded = super::load(args.profile.input.as_ref(), &args.runs.runs)?;
+    let pattern = Pattern::new(&args.function);
+    let is_meant = |name: &str| {
+        let shown = demangle(name);
+        let bare = shown.split('(').next().unwrap_or(&shown);
+        [name, &shown, bare].iter().any(|it| pattern.matches(it))
+    };
+    let (mut counted, mut refused) = (String::new(), String::new());
+    for it in &loaded.counted {
+        for (function, counts) in it.module.functions.iter().zip(&it.functions) {
+            if is_meant(&function.name) {
+                let name = shown_name(&function.name, args);
+                counted.push_str(&explanation(it, function, counts, &name));
+            }
+        }
+        for refusal in it.module.refusals.iter().filter(|it| is_meant(&it.subject)) {
+            let name = shown_name(&refusal.subject, args);
+            refused.push_str(&refusal_text(it, refusal, &name));
+        }
+    }
+    if counted.is_empty() && refused.is_empty() {
+        bail!("{}", nothing_called(&loaded, &args.function));
+    }
+    output::write(None, &format!("{counted}{refused}"))?;
+    Ok(match refused.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
+    })
+}
+
+fn shown_name(name: &str, args: &Explain) -> String {
+    match args.names.no_demangle {
+        true => visible(name).into_owned(),
+        false => visible(&demangle(name)).into_owned(),
+    }
+}
+
+fn refusal_text(it: &Counted, refusal: &Refusal, name: &str) -> String {
+    let place = match (refusal.file.as_str(), refusal.line) {
+        ("", _) => String::new(),
+        (file, 0) => format!(" ({})", visible(file)),
+        (file, line) => format!(" ({}:{line})", visible(file)),
+    };
+    format!(
+        "{name}{place} in {}\n  is not counted: {}\n\n",
+        visible(&it.module.path),
+        visible(&refusal.reason)
+    )
+}
+
+fn explanation(it: &Counted, function: &Function, counts: &FunctionCounts, name: &str) -> String {
+    let file = function
+        .source
+        .and_then(|(file, line)| Some((it.module.files.get(file.index())?, line)));
+    let place = file.map_or(String::new(), |(file, line)| {
+        format!(" ({}:{line})", visible(file))
+    });
+    let mut out = format!("{name}{place} in {}\n", visible(&it.module.path));
+    out.push_str(&summary(function));
+    out.push_str("\n  block     address  instructions                 count\n");
+    for (number, (block, count)) in function.blocks.iter().zip(&counts.blocks).enumerate() {
+        out.push_str(&format!(
+            "  {number:>5}  {:>10}  {:>12}  {:>20}{}\n",
+            block.address.to_string(),
+            block.instructions,
+            thousands(*count),
+            if block.address == function.address {
+                "  entry"
+            } else {
+                ""
+            }
+        ));
+    }
+    out.push_str("\n   from     to  kind                     count\n");
+    let end = |end: Option<u32>| end.map_or("out".to_owned(), |block| block.to_string());
+    for (edge, count) in function.edges.iter().zip(&counts.edges) {
+        out.push_str(&format!(
+            "  {:>5}  {:>5}  {:<7}  {:>20}\n",
+            end(edge.from),
+            end(edge.to),
+            edge.kind.name(),
+            thousands(*count)
+        ));
+    }
+    out.push('\n');
+    out
+}
+
+/// How few counters are enough.
+fn summary(function: &Function) -> String {
+    let (blocks, edges) = (function.blocks.len() as u64, function.edges.len() as u64);
+    let counters = u64::from(function.counters);
+    let number = |n: u64, word: &str| match n {
+        1 => format!("1 {word}"),
+        n => format!("{} {word}s", thousands(n)),
+    };
+    let mut out = format!(
+        "  is counted: {}, {}, {}.\n",
+        number(blocks, "block"),
+        number(edges, "edge"),
+        number(counters, "counter"),
+    );
+    match (blocks + edges).saturating_sub(counters) {
+        0 => (),
+        rest => out.push_str(&format!(
+            "  The other {} follow: what flows into a block flows out of it.\n",
+            number(rest, "count")
+        )),
+    }
+    out
+}

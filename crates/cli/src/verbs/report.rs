@@ -1,0 +1,56 @@
+//! Print counts as a table.
+
+use crate::args::{By, Format, Report};
+use crate::{output, talk};
+use headcount_report::{self as report, Pattern, Request, Unit, thousands};
+use std::process::ExitCode;
+
+pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
+    let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
+    let loaded = super::load(named, &args.runs.runs)?;
+    let request = Request {
+        by: unit(args.by),
+        sort: args.sort.clone(),
+        top: args.top,
+        only: args.only.iter().map(|it| Pattern::new(it)).collect(),
+        never: args.never,
+        demangle: !args.names.no_demangle,
+        decode: &super::decode,
+    };
+    let runs = super::summaries(&loaded);
+    let report = report::Report::new(&loaded.counted, runs, super::notes(&loaded), &request)?;
+    let to = args.output.as_deref();
+    match args.format {
+        Format::Text => output::write_exact(to, &report::text::write(&report))?,
+        Format::Json => output::write_exact(to, &report::json::write(&report))?,
+        Format::Csv => {
+            output::write_exact(to, &report::csv::write(&report.table))?;
+            say_what_csv_cannot(&report);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn unit(by: By) -> Unit {
+    match by {
+        By::Module => Unit::Module,
+        By::File => Unit::File,
+        By::Function => Unit::Function,
+        By::Line => Unit::Line,
+        By::Block => Unit::Block,
+        By::Instruction => Unit::Instruction,
+        By::Edge => Unit::Edge,
+    }
+}
+
+/// A CSV file has no place for what was not counted.
+fn say_what_csv_cannot(report: &report::Report) {
+    match report.refused.len() {
+        0 => (),
+        refused => talk::say(format!(
+            "not counted: {}; the text and JSON reports say what and why",
+            thousands(refused as u64)
+        )),
+    }
+    report.notes.iter().for_each(talk::say);
+}

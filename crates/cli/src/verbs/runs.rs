@@ -1,0 +1,137 @@
+//! List the runs in a profile.
+
+use crate::args::{Format, Runs};
+use crate::{output, progress};
+use headcount_profile::{Profile, RunInfo};
+use headcount_report::{RunSummary, text, thousands};
+use std::process::ExitCode;
+
+pub fn run(args: &Runs) -> anyhow::Result<ExitCode> {
+    let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
+    let profile = super::open(named)?;
+    let rows = progress::during("reading the profile", || rows(&profile))?;
+    let shown = match args.format {
+        Format::Text => as_text(&rows),
+        Format::Csv => as_csv(&rows),
+        Format::Json => as_json(&rows),
+    };
+    output::write_exact(args.output.as_deref(), &shown)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run, and how many instructions it executed.
+fn rows(profile: &Profile) -> anyhow::Result<Vec<(RunInfo, u64)>> {
+    let row = |run: RunInfo| {
+        let executed = profile.executed(run.id)?;
+        Ok((run, executed))
+    };
+    profile.runs()?.into_iter().map(row).collect()
+}
+
+fn as_text(rows: &[(RunInfo, u64)]) -> String {
+    let mut out = format!(
+        "{:>4}  {:<20}  {:>20}  command\n",
+        "run", "started", "executed"
+    );
+    for (run, executed) in rows {
+        let summary = RunSummary {
+            command: run.command.clone(),
+            status: run.status,
+        };
+        let started = match run.started {
+            0 => "?".to_owned(),
+            at => date(at),
+        };
+        out.push_str(&format!(
+            "{:>4}  {started:<20}  {:>20}  {}\n",
+            run.id,
+            thousands(*executed),
+            text::command(&summary)
+        ));
+    }
+    if rows.is_empty() {
+        out.push_str("  (no run)\n");
+    }
+    out
+}
+
+fn as_csv(rows: &[(RunInfo, u64)]) -> String {
+    let mut out = "run,started,ended,status,executed,command\n".to_owned();
+    for (run, executed) in rows {
+        let status = run.status.map(|it| it.to_string()).unwrap_or_default();
+        let command = run.command.join(" ").replace('"', "\"\"");
+        out.push_str(&format!(
+            "{},{},{},{status},{executed},\"{command}\"\n",
+            run.id,
+            date(run.started),
+            date(run.ended)
+        ));
+    }
+    out
+}
+
+fn as_json(rows: &[(RunInfo, u64)]) -> String {
+    let row = |(run, executed): &(RunInfo, u64)| {
+        serde_json::json!({
+            "run": run.id,
+            "started": date(run.started),
+            "ended": date(run.ended),
+            "status": run.status,
+            "executed": executed,
+            "command": run.command,
+            "cpu": run.cpu,
+            "modules": run.modules,
+            "processes": run.processes.len(),
+            "threads": run.processes.iter().map(|it| it.threads.len()).sum::<usize>(),
+            "notes": run.notes,
+        })
+    };
+    let rows: Vec<serde_json::Value> = rows.iter().map(row).collect();
+    let all = serde_json::json!({ "version": 1, "runs": rows });
+    format!("{all:#}\n")
+}
+
+/// Nanoseconds since 1970 as a date of the Gregorian calendar, UTC, in the form of ISO 8601.
+fn date(nanoseconds: u64) -> String {
+    let seconds = nanoseconds / 1_000_000_000;
+    let (mut days, second) = (seconds / 86_400, seconds % 86_400);
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let mut year = 1970;
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    format!(
+        "{year:04}-{month:02}-{:02}T{:02}:{:02}:{:02}Z",
+        days + 1,
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn dates_follow_the_calendar() {
+        let at = |seconds: u64| date(seconds * 1_000_000_000);
+        assert_eq!(at(0), "1970-01-01T00:00:00Z");
+        assert_eq!(at(951_782_399), "2000-02-28T23:59:59Z");
+        assert_eq!(at(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(at(1_709_251_199), "2024-02-29T23:59:59Z");
+        assert_eq!(at(1_735_689_600), "2025-01-01T00:00:00Z");
+    }
+}

@@ -1,0 +1,70 @@
+//! What `--help`, the manual pages and the completions say. All are made of `src/args.rs`.
+
+use assert_cmd::Command;
+
+fn headcount(words: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_headcount"))
+        .args(words)
+        .env("COLUMNS", "80")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{words:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+const VERBS: [&str; 9] = [
+    "annotate", "cc", "collect", "demo", "doctor", "explain", "merge", "report", "runs",
+];
+
+#[test]
+fn help_is_as_reviewed() {
+    insta::assert_snapshot!("help", headcount(&["--help"]));
+    for verb in VERBS {
+        insta::assert_snapshot!(format!("help-{verb}"), headcount(&[verb, "--help"]));
+    }
+}
+
+#[test]
+fn every_verb_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    headcount(&["man", "--dir", folder.path().to_str().unwrap()]);
+    for verb in VERBS {
+        let page = folder.path().join(format!("headcount-{verb}.1"));
+        let page = std::fs::read_to_string(page).unwrap();
+        assert!(page.contains(".SH EXAMPLES"), "{verb}");
+    }
+    assert!(headcount(&["man"]).contains("headcount"));
+}
+
+#[test]
+fn completions_know_the_verbs() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = headcount(&["completions", shell]);
+        assert!(VERBS.iter().all(|verb| script.contains(verb)), "{shell}");
+    }
+}
+
+#[test]
+fn doctor_speaks_json() {
+    let output = Command::new(env!("CARGO_BIN_EXE_headcount"))
+        .args(["doctor", "--json"])
+        .output()
+        .unwrap();
+    let findings: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(findings["findings"].as_array().unwrap().len() > 5);
+}
+
+#[test]
+fn a_wrong_word_is_an_error_of_status_2() {
+    for words in [
+        &["frobnicate"][..],
+        &["report", "--by", "nothing"],
+        &["report", "--runs", "x"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_headcount"))
+            .args(words)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Every instruction with its count, under the source line it belongs to.
+
+use super::excerpts::function_heading;
+use super::listing::source;
+use super::{HEADING, QUIET, margin};
+use crate::Error;
+use crate::escape::{visible, visible_lines};
+use crate::names::{Named, functions};
+use crate::number::thousands;
+use crate::report::Decode;
+use crate::rows::by_address;
+use headcount_model::{Block, Counted, LineRun};
+
+/// Finds one line of one file, if the source is at hand.
+pub type SourceLine<'a> = &'a dyn Fn(&str, u32) -> Option<String>;
+
+/// The chosen functions of one module (by their place in the module's own order), instruction by
+/// instruction, by address.
+pub fn assembly(
+    counted: &Counted,
+    chosen: &dyn Fn(usize) -> bool,
+    demangle: bool,
+    decode: Decode<'_>,
+    source_line: SourceLine<'_>,
+) -> Result<String, Error> {
+    let mut out = String::new();
+    for named in functions(counted, demangle) {
+        if chosen(named.index) {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            one_function(&named, decode, source_line, &mut out)?;
+        }
+    }
+    Ok(out)
+}
+
+fn one_function(
+    named: &Named<'_>,
+    decode: Decode<'_>,
+    source_line: SourceLine<'_>,
+    out: &mut String,
+) -> Result<(), Error> {
+    let heading = function_heading(named)?;
+    let most = named.counts.blocks.iter().copied().max().unwrap_or(0);
+    let width = thousands(most).len().max("count".len());
+    out.push_str(&format!(
+        "{HEADING}{}{HEADING:#}\n\n",
+        visible_lines(&heading)
+    ));
+    out.push_str(&format!(
+        "{QUIET}{:>width$}   {:>10}{QUIET:#}\n",
+        "count", "address"
+    ));
+    let mut last_line = None;
+    for (block, count) in by_address(named) {
+        let code = block.code.iter().flat_map(decode);
+        for ((address, text), run) in code.zip(lines_of(block)) {
+            let line = run.map(|run| (run.file, run.line));
+            if line != last_line {
+                last_line = line;
+                if let Some(run) = run.filter(|run| run.line > 0) {
+                    out.push_str(&line_heading(named, run, width, source_line));
+                }
+            }
+            let margin = margin(Some(count), most, width);
+            let text = visible(&text).into_owned();
+            out.push_str(&format!(
+                "{margin} {QUIET}{:>10}{QUIET:#}  {text}\n",
+                address.to_string()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The line run of every instruction of a block. Instructions without one stand at the front.
+fn lines_of(block: &Block) -> impl Iterator<Item = Option<&LineRun>> {
+    let in_lines: u32 = block.lines.iter().map(|run| run.instructions).sum();
+    let without = block.instructions.saturating_sub(in_lines) as usize;
+    let runs = block
+        .lines
+        .iter()
+        .flat_map(|run| std::iter::repeat_n(Some(run), run.instructions as usize));
+    // Should the code show more instructions than the block has, they still get shown.
+    std::iter::repeat_n(None, without)
+        .chain(runs)
+        .chain(std::iter::repeat(None))
+}
+
+fn line_heading(
+    named: &Named<'_>,
+    run: &LineRun,
+    width: usize,
+    source_line: SourceLine<'_>,
+) -> String {
+    let file = named.file(run.file).unwrap_or(crate::source::UNKNOWN);
+    let text = source_line(file, run.line).unwrap_or_default();
+    let place = match named.own_file() == Some(file) {
+        true => run.line.to_string(),
+        false => format!("{}:{}", visible(crate::glob::base_name(file)), run.line),
+    };
+    let row = format!(
+        "{:width$}   {QUIET}{place:>10} | {}{QUIET:#}",
+        "",
+        source(&text)
+    );
+    format!("{}\n", row.trim_end())
+}

@@ -1,0 +1,79 @@
+//! Patterns that users type: `*` is any text, `?` is any one character.
+
+/// A pattern for names of functions and files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(Vec<char>);
+
+impl Pattern {
+    /// The pattern a user typed. Every text is one.
+    pub fn new(text: &str) -> Self {
+        Self(text.chars().collect())
+    }
+
+    /// Is all of `name` of this form?
+    pub fn matches(&self, name: &str) -> bool {
+        let name: Vec<char> = name.chars().collect();
+        let (mut at, mut in_pattern) = (0, 0);
+        // After a mismatch the last star, and only that one, takes one character more.
+        let mut last_star: Option<(usize, usize)> = None;
+        while at < name.len() {
+            match self.0.get(in_pattern) {
+                Some('*') => {
+                    last_star = Some((in_pattern, at));
+                    in_pattern += 1;
+                }
+                Some(c) if *c == '?' || *c == name[at] => {
+                    in_pattern += 1;
+                    at += 1;
+                }
+                _ => match last_star {
+                    None => return false,
+                    Some((star, taken)) => {
+                        in_pattern = star + 1;
+                        at = taken + 1;
+                        last_star = Some((star, at));
+                    }
+                },
+            }
+        }
+        self.0[in_pattern..].iter().all(|c| *c == '*')
+    }
+
+    /// Is the path, or the last part of it, of this form?
+    pub fn matches_path(&self, path: &str) -> bool {
+        self.matches(path) || self.matches(base_name(path))
+    }
+}
+
+/// The last part of a path.
+pub fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_and_question_marks() {
+        let is = |pattern: &str, name: &str| Pattern::new(pattern).matches(name);
+        assert!(is("max", "max") && !is("max", "maxi") && !is("max", "imax"));
+        assert!(is("m*x", "mx") && is("m*x", "matrix") && !is("m*x", "matrices"));
+        assert!(is("*", "") && is("**", "x") && !is("", "x") && is("", ""));
+        assert!(is("?ax", "max") && !is("?ax", "ax") && is("?", "é"));
+        assert!(is("a*b*c", "a-b-b-c") && !is("a*b*c", "a-c-b"));
+        assert!(is("std::*::new(*)", "std::vec::Vec<T>::new(int)"));
+    }
+
+    #[test]
+    fn many_stars_do_not_take_for_ever() {
+        assert!(!Pattern::new(&("a*".repeat(40) + "c")).matches(&"a".repeat(5000)));
+    }
+
+    #[test]
+    fn a_path_matches_by_its_last_part() {
+        assert!(Pattern::new("max.c").matches_path("/home/u/max.c"));
+        assert!(Pattern::new("*/u/*").matches_path("/home/u/max.c"));
+        assert!(!Pattern::new("u").matches_path("/home/u/max.c"));
+    }
+}

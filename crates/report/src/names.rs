@@ -1,0 +1,77 @@
+//! Functions in the order of reports, with the names reports show.
+
+use crate::glob::Pattern;
+use headcount_model::{Counted, FileId, Function, FunctionCounts, Module};
+use std::sync::Arc;
+
+/// A function with its counts and its names.
+pub struct Named<'a> {
+    pub module: &'a Module,
+    pub function: &'a Function,
+    /// Its place in the module's own order.
+    pub index: usize,
+    pub counts: &'a FunctionCounts,
+    /// As reports show it.
+    pub name: Arc<str>,
+    pub module_path: Arc<str>,
+}
+
+impl<'a> Named<'a> {
+    /// Name of a source file.
+    pub fn file(&self, id: FileId) -> Option<&'a str> {
+        self.module.files.get(id.index()).map(String::as_str)
+    }
+
+    /// The file its own source is in.
+    pub fn own_file(&self) -> Option<&'a str> {
+        self.function.source.and_then(|(file, _)| self.file(file))
+    }
+
+    /// Does one of the patterns match one of its names, or are there none?
+    pub fn is_wanted(&self, only: &[Pattern]) -> bool {
+        only.is_empty() || only.iter().any(|it| self.is_called(it))
+    }
+
+    fn is_called(&self, pattern: &Pattern) -> bool {
+        pattern.matches(&self.name) || pattern.matches(&self.function.name)
+    }
+
+    /// Blocks with their counts.
+    pub fn blocks(&self) -> impl Iterator<Item = (&'a headcount_model::Block, u64)> {
+        let counts = self.counts.blocks.iter().copied();
+        self.function.blocks.iter().zip(counts)
+    }
+}
+
+/// Is there no pattern, or does one match this file?
+pub fn file_is_wanted(file: &str, only: &[Pattern]) -> bool {
+    only.is_empty() || only.iter().any(|it| it.matches_path(file))
+}
+
+/// The functions of one module, by address.
+pub fn functions(counted: &Counted, demangle: bool) -> Vec<Named<'_>> {
+    let module_path: Arc<str> = counted.module.path.as_str().into();
+    let mut all: Vec<Named<'_>> = counted
+        .module
+        .functions
+        .iter()
+        .zip(&counted.functions)
+        .enumerate()
+        .map(|(index, (function, counts))| Named {
+            module: &counted.module,
+            function,
+            index,
+            counts,
+            name: match demangle {
+                true => crate::demangle(&function.name).as_ref().into(),
+                false => function.name.as_str().into(),
+            },
+            module_path: module_path.clone(),
+        })
+        .collect();
+    all.sort_by(|a, b| {
+        let key = |it: &Named<'_>| (it.function.address, it.name.clone());
+        key(a).cmp(&key(b))
+    });
+    all
+}

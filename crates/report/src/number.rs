@@ -1,0 +1,53 @@
+//! Numbers for people.
+
+/// `1234567` as `1,234,567`.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// How much of `whole` a `part` is: `12.3%`. Computed in whole numbers, so it is the same
+/// everywhere.
+pub fn share(part: u64, whole: u64) -> String {
+    let Some(whole) = std::num::NonZeroU128::new(whole.into()) else {
+        return "-".into();
+    };
+    let permille = (u128::from(part) * 1000 + whole.get() / 2) / whole;
+    format!("{}.{}%", permille / 10, permille % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_separated() {
+        let shown = [0, 7, 999, 1000, 1_048_576, u64::MAX].map(thousands);
+        assert_eq!(
+            shown,
+            [
+                "0",
+                "7",
+                "999",
+                "1,000",
+                "1,048,576",
+                "18,446,744,073,709,551,615"
+            ]
+        );
+    }
+
+    #[test]
+    fn shares_are_rounded_and_never_divide_by_nothing() {
+        assert_eq!(share(1, 3), "33.3%");
+        assert_eq!(share(2, 3), "66.7%");
+        assert_eq!(share(u64::MAX, u64::MAX), "100.0%");
+        assert_eq!(share(0, 0), "-");
+    }
+}

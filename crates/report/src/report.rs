@@ -1,0 +1,162 @@
+//! One report: a table, and what it does not say.
+
+use crate::glob::Pattern;
+use crate::rows::{self, Tally};
+use crate::table::{Table, Unit};
+use crate::{Error, source};
+use headcount_model::{Counted, LinkAddr, Refusal, Span};
+
+/// Turns a piece of code into its instructions: address and text.
+pub type Decode<'a> = &'a dyn Fn(&Span) -> Vec<(LinkAddr, String)>;
+
+/// What the user asked for.
+pub struct Request<'a> {
+    /// What has a row.
+    pub by: Unit,
+    /// The column to sort by; without one, the unit's own order.
+    pub sort: Option<String>,
+    /// How many rows to show.
+    pub top: Option<usize>,
+    /// Only functions and files with such names; all, if there is no pattern.
+    pub only: Vec<Pattern>,
+    /// Only what never ran.
+    pub never: bool,
+    /// Whether names are shown as the programmer wrote them.
+    pub demangle: bool,
+    /// Knows the instructions.
+    pub decode: Decode<'a>,
+}
+
+/// A run, as far as reports tell: nothing that differs between two equal runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSummary {
+    /// The command; empty if unknown.
+    pub command: Vec<String>,
+    /// Exit status, or 128 + signal; `None` if nobody saw the end.
+    pub status: Option<i32>,
+}
+
+/// Something that is not counted, and the module it is in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refused {
+    /// Path of the module.
+    pub module: String,
+    /// What, where and why.
+    pub refusal: Refusal,
+}
+
+/// A table, and what it does not say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The rows.
+    pub table: Table,
+    /// The runs that were added up.
+    pub runs: Vec<RunSummary>,
+    /// Instructions executed by all that is counted, whether it has a row or not.
+    pub executed: u64,
+    /// How many instructions there are in all that is counted.
+    pub instructions: u64,
+    /// How many of them never ran.
+    pub never: u64,
+    /// How many modules took part.
+    pub modules: usize,
+    /// What is not counted.
+    pub refused: Vec<Refused>,
+    /// What makes the counts uncertain, in sentences.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// Makes the report of modules whose counts are complete. `notes` are those of the runs.
+    pub fn new(
+        counted: &[Counted],
+        runs: Vec<RunSummary>,
+        notes: Vec<String>,
+        request: &Request<'_>,
+    ) -> Result<Self, Error> {
+        let whole = Tally::of_all(counted)?;
+        let mut report = Self {
+            table: Table {
+                unit: request.by,
+                rows: Vec::new(),
+                left_out: 0,
+            },
+            runs,
+            executed: whole.executed,
+            instructions: whole.instructions,
+            never: whole.never,
+            modules: counted.len(),
+            refused: refused(counted),
+            notes: without_repetition(notes),
+        };
+        report.fill(counted, request)?;
+        report.order(request)?;
+        Ok(report)
+    }
+
+    fn fill(&mut self, counted: &[Counted], request: &Request<'_>) -> Result<(), Error> {
+        let notes = &mut self.notes;
+        self.table.rows = match request.by {
+            Unit::Module => rows::modules(counted, request)?,
+            Unit::File => source::files(counted, request)?,
+            Unit::Line => source::lines(counted, request)?,
+            Unit::Function => rows::of_functions(counted, request, rows::function)?,
+            Unit::Block => rows::of_functions(counted, request, rows::blocks)?,
+            Unit::Edge => rows::of_functions(counted, request, rows::edges)?,
+            Unit::Instruction => rows::of_functions(counted, request, |named, rows| {
+                rows::instructions(named, request, rows, notes)
+            })?,
+        };
+        Ok(())
+    }
+
+    fn order(&mut self, request: &Request<'_>) -> Result<(), Error> {
+        let table = &mut self.table;
+        if request.never {
+            table.rows.retain(|row| !row.ran);
+        }
+        if table.unit.hottest_first() {
+            let name = table.unit.name();
+            for key in [name, "executed"] {
+                let column = table.column(key).unwrap_or(0);
+                table.sort_by(column);
+            }
+        }
+        if let Some(key) = &request.sort {
+            let column = table.column(key).ok_or_else(|| Error::NoSuchColumn {
+                key: key.clone(),
+                columns: table.unit.columns(),
+            })?;
+            table.sort_by(column);
+        }
+        if let Some(most) = request.top {
+            table.keep_top(most);
+        }
+        Ok(())
+    }
+}
+
+/// What is not counted in any of the modules.
+pub fn refused(counted: &[Counted]) -> Vec<Refused> {
+    let mut all: Vec<Refused> = counted
+        .iter()
+        .flat_map(|it| {
+            it.module.refusals.iter().map(|refusal| Refused {
+                module: it.module.path.clone(),
+                refusal: refusal.clone(),
+            })
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+fn without_repetition(notes: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for note in notes {
+        if !kept.contains(&note) {
+            kept.push(note);
+        }
+    }
+    kept
+}

@@ -1,0 +1,242 @@
+//! Counts into rows, for the units of code: module, function, block, instruction, edge.
+
+use crate::names::{self, Named};
+use crate::report::Request;
+use crate::table::{Cell, Row};
+use crate::{Error, names::functions};
+use headcount_model::{Counted, LinkAddr};
+use std::sync::Arc;
+
+/// Executed, existing, and never executed instructions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub executed: u64,
+    pub instructions: u64,
+    pub never: u64,
+}
+
+impl Tally {
+    /// Adds `instructions` that ran `count` times each.
+    pub fn add(&mut self, instructions: u64, count: u64) -> Result<(), Error> {
+        self.executed = count
+            .checked_mul(instructions)
+            .and_then(|more| self.executed.checked_add(more))
+            .ok_or(Error::TooLarge)?;
+        self.instructions += instructions;
+        if count == 0 {
+            self.never += instructions;
+        }
+        Ok(())
+    }
+
+    /// Adds all of another.
+    pub fn join(&mut self, other: Self) -> Result<(), Error> {
+        let executed = self.executed.checked_add(other.executed);
+        self.executed = executed.ok_or(Error::TooLarge)?;
+        self.instructions += other.instructions;
+        self.never += other.never;
+        Ok(())
+    }
+
+    /// Of one function.
+    pub fn of(named: &Named<'_>) -> Result<Self, Error> {
+        let mut tally = Self::default();
+        for (block, count) in named.blocks() {
+            tally.add(block.instructions.into(), count)?;
+        }
+        Ok(tally)
+    }
+
+    /// Of everything.
+    pub fn of_all(counted: &[Counted]) -> Result<Self, Error> {
+        let mut tally = Self::default();
+        for module in counted {
+            for named in functions(module, false) {
+                tally.join(Self::of(&named)?)?;
+            }
+        }
+        Ok(tally)
+    }
+
+    /// The cells `executed`, `instructions` and `never`.
+    pub fn cells(self) -> [Cell; 3] {
+        [self.executed, self.instructions, self.never].map(Cell::Number)
+    }
+}
+
+/// How often the function's entry executed.
+pub fn calls(named: &Named<'_>) -> u64 {
+    let entry = |(block, count): (&headcount_model::Block, u64)| {
+        (block.address == named.function.address).then_some(count)
+    };
+    named.blocks().find_map(entry).unwrap_or(0)
+}
+
+/// Is the function wanted, by its own name or by its file's?
+fn wanted(named: &Named<'_>, request: &Request<'_>) -> bool {
+    let by_file = |file| names::file_is_wanted(file, &request.only);
+    named.is_wanted(&request.only) || named.own_file().is_some_and(by_file)
+}
+
+fn text(text: &str) -> Cell {
+    Cell::Text(text.into())
+}
+
+pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
+    let mut rows = Vec::new();
+    for module in counted {
+        let path = &module.module.path;
+        let whole = names::file_is_wanted(path, &request.only);
+        let mut tally = Tally::default();
+        let mut any = whole;
+        for named in functions(module, request.demangle) {
+            if whole || wanted(&named, request) {
+                tally.join(Tally::of(&named)?)?;
+                any = true;
+            }
+        }
+        if any {
+            let mut cells = vec![text(path)];
+            cells.extend(tally.cells());
+            rows.push(Row {
+                cells,
+                linkage_name: None,
+                ran: tally.executed > 0,
+            });
+        }
+    }
+    Ok(rows)
+}
+
+/// Rows of every wanted function, in the order of the program.
+pub fn of_functions(
+    counted: &[Counted],
+    request: &Request<'_>,
+    mut rows_of: impl FnMut(&Named<'_>, &mut Vec<Row>) -> Result<(), Error>,
+) -> Result<Vec<Row>, Error> {
+    let mut rows = Vec::new();
+    for module in counted {
+        for named in functions(module, request.demangle) {
+            if wanted(&named, request) {
+                rows_of(&named, &mut rows)?;
+            }
+        }
+    }
+    Ok(rows)
+}
+
+pub fn function(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
+    let tally = Tally::of(named)?;
+    let calls = calls(named);
+    let line = named.function.source.map_or(0, |(_, line)| line);
+    let mut cells = vec![
+        Cell::Text(named.module_path.clone()),
+        Cell::Text(named.name.clone()),
+        text(named.own_file().unwrap_or(crate::source::UNKNOWN)),
+        Cell::Number(line.into()),
+        Cell::Number(calls),
+    ];
+    cells.extend(tally.cells());
+    rows.push(Row {
+        cells,
+        linkage_name: Some(named.function.name.as_str().into()),
+        ran: tally.executed > 0 || calls > 0,
+    });
+    Ok(())
+}
+
+/// A row that begins with the names of module and function.
+fn row(named: &Named<'_>, linkage_name: &Arc<str>, count: u64, rest: Vec<Cell>) -> Row {
+    let mut cells = vec![
+        Cell::Text(named.module_path.clone()),
+        Cell::Text(named.name.clone()),
+    ];
+    cells.extend(rest);
+    Row {
+        cells,
+        linkage_name: Some(linkage_name.clone()),
+        ran: count > 0,
+    }
+}
+
+pub fn blocks(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
+    let linkage_name: Arc<str> = named.function.name.as_str().into();
+    for (block, count) in by_address(named) {
+        let rest = vec![
+            Cell::Address(Some(block.address)),
+            Cell::Number(block.instructions.into()),
+            Cell::Number(count),
+        ];
+        rows.push(row(named, &linkage_name, count, rest));
+    }
+    Ok(())
+}
+
+/// The blocks by address, with their counts.
+pub fn by_address<'a>(named: &Named<'a>) -> Vec<(&'a headcount_model::Block, u64)> {
+    let mut blocks: Vec<_> = named.blocks().collect();
+    blocks.sort_by_key(|(block, _)| block.address);
+    blocks
+}
+
+pub fn instructions(
+    named: &Named<'_>,
+    request: &Request<'_>,
+    rows: &mut Vec<Row>,
+    notes: &mut Vec<String>,
+) -> Result<(), Error> {
+    let linkage_name: Arc<str> = named.function.name.as_str().into();
+    for (block, count) in by_address(named) {
+        let mut found = 0;
+        for (address, words) in block.code.iter().flat_map(|span| (request.decode)(span)) {
+            let rest = vec![
+                Cell::Address(Some(address)),
+                Cell::Number(count),
+                text(&words),
+            ];
+            rows.push(row(named, &linkage_name, count, rest));
+            found += 1;
+        }
+        if found != block.instructions {
+            notes.push(missing_instructions(
+                &named.name,
+                block.address,
+                block.instructions,
+                found,
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn missing_instructions(name: &str, at: LinkAddr, wanted: u32, found: u32) -> String {
+    format!(
+        "The block of {name} at {at} has {wanted} instructions, but its stored code shows {found}."
+    )
+}
+
+pub fn edges(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
+    let linkage_name: Arc<str> = named.function.name.as_str().into();
+    let address = |end: Option<u32>| {
+        let block = end.and_then(|index| named.function.blocks.get(index as usize));
+        block.map(|block| block.address)
+    };
+    let mut edges: Vec<_> = named
+        .function
+        .edges
+        .iter()
+        .zip(&named.counts.edges)
+        .map(|(edge, count)| (address(edge.from), address(edge.to), edge.kind, *count))
+        .collect();
+    edges.sort_by_key(|(from, to, kind, _)| (*from, *to, *kind));
+    for (from, to, kind, count) in edges {
+        let rest = vec![
+            Cell::Address(from),
+            Cell::Address(to),
+            text(kind.name()),
+            Cell::Number(count),
+        ];
+        rows.push(row(named, &linkage_name, count, rest));
+    }
+    Ok(())
+}

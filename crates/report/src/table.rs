@@ -1,0 +1,143 @@
+//! What a report is a table of.
+
+use headcount_model::LinkAddr;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// What has one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// An executable or a shared library.
+    Module,
+    /// A source file.
+    File,
+    /// A function.
+    Function,
+    /// A line of a source file.
+    Line,
+    /// A block.
+    Block,
+    /// An instruction.
+    Instruction,
+    /// An edge between two blocks, or between a block and the world.
+    Edge,
+}
+
+impl Unit {
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Module => "module",
+            Self::File => "file",
+            Self::Function => "function",
+            Self::Line => "line",
+            Self::Block => "block",
+            Self::Instruction => "instruction",
+            Self::Edge => "edge",
+        }
+    }
+
+    /// Its columns, in the order of the CSV file. Scripts rely on them.
+    pub fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Module => &["module", "executed", "instructions", "never"],
+            Self::File => &[
+                "file",
+                "executed",
+                "instructions",
+                "never",
+                "blocks_executed",
+                "blocks",
+                "blocks_never",
+            ],
+            Self::Function => &[
+                "module",
+                "function",
+                "file",
+                "line",
+                "calls",
+                "executed",
+                "instructions",
+                "never",
+            ],
+            Self::Line => &["file", "line", "count", "executed"],
+            Self::Block => &["module", "function", "address", "instructions", "count"],
+            Self::Instruction => &["module", "function", "address", "count", "text"],
+            Self::Edge => &["module", "function", "from", "to", "kind", "count"],
+        }
+    }
+
+    /// Whether the hottest row comes first where the user does not say; if not, rows come in
+    /// the order of the program.
+    pub fn hottest_first(self) -> bool {
+        matches!(self, Self::Module | Self::File | Self::Function)
+    }
+}
+
+/// One field of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// A name or a text.
+    Text(Arc<str>),
+    /// A number.
+    Number(u64),
+    /// An address; `None` is outside of the function.
+    Address(Option<LinkAddr>),
+}
+
+impl Cell {
+    /// Numbers sort from large to small, everything else from small to large.
+    fn order(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Number(a), Self::Number(b)) => b.cmp(a),
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Address(a), Self::Address(b)) => a.cmp(b),
+            _ => Ordering::Equal,
+        }
+    }
+}
+
+/// One row: a cell for each column of the unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The fields.
+    pub cells: Vec<Cell>,
+    /// The linker's name, where the row is about a function.
+    pub linkage_name: Option<Arc<str>>,
+    /// Whether any of it ran.
+    pub ran: bool,
+}
+
+/// Rows of one unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// What has a row.
+    pub unit: Unit,
+    /// The rows, in the order to show them.
+    pub rows: Vec<Row>,
+    /// How many rows `--top` left out.
+    pub left_out: usize,
+}
+
+impl Table {
+    /// The place of a column.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.unit.columns().iter().position(|it| *it == name)
+    }
+
+    /// Orders rows by one column; rows that are equal there keep their order. The most comes
+    /// first, but the number of a line says no more than an address: the first line comes first.
+    pub fn sort_by(&mut self, column: usize) {
+        let upwards = self.unit.columns()[column] == "line";
+        self.rows.sort_by(|a, b| {
+            let order = a.cells[column].order(&b.cells[column]);
+            if upwards { order.reverse() } else { order }
+        });
+    }
+
+    /// Keeps the first rows.
+    pub fn keep_top(&mut self, most: usize) {
+        self.left_out = self.rows.len().saturating_sub(most);
+        self.rows.truncate(most);
+    }
+}

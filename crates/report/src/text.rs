@@ -1,0 +1,236 @@
+//! The report for people: aligned, hottest first, and always ending with what was not counted.
+
+use crate::escape::visible;
+use crate::glob::base_name;
+use crate::number::{share, thousands};
+use crate::report::{Refused, Report, RunSummary};
+use crate::table::{Cell, Row, Unit};
+
+/// Longest column of names that is still filled up with blanks; longer names stick out.
+const WIDEST: usize = 40;
+
+/// The whole report.
+pub fn write(report: &Report) -> String {
+    let mut out = heading(report);
+    out.push('\n');
+    out.push_str(&aligned(&layout(report)));
+    if report.table.rows.is_empty() {
+        out.push_str("  (no row)\n");
+    }
+    if report.table.left_out > 0 {
+        let left_out = thousands(report.table.left_out as u64);
+        out.push_str(&format!("  ({left_out} more not shown)\n"));
+    }
+    out.push('\n');
+    out.push_str(&not_counted(&report.refused, report.modules > 1));
+    if !report.notes.is_empty() {
+        out.push_str("\nNotes:\n");
+        for note in &report.notes {
+            out.push_str(&format!("  {}\n", visible(note)));
+        }
+    }
+    out
+}
+
+fn heading(report: &Report) -> String {
+    let mut out = String::new();
+    match report.runs.as_slice() {
+        [one] => out.push_str(&format!("{}\n", command(one))),
+        many => out.push_str(&format!("sum of {} runs\n", many.len())),
+    }
+    out.push_str(&format!(
+        "{} instructions executed; {} of {} never ran\n",
+        thousands(report.executed),
+        thousands(report.never),
+        thousands(report.instructions)
+    ));
+    out
+}
+
+/// The command of a run and how it ended, where that was not well.
+pub fn command(run: &RunSummary) -> String {
+    let mut words = match run.command.is_empty() {
+        true => "(unknown command)".to_owned(),
+        false => visible(&run.command.join(" ")).into_owned(),
+    };
+    match run.status {
+        Some(0) | None => (),
+        Some(status) if status > 128 => {
+            words.push_str(&format!(" (killed by signal {})", status - 128));
+        }
+        Some(status) => words.push_str(&format!(" (status {status})")),
+    }
+    words
+}
+
+/// What is not counted, and why; also when there is nothing to tell.
+pub fn not_counted(refused: &[Refused], many_modules: bool) -> String {
+    if refused.is_empty() {
+        return "Not counted: nothing.\n".into();
+    }
+    let mut out = "Not counted:\n".to_owned();
+    for it in refused {
+        let refusal = &it.refusal;
+        out.push_str(&format!(
+            "  {}",
+            visible(&crate::demangle(&refusal.subject))
+        ));
+        match (refusal.file.as_str(), refusal.line) {
+            ("", _) => (),
+            (file, 0) => out.push_str(&format!(" ({})", visible(file))),
+            (file, line) => out.push_str(&format!(" ({}:{line})", visible(file))),
+        }
+        if many_modules {
+            out.push_str(&format!(" in {}", visible(base_name(&it.module))));
+        }
+        out.push_str(&format!(": {}\n", visible(&refusal.reason)));
+    }
+    out
+}
+
+/// A column of the text report.
+struct Column {
+    title: &'static str,
+    /// Numbers stand on the right, names on the left.
+    right: bool,
+    cells: Vec<String>,
+}
+
+/// The columns of the text report: numbers first, names last, where they may be long.
+fn layout(report: &Report) -> Vec<Column> {
+    let rows = &report.table.rows;
+    let unit = report.table.unit;
+    let place = |name: &str| report.table.column(name).unwrap_or(0);
+    let number = |title: &'static str| Column {
+        title,
+        right: true,
+        cells: rows
+            .iter()
+            .map(|row| show(&row.cells[place(title)]))
+            .collect(),
+    };
+    let words = |title: &'static str| Column {
+        right: false,
+        ..number(title)
+    };
+    let of_row = |title: &'static str, right: bool, cell: &dyn Fn(&Row) -> String| Column {
+        title,
+        right,
+        cells: rows.iter().map(cell).collect(),
+    };
+    let part = || {
+        let executed = place("executed");
+        of_row("share", true, &|row| match row.cells[executed] {
+            Cell::Number(executed) => share(executed, report.executed),
+            _ => String::new(),
+        })
+    };
+    let source = |title: &'static str| {
+        let (file, line) = (place("file"), place("line"));
+        of_row(
+            title,
+            false,
+            &|row| match (&row.cells[file], &row.cells[line]) {
+                (Cell::Text(file), Cell::Number(0)) => visible(file).into_owned(),
+                (Cell::Text(file), Cell::Number(line)) => format!("{}:{line}", visible(file)),
+                _ => String::new(),
+            },
+        )
+    };
+    let mut columns = match unit {
+        Unit::Module => vec![
+            number("executed"),
+            part(),
+            number("instructions"),
+            number("never"),
+            words("module"),
+        ],
+        Unit::File => vec![
+            number("executed"),
+            part(),
+            number("instructions"),
+            number("never"),
+            number("blocks_executed"),
+            number("blocks"),
+            number("blocks_never"),
+            words("file"),
+        ],
+        Unit::Function => vec![
+            number("executed"),
+            part(),
+            number("calls"),
+            number("instructions"),
+            number("never"),
+            words("function"),
+            source("source"),
+        ],
+        Unit::Line => vec![number("count"), number("executed"), part(), source("line")],
+        Unit::Block => vec![
+            number("count"),
+            number("instructions"),
+            number("address"),
+            words("function"),
+        ],
+        Unit::Instruction => vec![
+            number("count"),
+            number("address"),
+            words("function"),
+            words("text"),
+        ],
+        Unit::Edge => vec![
+            number("count"),
+            words("kind"),
+            number("from"),
+            number("to"),
+            words("function"),
+        ],
+    };
+    let names_module = unit.columns()[0] == "module" && unit != Unit::Module;
+    if report.modules > 1 && names_module {
+        columns.push(of_row("module", false, &|row| match &row.cells[0] {
+            Cell::Text(path) => visible(base_name(path)).into_owned(),
+            _ => String::new(),
+        }));
+    }
+    columns
+}
+
+fn show(cell: &Cell) -> String {
+    match cell {
+        Cell::Text(text) => visible(text).into_owned(),
+        Cell::Number(number) => thousands(*number),
+        Cell::Address(Some(address)) => address.to_string(),
+        Cell::Address(None) => "outside".into(),
+    }
+}
+
+/// Columns side by side, two blanks between.
+fn aligned(columns: &[Column]) -> String {
+    let width = |column: &Column| {
+        let cells = column.cells.iter().map(|cell| cell.chars().count());
+        let most = cells.max().unwrap_or(0).max(column.title.len());
+        if column.right { most } else { most.min(WIDEST) }
+    };
+    let widths: Vec<usize> = columns.iter().map(width).collect();
+    let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
+    let mut out = line(columns, &widths, &titles);
+    let rows = columns.first().map_or(0, |column| column.cells.len());
+    for row in 0..rows {
+        let cells: Vec<&str> = columns.iter().map(|it| it.cells[row].as_str()).collect();
+        out.push_str(&line(columns, &widths, &cells));
+    }
+    out
+}
+
+fn line(columns: &[Column], widths: &[usize], cells: &[&str]) -> String {
+    let mut out = String::new();
+    for ((column, width), cell) in columns.iter().zip(widths).zip(cells) {
+        match column.right {
+            true => out.push_str(&format!("{cell:>width$}  ")),
+            false => out.push_str(&format!("{cell:<width$}  ")),
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}

@@ -1,0 +1,482 @@
+//! What the numbers in a report mean, and what the bytes look like.
+
+use headcount_model::{
+    Block, Counted, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, LineRun, LinkAddr,
+    Module, Refusal, Span,
+};
+use headcount_report::{
+    Cell, Error, Pattern, Report, Request, RunSummary, Table, Unit, csv, json, line_counts, text,
+};
+
+/// A run of lines: file, line, whether a statement begins, instructions.
+type Lines<'a> = &'a [(u32, u32, bool, u32)];
+
+fn block(address: u64, instructions: u32, lines: Lines<'_>) -> Block {
+    let run = |&(file, line, is_stmt, instructions): &(u32, u32, bool, u32)| LineRun {
+        file: FileId(file),
+        line,
+        is_stmt,
+        instructions,
+    };
+    Block {
+        address: LinkAddr(address),
+        code: vec![Span {
+            address: LinkAddr(address),
+            bytes: vec![0x90; instructions as usize],
+        }],
+        instructions,
+        lines: lines.iter().map(run).collect(),
+    }
+}
+
+fn function(name: &str, source: Option<(u32, u32)>, blocks: Vec<Block>) -> Function {
+    Function {
+        name: name.into(),
+        address: blocks[0].address,
+        source: source.map(|(file, line)| (FileId(file), line)),
+        blocks,
+        edges: Vec::new(),
+        counters: 1,
+    }
+}
+
+fn counted(path: &str, files: &[&str], functions: Vec<(Function, Vec<u64>)>) -> Counted {
+    let (functions, counts): (Vec<_>, Vec<_>) = functions.into_iter().unzip();
+    let counts = counts
+        .into_iter()
+        .zip(&functions)
+        .map(|(blocks, function)| FunctionCounts {
+            blocks,
+            edges: vec![0; function.edges.len()],
+        });
+    let counts = counts.collect();
+    Counted {
+        module: Module {
+            path: path.into(),
+            build_id: path.into(),
+            files: files.iter().map(|it| (*it).into()).collect(),
+            functions,
+            refusals: Vec::new(),
+        },
+        functions: counts,
+    }
+}
+
+/// One-byte instructions, numbered.
+fn decode(span: &Span) -> Vec<(LinkAddr, String)> {
+    (0..span.bytes.len() as u64)
+        .map(|n| (LinkAddr(span.address.0 + n), format!("nop {n}")))
+        .collect()
+}
+
+fn request(by: Unit) -> Request<'static> {
+    Request {
+        by,
+        sort: None,
+        top: None,
+        only: Vec::new(),
+        never: false,
+        demangle: true,
+        decode: &decode,
+    }
+}
+
+fn report(counted: &[Counted], request: &Request<'_>) -> Report {
+    let run = RunSummary {
+        command: vec!["./it".into()],
+        status: Some(0),
+    };
+    Report::new(counted, vec![run], Vec::new(), request).unwrap()
+}
+
+fn rows(table: &Table) -> Vec<String> {
+    csv::write(table)
+        .lines()
+        .skip(1)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn rows_by(counted: &[Counted], by: Unit) -> Vec<String> {
+    rows(&report(counted, &request(by)).table)
+}
+
+#[test]
+fn a_line_counts_as_often_as_its_busiest_statement() {
+    // `for (a; b; c)`: a runs once, b 11 times, c 10 times; all on line 3.
+    let main = function(
+        "main",
+        Some((0, 1)),
+        vec![
+            block(0x10, 2, &[(0, 3, true, 2)]),
+            block(0x20, 1, &[(0, 3, true, 1)]),
+            block(0x30, 4, &[(0, 4, true, 3), (0, 3, true, 1)]),
+        ],
+    );
+    let it = [counted("it", &["a.c"], vec![(main, vec![1, 11, 10])])];
+    assert_eq!(rows_by(&it, Unit::Line), ["a.c,3,11,23", "a.c,4,10,30"]);
+}
+
+#[test]
+fn a_statement_that_only_goes_on_does_not_begin() {
+    // The busy block holds the end of line 3, but no statement of it begins there.
+    let main = function(
+        "main",
+        None,
+        vec![
+            block(0x10, 1, &[(0, 3, true, 1)]),
+            block(0x20, 1, &[(0, 3, false, 1)]),
+            block(0x30, 1, &[(0, 9, false, 1)]),
+        ],
+    );
+    let it = [counted("it", &["a.c"], vec![(main, vec![2, 50, 7])])];
+    // Line 9 has no beginning at all: its busiest block speaks for it.
+    assert_eq!(rows_by(&it, Unit::Line), ["a.c,3,2,52", "a.c,9,7,7"]);
+}
+
+#[test]
+fn copies_of_a_line_are_added_up() {
+    let copy =
+        |name: &str, at| function(name, Some((0, 3)), vec![block(at, 2, &[(0, 3, true, 2)])]);
+    let one = counted(
+        "one",
+        &["t.h"],
+        vec![
+            (copy("f<int>", 0x10), vec![4]),
+            (copy("f<char>", 0x20), vec![6]),
+        ],
+    );
+    let two = counted("two", &["t.h"], vec![(copy("f<int>", 0x10), vec![100])]);
+    assert_eq!(rows_by(&[one, two], Unit::Line), ["t.h,3,110,220"]);
+}
+
+#[test]
+fn line_zero_is_no_line_but_its_instructions_are_the_files() {
+    let main = function(
+        "main",
+        Some((0, 1)),
+        // One instruction without a line at the front, two of line 0, one of line 5 elsewhere.
+        vec![block(0x10, 4, &[(0, 0, true, 2), (1, 5, true, 1)])],
+    );
+    let it = [counted("it", &["a.c", "b.h"], vec![(main, vec![3])])];
+    assert_eq!(rows_by(&it, Unit::Line), ["b.h,5,3,3"]);
+    assert_eq!(
+        rows_by(&it, Unit::File),
+        ["a.c,9,3,0,3,1,0", "b.h,3,1,0,0,0,0"]
+    );
+}
+
+#[test]
+fn code_without_a_source_belongs_to_no_known_file() {
+    let known = function(
+        "main",
+        Some((0, 1)),
+        vec![block(0x10, 2, &[(0, 1, true, 2)])],
+    );
+    let unknown = function("_start", None, vec![block(0x20, 5, &[])]);
+    let it = [counted(
+        "it",
+        &["a.c"],
+        vec![(known, vec![1]), (unknown, vec![1])],
+    )];
+    assert_eq!(
+        rows_by(&it, Unit::File),
+        ["??,5,5,0,1,1,0", "a.c,2,2,0,1,1,0"]
+    );
+    assert_eq!(
+        rows_by(&it, Unit::Function),
+        ["it,_start,??,0,1,5,5,0", "it,main,a.c,1,1,2,2,0"]
+    );
+}
+
+#[test]
+fn a_function_is_called_as_often_as_its_entry_runs() {
+    // The entry need not be the block with the lowest address.
+    let mut f = function(
+        "f",
+        None,
+        vec![
+            block(0x10, 1, &[]),
+            block(0x20, 3, &[]),
+            block(0x30, 7, &[]),
+        ],
+    );
+    f.address = LinkAddr(0x20);
+    let it = [counted("it", &[], vec![(f, vec![90, 5, 0])])];
+    assert_eq!(rows_by(&it, Unit::Function), ["it,f,??,0,5,105,11,7"]);
+    assert_eq!(rows_by(&it, Unit::Module), ["it,105,11,7"]);
+}
+
+#[test]
+fn hottest_comes_first_and_equals_by_name() {
+    let one = |name: &str, at| function(name, None, vec![block(at, 1, &[])]);
+    let it = [counted(
+        "it",
+        &[],
+        vec![
+            (one("b", 0x30), vec![5]),
+            (one("c", 0x20), vec![9]),
+            (one("a", 0x10), vec![5]),
+        ],
+    )];
+    let names = |by: &Request<'_>| -> Vec<String> {
+        let table = report(&it, by).table;
+        let name = |row: &headcount_report::Row| match &row.cells[1] {
+            Cell::Text(name) => name.to_string(),
+            _ => unreachable!(),
+        };
+        table.rows.iter().map(name).collect()
+    };
+    assert_eq!(names(&request(Unit::Function)), ["c", "a", "b"]);
+    // Blocks come in the order of the program.
+    assert_eq!(names(&request(Unit::Block)), ["a", "c", "b"]);
+    let by_count = Request {
+        sort: Some("count".into()),
+        top: Some(2),
+        ..request(Unit::Block)
+    };
+    assert_eq!(names(&by_count), ["c", "a"]);
+    assert_eq!(report(&it, &by_count).table.left_out, 1);
+}
+
+#[test]
+fn only_means_functions_and_files() {
+    let main = function(
+        "main",
+        Some((0, 1)),
+        vec![block(0x10, 1, &[(0, 1, true, 1)])],
+    );
+    let area = function(
+        "_ZN5shape4areaEi",
+        Some((1, 7)),
+        vec![block(0x20, 2, &[(1, 8, true, 1), (2, 3, true, 1)])],
+    );
+    let it = [counted(
+        "/bin/it",
+        &["src/main.cc", "src/shape.cc", "vec.h"],
+        vec![(main, vec![1]), (area, vec![2])],
+    )];
+    let only = |by: Unit, pattern: &str| {
+        let request = Request {
+            only: vec![Pattern::new(pattern)],
+            ..request(by)
+        };
+        rows(&report(&it, &request).table)
+    };
+    assert_eq!(
+        only(Unit::Line, "shape::*"),
+        ["src/shape.cc,8,2,2", "vec.h,3,2,2"]
+    );
+    assert_eq!(only(Unit::Line, "*.h"), ["vec.h,3,2,2"]);
+    assert_eq!(only(Unit::Function, "shape.cc").len(), 1);
+    assert_eq!(only(Unit::Function, "_ZN5shape4areaEi").len(), 1);
+    assert_eq!(only(Unit::File, "main.cc"), ["src/main.cc,1,1,0,1,1,0"]);
+    assert_eq!(only(Unit::Module, "main"), ["/bin/it,1,1,0"]);
+    assert_eq!(only(Unit::Module, "it"), ["/bin/it,5,3,0"]);
+    assert!(only(Unit::Function, "nothing").is_empty());
+}
+
+#[test]
+fn never_shows_what_never_ran() {
+    let ran = function(
+        "ran",
+        Some((0, 1)),
+        vec![
+            block(0x10, 1, &[(0, 1, true, 1)]),
+            block(0x18, 1, &[(0, 2, true, 1)]),
+        ],
+    );
+    let idle = function(
+        "idle",
+        Some((0, 5)),
+        vec![block(0x20, 2, &[(0, 6, true, 2)])],
+    );
+    let it = [counted(
+        "it",
+        &["a.c"],
+        vec![(ran, vec![3, 0]), (idle, vec![0])],
+    )];
+    let never = |by| {
+        rows(
+            &report(
+                &it,
+                &Request {
+                    never: true,
+                    ..request(by)
+                },
+            )
+            .table,
+        )
+    };
+    assert_eq!(never(Unit::Function), ["it,idle,a.c,5,0,0,2,2"]);
+    assert_eq!(never(Unit::Line), ["a.c,2,0,0", "a.c,6,0,0"]);
+    assert_eq!(never(Unit::Block), ["it,ran,0x18,1,0", "it,idle,0x20,2,0"]);
+    assert_eq!(never(Unit::Instruction).len(), 3);
+}
+
+#[test]
+fn edges_show_where_control_went() {
+    let mut f = function("f", None, vec![block(0x10, 1, &[]), block(0x20, 1, &[])]);
+    let edge = |from, to, kind| FunctionEdge { from, to, kind };
+    f.edges = vec![
+        edge(Some(1), None, EdgeKind::Leave),
+        edge(Some(0), Some(1), EdgeKind::Taken),
+        edge(Some(0), Some(1), EdgeKind::Fall),
+        edge(None, Some(0), EdgeKind::Entry),
+    ];
+    let mut it = counted("it", &[], vec![(f, vec![3, 3])]);
+    it.functions[0].edges = vec![3, 2, 1, 3];
+    assert_eq!(
+        rows_by(&[it], Unit::Edge),
+        [
+            "it,f,,0x10,entry,3",
+            "it,f,0x10,0x20,fall,1",
+            "it,f,0x10,0x20,taken,2",
+            "it,f,0x20,,leave,3"
+        ]
+    );
+}
+
+#[test]
+fn instructions_have_the_count_of_their_block() {
+    let mut f = function("f", None, vec![block(0x10, 2, &[]), block(0x20, 1, &[])]);
+    f.blocks[1].instructions = 2; // more than its code shows
+    let it = [counted("it", &[], vec![(f, vec![3, 1])])];
+    let report = report(&it, &request(Unit::Instruction));
+    assert_eq!(
+        rows(&report.table),
+        [
+            "it,f,0x10,3,nop 0",
+            "it,f,0x11,3,nop 1",
+            "it,f,0x20,1,nop 0"
+        ]
+    );
+    assert_eq!(
+        report.notes,
+        ["The block of f at 0x20 has 2 instructions, but its stored code shows 1."]
+    );
+}
+
+#[test]
+fn sums_that_do_not_fit_are_refused() {
+    let f = function("f", None, vec![block(0x10, 2, &[])]);
+    let it = [counted("it", &[], vec![(f, vec![u64::MAX])])];
+    for by in [Unit::Function, Unit::Block] {
+        let error = Report::new(&it, Vec::new(), Vec::new(), &request(by)).unwrap_err();
+        assert_eq!(error, Error::TooLarge);
+    }
+    let f = function("f", None, vec![block(0x10, 1, &[(0, 1, true, 1)])]);
+    let one = counted("it", &["a.c"], vec![(f, vec![u64::MAX])]);
+    assert_eq!(line_counts(&[one.clone(), one]), Err(Error::TooLarge));
+}
+
+/// A program whose author does not like us.
+fn nasty() -> Counted {
+    let name = "f\u{1b}[2J,\"q\"\r\n\u{202e}\u{9b}";
+    let f = function(name, Some((0, 1)), vec![block(0x10, 1, &[(0, 1, true, 1)])]);
+    let mut it = counted("/tmp/a\u{7}b", &["x\u{1b}]0;y\u{7}.c"], vec![(f, vec![1])]);
+    it.module.refusals = vec![Refusal {
+        subject: "g\u{1b}[m".into(),
+        file: "z\u{9b}.s".into(),
+        line: 3,
+        reason: "it says \u{1b}[31mno\u{1b}[m".into(),
+    }];
+    it
+}
+
+#[test]
+fn nothing_in_a_name_commands_a_terminal() {
+    let all = [
+        Unit::Module,
+        Unit::File,
+        Unit::Function,
+        Unit::Line,
+        Unit::Block,
+        Unit::Instruction,
+    ];
+    for by in all {
+        let mut report = report(&[nasty()], &request(by));
+        report.runs[0].command.push("\u{1b}c".into());
+        report.notes.push("a \u{1b}c note".into());
+        for text in [text::write(&report), json::write(&report)] {
+            let bad = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+            assert!(!text.contains(bad), "{by:?}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn csv_quotes_as_rfc_4180_says() {
+    let csv = csv::write(&report(&[nasty()], &request(Unit::Block)).table);
+    assert_eq!(
+        csv,
+        "module,function,address,instructions,count\n\
+         /tmp/a\u{7}b,\"f\u{1b}[2J,\"\"q\"\"\r\n\u{202e}\u{9b}\",0x10,1,1\n"
+    );
+}
+
+#[test]
+fn json_keeps_every_character() {
+    let json = json::write(&report(&[nasty()], &request(Unit::Function)));
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["version"], 1);
+    assert_eq!(value["by"], "function");
+    assert_eq!(
+        value["rows"][0]["function"],
+        "f\u{1b}[2J,\"q\"\r\n\u{202e}\u{9b}"
+    );
+    assert_eq!(
+        value["rows"][0]["linkage_name"],
+        value["rows"][0]["function"]
+    );
+    assert_eq!(value["refused"][0]["subject"], "g\u{1b}[m");
+    assert_eq!(value["runs"][0]["command"][0], "./it");
+    let empty = json::write(&report(&[], &request(Unit::Line)));
+    let value: serde_json::Value = serde_json::from_str(&empty).unwrap();
+    assert_eq!(value["rows"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn the_text_report_ends_with_what_was_not_counted() {
+    let mut it = nasty();
+    let shown = text::write(&report(std::slice::from_ref(&it), &request(Unit::Function)));
+    assert!(
+        shown.ends_with("\nNot counted:\n  g\\x1b[m (z\\x9b.s:3): it says \\x1b[31mno\\x1b[m\n"),
+        "{shown}"
+    );
+    it.module.refusals.clear();
+    let shown = text::write(&report(&[it], &request(Unit::Function)));
+    assert!(shown.ends_with("\nNot counted: nothing.\n"), "{shown}");
+}
+
+#[test]
+fn the_text_report_is_aligned() {
+    let one =
+        |name: &str, at, n| function(name, Some((0, 1)), vec![block(at, n, &[(0, 1, true, n)])]);
+    let a = counted(
+        "/bin/a",
+        &["a.c"],
+        vec![
+            (one("main", 0x10, 7), vec![1]),
+            (one("work", 0x20, 38), vec![524_353]),
+        ],
+    );
+    let b = counted(
+        "/lib/libb.so",
+        &["b.c"],
+        vec![(one("_Z3foov", 0x10, 2), vec![0])],
+    );
+    let shown = text::write(&report(&[a, b], &request(Unit::Function)));
+    let expected = "\
+./it
+19,925,421 instructions executed; 2 of 47 never ran
+
+  executed   share    calls  instructions  never  function  source  module
+19,925,414  100.0%  524,353            38      0  work      a.c:1   a
+         7    0.0%        1             7      0  main      a.c:1   a
+         0    0.0%        0             2      2  foo()     b.c:1   libb.so
+
+Not counted: nothing.
+";
+    assert_eq!(shown, expected);
+}
