@@ -18,37 +18,33 @@ use super::{linker, slot};
 /// How much of a module's name goes into the name of its counter file.
 const NAME_BYTES: usize = 100;
 
-/// Makes the counter file, and returns its header, mapped; if there can be no file, a header in
-/// memory that says so. Null if there is no memory either.
-pub fn create(module: &Module, table: Option<&Table>) -> *mut FileHeader {
-    let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS;
-    // SAFETY: the kernel chooses a free place.
-    let Ok(address) = (unsafe { kernel::map(0, HEADER_BYTES as u64, flags, None) }) else {
+/// Makes the counter file, and returns its header, mapped in `room`; if there can be no file, a
+/// header in memory that says so. Null if there is no memory either.
+pub fn create(module: &Module, table: Option<&Table>, room: Option<u64>) -> *mut FileHeader {
+    let Some(mut draft) = Scratch::new(HEADER_BYTES) else {
         return core::ptr::null_mut();
     };
-    let header = address as *mut FileHeader;
-    // SAFETY: mapped just now, zeros, which are a valid header; nobody else knows of it.
-    describe(module, unsafe { &mut *header });
-    // SAFETY: as above, and `describe` is done with it.
-    let described = unsafe { &*header };
-    let file = make(module, table, described).and_then(|(file, status)| {
-        let shared = map_header(&file, address)?;
-        module.device.store(status.device, Relaxed);
-        module.inode.store(status.inode, Relaxed);
-        Some(shared)
-    });
-    match file {
-        Some(shared) => {
-            // SAFETY: copied, and not used any more.
-            unsafe { kernel::unmap(address, HEADER_BYTES as u64) };
-            shared
+    // SAFETY: zeros, which are a valid header, on a page boundary; the draft is ours alone.
+    let header = unsafe { &mut *draft.bytes().as_mut_ptr().cast::<FileHeader>() };
+    describe(module, header);
+    let file = make(module, table, header);
+    let mapped = match &file {
+        Some((file, status)) => {
+            module.device.store(status.device, Relaxed);
+            module.inode.store(status.inode, Relaxed);
+            map_header(room, kernel::MAP_SHARED, Some(file))
         }
         None => {
-            // SAFETY: ours alone, as above.
-            unsafe { (*header).failures |= failure::NO_FILE };
-            header
+            header.failures |= failure::NO_FILE;
+            map_header(room, kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS, None)
         }
-    }
+    };
+    let Ok(address) = mapped else {
+        module.inode.store(0, Relaxed);
+        return core::ptr::null_mut();
+    };
+    copy_header(header, address as *mut FileHeader);
+    address as *mut FileHeader
 }
 
 /// Fills in everything about the module and its process.
@@ -255,22 +251,20 @@ fn write_zeros(file: &File, offset: u64, bytes: u64) -> kernel::Result<()> {
     Ok(())
 }
 
-/// Maps the header of the file, and fills it from the one that was put together in memory.
-fn map_header(file: &File, described: u64) -> Option<*mut FileHeader> {
-    // SAFETY: the kernel chooses a free place.
-    let shared =
-        unsafe { kernel::map(0, HEADER_BYTES as u64, kernel::MAP_SHARED, Some((file, 0))) };
-    let shared = shared.ok()?;
-    // The magic comes last, as everywhere.
-    for word in (0..HEADER_BYTES as u64 / 8).rev() {
-        let (from, to) = (
-            (described + word * 8) as *const u64,
-            (shared + word * 8) as *mut u64,
-        );
-        // SAFETY: both are mapped, HEADER_BYTES long.
-        unsafe { to.write_volatile(from.read()) };
+fn map_header(room: Option<u64>, flags: u32, file: Option<&File>) -> kernel::Result<u64> {
+    let fixed = room.map_or(0, |_| kernel::MAP_FIXED);
+    let (address, bytes) = (room.unwrap_or(0), HEADER_BYTES as u64);
+    // SAFETY: the room in the table is this module's; without one, the kernel finds a place.
+    unsafe { kernel::map(address, bytes, flags | fixed, file.map(|file| (file, 0))) }
+}
+
+/// The magic, which is the first word, comes last.
+fn copy_header(from: &FileHeader, to: *mut FileHeader) {
+    let (from, to) = ((&raw const *from).cast::<u64>(), to.cast::<u64>());
+    for word in (0..size_of::<FileHeader>() / 8).rev() {
+        // SAFETY: both are headers, which consist of whole words.
+        unsafe { to.add(word).write_volatile(from.add(word).read()) };
     }
-    Some(shared as *mut FileHeader)
 }
 
 /// Puts a new slot of the module's file over memory that was mapped for it.

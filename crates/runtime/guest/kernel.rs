@@ -17,6 +17,7 @@ pub const EFAULT: Errno = Errno(14);
 pub const EEXIST: Errno = Errno(17);
 pub const EFBIG: Errno = Errno(27);
 pub const ENOSYS: Errno = Errno(38);
+pub const ETIMEDOUT: Errno = Errno(110);
 pub const EOPNOTSUPP: Errno = Errno(95);
 
 pub type Result<T> = core::result::Result<T, Errno>;
@@ -272,12 +273,17 @@ pub fn wipe_on_fork(address: u64, bytes: u64) -> Result<()> {
     unsafe { call3(28, address, bytes, MADV_WIPEONFORK) }.map(drop)
 }
 
-/// Whether anything at all is mapped at this page.
-pub fn is_mapped(page: u64) -> bool {
-    let mut answer = 0_u8;
-    // SAFETY: the kernel writes one byte for one page. (27: mincore)
-    let result = unsafe { call3(27, page, 1, &raw mut answer as u64) };
-    result != Err(ENOMEM)
+/// Whether a word of memory has this value; no, if there is no such memory.
+///
+/// The kernel looks for us: it says EAGAIN or EFAULT at once, or that it has waited no time for
+/// the value to change.
+pub fn holds(address: u64, value: u32) -> bool {
+    const FUTEX_WAIT_PRIVATE: u64 = 128;
+    let no_time = [0_u64; 2];
+    let no_time = &raw const no_time as u64;
+    // SAFETY: the kernel reads one word and a `struct timespec`. (202: futex)
+    let result = unsafe { call4(202, address, FUTEX_WAIT_PRIVATE, u64::from(value), no_time) };
+    result == Err(ETIMEDOUT)
 }
 
 /// Whether eight bytes can be read at this address.

@@ -22,6 +22,8 @@ pub struct Module {
     known: AtomicU32,
     /// Number in the table.
     number: AtomicU32,
+    /// Known to the table, to see whether this module is still here.
+    pub serial: AtomicU32,
     table: AtomicPtr<Table>,
     /// Mapped from the counter file, and shared with forked children; or in memory.
     pub header: AtomicPtr<FileHeader>,
@@ -50,6 +52,7 @@ static THIS: Module = Module {
     lock: AtomicU64::new(0),
     known: AtomicU32::new(0),
     number: AtomicU32::new(0),
+    serial: AtomicU32::new(0),
     table: AtomicPtr::new(core::ptr::null_mut()),
     header: AtomicPtr::new(core::ptr::null_mut()),
     start: AtomicU64::new(0),
@@ -70,14 +73,14 @@ pub fn this() -> &'static Module {
 
 impl Module {
     /// The table and our number in it, if this module has come to know itself.
-    pub fn place(&self) -> Option<(&'static Table, usize)> {
+    pub fn place(&self) -> Option<(&'static Table, Option<usize>)> {
         if self.known.load(Acquire) == 0 {
             return None;
         }
         // SAFETY: a table is never unmapped.
         let table = unsafe { self.table.load(Relaxed).as_ref() }?;
         let number = self.number.load(Relaxed);
-        (number != NO_NUMBER).then_some((table, number as usize))
+        Some((table, (number != NO_NUMBER).then_some(number as usize)))
     }
 
     /// Finds out everything a module must know, once.
@@ -115,16 +118,22 @@ impl Module {
         self.fingerprint
             .store(wire::fingerprint(linker::ids(), counters), Relaxed);
         let table = Table::find_or_make();
-        let header = file::create(self, table);
-        self.header.store(header, Relaxed);
-        let range_start = start.wrapping_sub(wire::SLOT_HEADER_BYTES as u64);
+        let range = start.wrapping_sub(wire::SLOT_HEADER_BYTES as u64);
         let number = table.and_then(|table| {
             self.table
                 .store((table as *const Table).cast_mut(), Relaxed);
-            table.register(self, range_start, range_start.wrapping_add(self.stride()))
+            table.register(self, range, range.wrapping_add(self.stride()))
         });
-        if number.is_none() {
-            self.fail(failure::THREAD_LOST);
+        let room = table
+            .zip(number)
+            .and_then(|(table, number)| table.header_room(number));
+        self.header.store(file::create(self, table, room), Relaxed);
+        match table
+            .zip(number)
+            .and_then(|(table, number)| table.registration(number))
+        {
+            Some(registration) => registration.open(),
+            None => self.fail(failure::THREAD_LOST),
         }
         self.number
             .store(number.map_or(NO_NUMBER, |number| number as u32), Relaxed);

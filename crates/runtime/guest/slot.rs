@@ -8,7 +8,7 @@ use super::delta;
 use super::file;
 use super::kernel;
 use super::module::Module;
-use super::table::{Lane, Standing, Table, Thread};
+use super::table::{Lane, Registration, Standing, Table, Thread};
 
 /// Dead threads' lanes to look for before a fresh one is taken: enough to keep up with a program
 /// that makes threads for ever, few enough not to be noticed by one that has thousands.
@@ -72,6 +72,11 @@ fn move_out(
         let result = before
             .into_iter()
             .flat_map(Lane::current_modules)
+            .filter(|module| {
+                !table
+                    .registration(*module)
+                    .is_none_or(Registration::is_gone)
+            })
             .chain([number])
             .try_for_each(|module| furnish(table, *lane, module, me))
             .and_then(|()| table.enter_lane(*lane, me).map_err(|_| Unfit));
@@ -92,6 +97,19 @@ fn move_out(
         (Some(_), Some(old)) => table.release(old),
         (Some(_), None) => {}
         (None, old) => lose(table, module, old, me),
+    }
+    true
+}
+
+/// The table has no room for this module: a thread that comes to it is counted nowhere.
+pub fn give_up(table: &'static Table, module: &'static Module) -> bool {
+    if let Ok(me) = Thread::current() {
+        let old = match table.standing(&me) {
+            Standing::Owns(lane) => Some(lane),
+            Standing::New => None,
+            _ => return true,
+        };
+        lose(table, module, old, &me);
     }
     true
 }
