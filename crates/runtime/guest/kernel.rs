@@ -68,6 +68,17 @@ unsafe fn call3(number: u64, a: u64, b: u64, c: u64) -> Result<u64> {
     check(result)
 }
 
+/// A question without arguments, which never fails.
+fn who(number: u64) -> u32 {
+    let result: u64;
+    // SAFETY: as in `call6`; nothing is read or written.
+    unsafe {
+        asm!("syscall", inlateout("rax") number => result,
+            lateout("rcx") _, lateout("r11") _, options(att_syntax, nostack, nomem));
+    }
+    result as u32
+}
+
 /// A call that takes numbers only, and touches no memory.
 fn ask(number: u64, a: u64, b: u64, c: u64) -> Result<u64> {
     // SAFETY: used for calls without pointers only.
@@ -175,6 +186,24 @@ pub fn write_at(file: &File, bytes: &[u8], offset: u64) -> Result<usize> {
     // SAFETY: the kernel reads bytes that are there. (18: pwrite64)
     unsafe { call4(18, u64::from(file.0), from, bytes.len() as u64, offset) }
         .map(|bytes| bytes as usize)
+}
+
+/// Fills `into` from a place in the file; fails if there are not enough bytes.
+pub fn read_at(file: &File, into: &mut [u64], offset: u64) -> Result<()> {
+    let bytes = size_of_val(into) as u64;
+    // SAFETY: the kernel writes at most as many bytes as there are. (17: pread64)
+    match unsafe {
+        call4(
+            17,
+            u64::from(file.0),
+            into.as_mut_ptr() as u64,
+            bytes,
+            offset,
+        )
+    }? {
+        read if read == bytes => Ok(()),
+        _ => Err(EFAULT),
+    }
 }
 
 pub fn change_mode(file: &File, mode: u32) -> Result<()> {
@@ -300,11 +329,11 @@ pub fn is_readable(address: u64) -> bool {
 // ---- who we are
 
 pub fn process() -> u32 {
-    ask(39, 0, 0, 0).unwrap_or(0) as u32 // getpid
+    who(39) // getpid
 }
 
 pub fn thread() -> u32 {
-    ask(186, 0, 0, 0).unwrap_or(0) as u32 // gettid
+    who(186) // gettid
 }
 
 /// Whether the thread exists (or cannot be asked, because it became another user's).
@@ -312,18 +341,36 @@ pub fn is_alive(process: u32, thread: u32) -> bool {
     ask(234, u64::from(process), u64::from(thread), 0) != Err(ESRCH) // tgkill
 }
 
+/// Whether the process exists (or cannot be asked, because it is another user's).
+pub fn is_process_alive(process: u32) -> bool {
+    ask(62, u64::from(process), 0, 0) != Err(ESRCH) // kill
+}
+
+/// The inode of the pid namespace that our numbers belong to; 0 if it cannot be known.
+pub fn namespace() -> u64 {
+    let Some(path) = Path::new(b"/proc/self/ns/pid\0") else {
+        return 0;
+    };
+    let mut stat = [0_u64; 18];
+    // SAFETY: as in `status`. (4: stat)
+    match unsafe { call3(4, path.pointer(), stat.as_mut_ptr() as u64, 0) } {
+        Ok(_) => stat[1],
+        Err(_) => 0,
+    }
+}
+
 pub fn effective_user() -> u32 {
-    ask(107, 0, 0, 0).unwrap_or(0) as u32 // geteuid
+    who(107) // geteuid
 }
 
 /// Whether the program runs with rights that its caller does not have.
 pub fn is_privileged() -> bool {
     // getuid, geteuid, getgid, getegid
-    ask(102, 0, 0, 0) != ask(107, 0, 0, 0) || ask(104, 0, 0, 0) != ask(108, 0, 0, 0)
+    who(102) != who(107) || who(104) != who(108)
 }
 
 pub fn give_way() {
-    _ = ask(24, 0, 0, 0); // sched_yield
+    who(24); // sched_yield
 }
 
 /// Sixteen random bytes.

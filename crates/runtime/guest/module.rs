@@ -5,6 +5,7 @@
 //! them.
 
 use core::cell::UnsafeCell;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 use headcount_wire::{self as wire, FileHeader, SlotHeader, failure, slot_state};
@@ -45,6 +46,14 @@ pub struct Module {
 
 // SAFETY: `path` is written under `lock` before `known` is set, and only read after.
 unsafe impl Sync for Module {}
+
+/// What a slot's `pid` and `tid` are, taken as one word.
+pub const fn counts_here(process: u32, thread: u32) -> u64 {
+    process as u64 | (thread as u64) << 32
+}
+
+const _: () = assert!(offset_of!(SlotHeader, tid) == offset_of!(SlotHeader, pid) + 4);
+const _: () = assert!(offset_of!(SlotHeader, pid) % 8 == 0);
 
 const NO_NUMBER: u32 = u32::MAX;
 
@@ -111,6 +120,9 @@ impl Module {
         }
     }
 
+    /// Apart from `get_to_know`, so that a thread's set-up needs little stack.
+    #[cold]
+    #[inline(never)]
     fn describe(&'static self) {
         let (start, counters) = linker::counters();
         self.start.store(start, Relaxed);
@@ -172,15 +184,14 @@ impl Module {
         }
     }
 
-    /// Hands out the number of a new slot.
-    pub fn claim_slot(&self) -> Option<u64> {
+    /// How many slots were handed out so far; to hand out one more, add one.
+    pub fn slots(&self) -> Option<&AtomicU32> {
         let header = self.header.load(Relaxed);
         if header.is_null() {
             return None;
         }
         // SAFETY: as in `fail`.
-        let slots = unsafe { AtomicU32::from_ptr(&raw mut (*header).slots) };
-        Some(u64::from(slots.fetch_add(1, Relaxed)))
+        Some(unsafe { AtomicU32::from_ptr(&raw mut (*header).slots) })
     }
 
     /// Heads a new slot. The magic comes last: a slot without it holds nothing.
@@ -198,8 +209,9 @@ impl Module {
             };
             (*slot).fingerprint = self.fingerprint.load(Relaxed);
             (*slot).counters = self.counters.load(Relaxed);
-            (*slot).pid = process;
-            (*slot).tid = thread;
+            AtomicU64::from_ptr((&raw mut (*slot).pid).cast())
+                .store(counts_here(process, thread), Relaxed);
+            (*slot).namespace = kernel::namespace();
             if !header.is_null() {
                 (*slot).start_ticks = (*header).start_ticks;
                 (*slot).id = (*header).id;

@@ -18,9 +18,9 @@ use headcount_wire::HEADER_BYTES;
 
 use super::delta::{self, FAMILIES, FAMILY_LANES, LANES};
 use super::facts::{self, key};
-use super::kernel;
 use super::module::Module;
 use super::scratch::Scratch;
+use super::{kernel, linker};
 
 /// How many modules can be counted in one process at a time.
 const MODULES: usize = 512;
@@ -208,8 +208,14 @@ impl Table {
     fn begin(&self) {
         let mut scratch = Scratch::new(4096);
         let auxv = scratch.as_mut().map_or(&mut [][..], Scratch::bytes);
-        let length = kernel::read_file(b"/proc/self/auxv\0", auxv).unwrap_or(0);
-        let value = |key| facts::auxiliary(auxv.get(..length).unwrap_or_default(), key);
+        let length = match linker::auxiliary(key::RANDOM) {
+            None => kernel::read_file(b"/proc/self/auxv\0", auxv).unwrap_or(0),
+            Some(_) => 0,
+        };
+        let value = |key| {
+            let said = facts::auxiliary(auxv.get(..length).unwrap_or_default(), key);
+            linker::auxiliary(key).or(said)
+        };
         let hwcap2 = value(key::HWCAP2).unwrap_or(0);
         let by_instruction = hwcap2 & facts::FSGSBASE != 0;
         self.by_instruction

@@ -285,3 +285,42 @@ fn what_ran_before_set_up_is_counted() {
         assert_eq!((totals, file.failures), ([100, 10, 1], 0), "{flags:?}");
     }
 }
+
+#[test]
+fn children_without_end_share_slots() {
+    // Large slots, or else the file would not get long enough to matter.
+    let shop = Workshop::new("many-forks");
+    shop.build("gcc", "many_forks.c", &["-DCOUNTERS=16384"])
+        .run();
+    let file = shop.only_file();
+    assert_eq!((file.total(0), file.total(1)), (3000, 300_000));
+    assert_eq!(file.failures, 0);
+    assert!(file.slots.len() < 300, "{} slots", file.slots.len());
+}
+
+#[test]
+fn threads_that_fork_and_children_with_threads_lose_nothing() {
+    for flags in [&["-DCOUNTERS=8"][..], &["-DCOUNTERS=100000"], &["-static"]] {
+        let shop = Workshop::new("forks-among-threads");
+        shop.build("gcc", "forks_among_threads.c", flags).run();
+        let file = shop.only_file();
+        let totals = [1, 2, 3].map(|counter| file.total(counter));
+        assert_eq!((totals, file.failures), ([300_000; 3], 0), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_child_of_vfork_may_be_the_first_to_come() {
+    let shop = Workshop::new("vfork-enters");
+    let object = shop.object("gcc", "library.c", &["-fPIC"]);
+    let names = ["first.so", "second.so"];
+    let plugins = names.map(|name| shop.link("gcc", name, &[&object], &["-shared"]).program);
+    let source = common::programs().join("vfork_enters.c");
+    let host = shop.link("gcc", "host", &[source], &[]);
+    common::succeed(host.command().args(plugins));
+    let [first, second] = &shop.files()[..] else {
+        panic!("two files")
+    };
+    assert_eq!((first.total(2), first.failures), (11, 0));
+    assert_eq!((second.total(2), second.failures), (1100, 0));
+}

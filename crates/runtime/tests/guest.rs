@@ -7,6 +7,7 @@ use std::fs;
 use std::process::Command;
 
 use common::{Workshop, is_installed, succeed};
+use headcount_wire::failure;
 
 #[test]
 fn nothing_is_needed_at_link_time() {
@@ -52,6 +53,7 @@ fn nothing_is_needed_at_link_time() {
             "__start_headcount_ids",
             "__stop_headcount_ids",
             "environ",
+            "getauxval",
             "pthread_atfork",
         ]);
         assert_eq!(named(&["w"]), expected, "{assembler:?}");
@@ -103,4 +105,59 @@ fn every_linker_makes_one_runtime_of_many() {
             assert_eq!(totals, (4_500_000, 4_500_000), "{linker} {more}");
         }
     }
+}
+
+#[test]
+fn memory_of_others_is_never_touched() {
+    let shop = Workshop::new("obstacles");
+    shop.build("gcc", "obstacles.c", &[]).run();
+    let file = shop.only_file();
+    assert_eq!((file.total(0), file.total(1), file.failures), (1, 1000, 0));
+}
+
+/// Runs `late_plugin.c`, and returns the plug-in's counter file.
+fn late_plugin(how: &str, rounds: u32) -> common::CounterFile {
+    let shop = Workshop::new("late-plugin");
+    let object = shop.object("gcc", "library.c", &["-fPIC"]);
+    let plugin = shop
+        .link("gcc", "plugin.so", &[object], &["-shared"])
+        .program;
+    let source = common::programs().join("late_plugin.c");
+    let (how, rounds) = (format!("-DHOW={how}"), format!("-DROUNDS={rounds}"));
+    let host = shop.link("gcc", "host", &[source], &[&how, &rounds]);
+    succeed(host.command().arg(plugin));
+    shop.only_file()
+}
+
+#[test]
+fn the_table_finds_another_place() {
+    for how in ["take(PROT_NONE)", "take(PROT_READ)"] {
+        let file = late_plugin(how, 1000);
+        assert_eq!((file.total(2), file.failures), (1000, 0), "{how}");
+    }
+}
+
+#[test]
+fn a_program_that_uses_gs_itself_is_left_alone() {
+    let file = late_plugin("use_gs()", 0);
+    assert_eq!((file.total(2), file.failures), (0, failure::GS_IN_USE));
+}
+
+#[test]
+fn a_thread_without_place_runs_uncounted() {
+    let shop = Workshop::new("no-memory");
+    shop.build("gcc", "no_memory.c", &[]).run();
+    let file = shop.only_file();
+    assert_eq!(
+        (file.total(0), file.total(1), file.failures),
+        (1, 0, failure::THREAD_LOST)
+    );
+}
+
+#[test]
+fn the_smallest_stack_is_large_enough() {
+    let shop = Workshop::new("stack");
+    shop.build("gcc", "no_memory.c", &["-DENOUGH"]).run();
+    let file = shop.only_file();
+    assert_eq!((file.total(0), file.total(1), file.failures), (1, 1000, 0));
 }
