@@ -29,12 +29,14 @@ pub fn never_returns(name: &str) -> bool {
     NEVER.binary_search(&name).is_ok() || name.starts_with("_ZSt") && name.contains("__throw_")
 }
 
-/// Functions whose call may be followed by more arrivals than there were calls.
+/// Functions whose call may be followed by more arrivals than there were calls. (The children of
+/// a process add their counts to its own, so whatever forks returns twice.)
 pub fn returns_twice(name: &str) -> bool {
-    matches!(
-        name.trim_start_matches('_'),
-        "setjmp" | "sigsetjmp" | "savectx" | "vfork" | "getcontext" | "swapcontext"
-    )
+    may_fork(name)
+        || matches!(
+            name.trim_start_matches('_'),
+            "setjmp" | "sigsetjmp" | "savectx" | "vfork" | "getcontext" | "swapcontext"
+        )
 }
 
 /// Functions that may make a new process behind the C library's back, or whose fork handlers a
@@ -97,7 +99,10 @@ mod tests {
         for name in ["qsort", "read", "exit", "_Znwm", "printf", "foo"] {
             assert!(!always_returns(name), "{name}");
         }
-        assert!(returns_twice("__sigsetjmp"));
+        for name in ["__sigsetjmp", "_setjmp", "vfork", "fork", "_Fork", "syscall"] {
+            assert!(returns_twice(name), "{name}");
+        }
+        assert!(!returns_twice("longjmp"));
         assert!(never_returns("_ZSt20__throw_length_errorPKc"));
     }
 }
