@@ -133,6 +133,7 @@ pub mod failure {
 }
 
 /// Bytes from one slot to the next, for a module with this many counters.
+#[inline]
 pub const fn stride(counters: u64) -> u64 {
     let bytes = counters * 8;
     let page = PAGE as u64;
@@ -141,6 +142,7 @@ pub const fn stride(counters: u64) -> u64 {
 
 /// Names a build by the identities of its objects, in link order, and its number of counters
 /// (64-bit FNV-1a; both sides compute it, neither trusts it against malice).
+#[inline]
 pub fn fingerprint(ids: &[u8], counters: u64) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut eat = |byte: u8| {

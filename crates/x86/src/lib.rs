@@ -2,5 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod decode;
+pub mod mnemonic;
 
 pub use decode::{Instruction, NotCode, count, decode};

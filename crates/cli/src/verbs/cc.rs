@@ -1,9 +1,118 @@
-//! Compile a program so that it counts itself.
+//! `headcount cc`: runs a compiler with headcount in the place of its assembler.
 
-use crate::args::Cc;
-use std::process::ExitCode;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-pub fn run(args: &Cc) -> anyhow::Result<ExitCode> {
-    let _ = (&args.via, &args.command);
-    anyhow::bail!("this verb is not built yet")
+use anyhow::{Context, Result, bail};
+
+use crate::assembler::COMPILER_VARIABLE;
+
+/// Becomes the compiler. Comes back only if that fails.
+pub fn run(command: &[OsString]) -> Result<std::convert::Infallible> {
+    let at = compiler_position(command);
+    let Some(compiler) = command.get(at) else {
+        bail!("no compiler given; try `headcount cc -- gcc -O2 -g prog.c -o prog`");
+    };
+    let arguments = &command[at + 1..];
+    let mut run = Command::new(&command[0]);
+    run.args(&command[1..=at]);
+    if assembles(arguments) {
+        let folder = assembler_folder()?;
+        let mut prefix = OsString::from("-B");
+        prefix.push(&folder);
+        prefix.push("/");
+        run.arg(prefix);
+        if is_clang(compiler) {
+            run.args(["-fno-integrated-as", "-Wno-unused-command-line-argument"]);
+        }
+        run.env(COMPILER_VARIABLE, compiler);
+    }
+    run.args(arguments);
+    let error = run.exec();
+    let status = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+    Err(crate::CannotRun { status }).with_context(|| format!("{}: {error}", command[0].to_string_lossy()))
+}
+
+/// Launchers stand before the compiler proper: `ccache gcc ...`.
+fn compiler_position(command: &[OsString]) -> usize {
+    const LAUNCHERS: [&str; 4] = ["ccache", "distcc", "sccache", "icecc"];
+    command
+        .iter()
+        .position(|word| {
+            let name = Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or_default();
+            !LAUNCHERS.contains(&name)
+        })
+        .unwrap_or(0)
+}
+
+/// Whether the compiler will run an assembler, or a linker that may run one (`-flto`).
+fn assembles(arguments: &[OsString]) -> bool {
+    let words = || arguments.iter().filter_map(|word| word.to_str());
+    let stops = words().any(|word| matches!(word, "-E" | "-S" | "-M" | "-MM" | "-fsyntax-only" | "-###"));
+    let has_input = words().any(|word| !word.starts_with('-') || word == "-");
+    has_input && !stops
+}
+
+fn is_clang(compiler: &OsStr) -> bool {
+    let name = |path: &Path| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().contains("clang"))
+    };
+    if name(Path::new(compiler)) {
+        return true;
+    }
+    // `cc` may be either: where it leads says which.
+    let found = env::var_os("PATH").and_then(|paths| {
+        env::split_paths(&paths)
+            .map(|folder| folder.join(compiler))
+            .find_map(|path| path.canonicalize().ok())
+    });
+    found.is_some_and(|path| name(&path))
+}
+
+/// A private folder with a link `as` that leads to this program.
+fn assembler_folder() -> Result<PathBuf> {
+    let this = env::current_exe().context("cannot find my own program file")?;
+    let meta = fs::metadata(&this).with_context(|| format!("{}: cannot be examined", this.display()))?;
+    let base = cache_folder().context("no place for the link to the assembler: set HOME or XDG_CACHE_HOME")?;
+    // One folder for each build of headcount, so that two of them never meet.
+    let name = format!("as-{:x}-{:x}-{:x}", meta.dev(), meta.ino(), meta.mtime());
+    let folder = base.join("headcount").join(name);
+    let link = folder.join("as");
+    if fs::read_link(&link).is_ok_and(|target| target == this) && is_private(&folder) {
+        return Ok(folder);
+    }
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)
+        .with_context(|| format!("{}: cannot be made", folder.display()))?;
+    if !is_private(&folder) {
+        bail!("{}: belongs to another user, or others may write to it", folder.display());
+    }
+    // Many compilers run at once: each makes its own link and moves it into place.
+    let mine = folder.join(format!("as.{}", std::process::id()));
+    let _ = fs::remove_file(&mine);
+    symlink(&this, &mine)
+        .and_then(|()| fs::rename(&mine, &link))
+        .with_context(|| format!("{}: cannot be made", link.display()))?;
+    Ok(folder)
+}
+
+fn is_private(folder: &Path) -> bool {
+    // SAFETY-free way to learn who we are: /proc/self belongs to us.
+    let us = fs::metadata("/proc/self").map(|meta| meta.uid());
+    fs::symlink_metadata(folder)
+        .is_ok_and(|meta| meta.is_dir() && us.is_ok_and(|us| us == meta.uid()) && meta.mode() & 0o022 == 0)
+}
+
+fn cache_folder() -> Option<PathBuf> {
+    let named = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let named = named.filter(|path| path.is_absolute());
+    named.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))
 }

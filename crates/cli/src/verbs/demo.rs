@@ -3,6 +3,7 @@
 use crate::args::Demo;
 use anyhow::{Context, bail};
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -59,7 +60,11 @@ fn step(folder: &Path, words: &[&str]) -> anyhow::Result<()> {
     tell(&format!("\n   $ {}\n\n", words.join(" ")))?;
     let mut command = match words[0] {
         "headcount" => Command::new(std::env::current_exe()?),
-        "./max" => Command::new(folder.join("max")),
+        "./max" => {
+            let mut program = Command::new(folder.join("max"));
+            program.arg0("./max"); // as the user would start it
+            program
+        }
         other => bail!("{other} is no step of the demonstration"),
     };
     let status = command

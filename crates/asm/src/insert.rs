@@ -1,0 +1,683 @@
+//! Flow graphs and plans in, counted assembler text out.
+//!
+//! The text keeps its lines: whatever is added stands on a line that was there, separated by
+//! semicolons, so that the assembler's own messages and line numbers stay true. What does not
+//! belong to the flow of any line (counters, the map, the runtime) follows at the end.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use headcount_model::{Place, Plan, Refusal};
+
+use crate::flow_graph::{EdgeSite, Unit};
+use crate::instruction::{Control, Instruction, SCRATCH, Target};
+use crate::lex;
+use crate::liveness::Style;
+use crate::map::{self, BlockMap, ObjectMap, PartMap, RowMap, SpanMap, UnitMap};
+use crate::returns;
+use crate::source::{Op, Row, Source, Spot, What};
+use crate::unwind::FrameId;
+
+/// A unit with its plan.
+#[derive(Debug)]
+pub struct Counted {
+    /// The unit.
+    pub unit: Unit,
+    /// Where its counters stand.
+    pub plan: Plan,
+}
+
+/// The counted text. `runtime` is the assembler text of the runtime, which every object carries.
+/// `base` is the folder that relative source paths start from.
+pub fn insert(
+    source: &Source,
+    counted: &[Counted],
+    refusals: &[Refusal],
+    runtime: &str,
+    base: &str,
+) -> String {
+    if counted.is_empty() {
+        return only_refusals(source.text, &source.name, refusals);
+    }
+    let mut edits = Edits::default();
+    let mut tail = String::new();
+    for (number, item) in counted.iter().enumerate() {
+        let mut inserter = Inserter::new(source, item, number, &mut edits);
+        inserter.run();
+        let map = inserter.map(base);
+        inserter.describe(&map, &mut tail);
+    }
+    let mut text = edits.apply(source.text);
+    text.push_str(&tail);
+    object_record(&mut text, &source.name, refusals);
+    identity(&mut text);
+    text.push_str(runtime);
+    text
+}
+
+/// Text that is left as it is, with a record of why.
+pub fn only_refusals(text: &str, name: &str, refusals: &[Refusal]) -> String {
+    let mut text = text.to_owned();
+    if !refusals.is_empty() {
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        object_record(&mut text, name, refusals);
+    }
+    text
+}
+
+fn object_record(text: &mut String, name: &str, refusals: &[Refusal]) {
+    let object = ObjectMap {
+        name: name.to_owned(),
+        refusals: refusals.to_vec(),
+    };
+    let body = map::encode_object(&object);
+    let _ = writeln!(text, "\t.section\t.headcount,\"\",@progbits");
+    let _ = writeln!(text, ".Lhc_mo:\t.long\t{}, .Lhc_no-.Lhc_mo", map::MAGIC);
+    let _ = writeln!(text, "\t.byte\t{}", map::OBJECT);
+    bytes(text, &body);
+    let _ = writeln!(text, ".Lhc_no:");
+}
+
+/// Sixteen bytes that name this object: its whole text decides.
+fn identity(text: &mut String) {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let first = hasher.finish();
+    "second half".hash(&mut hasher);
+    let second = hasher.finish();
+    let _ = writeln!(text, "\t.section\theadcount_ids,\"a\",@progbits");
+    let _ = writeln!(text, "\t.quad\t{first:#x}, {second:#x}");
+}
+
+fn bytes(text: &mut String, bytes: &[u8]) {
+    for chunk in bytes.chunks(256) {
+        text.push_str("\t.ascii\t\"");
+        for byte in chunk {
+            match byte {
+                b'"' | b'\\' => {
+                    text.push('\\');
+                    text.push(char::from(*byte));
+                }
+                b' '..=b'~' => text.push(char::from(*byte)),
+                _ => {
+                    let _ = write!(text, "\\{byte:03o}");
+                }
+            }
+        }
+        text.push_str("\"\n");
+    }
+}
+
+/// Changes to a text, by byte position.
+#[derive(Default)]
+struct Edits {
+    /// Text to put in at a position.
+    inserted: BTreeMap<usize, String>,
+    /// Text to take out: from, to.
+    removed: BTreeMap<usize, usize>,
+}
+
+impl Edits {
+    fn insert(&mut self, at: usize, text: &str) {
+        self.inserted.entry(at).or_default().push_str(text);
+    }
+
+    fn replace(&mut self, from: usize, to: usize, text: &str) {
+        self.removed.insert(from, to);
+        self.insert(from, text);
+    }
+
+    fn apply(&self, text: &str) -> String {
+        let added: usize = self.inserted.values().map(String::len).sum();
+        let mut result = String::with_capacity(text.len() + added + text.len() / 4);
+        let mut done = 0;
+        for (at, addition) in &self.inserted {
+            result.push_str(&text[done..*at]);
+            result.push_str(addition);
+            done = self.removed.get(at).copied().unwrap_or(*at);
+        }
+        result.push_str(&text[done..]);
+        if !result.ends_with('\n') {
+            result.push('\n');
+        }
+        result
+    }
+}
+
+/// A piece of original code between two of our labels.
+struct SpanAt {
+    block: usize,
+    start: u32,
+    end: u32,
+    rows: Vec<Row>,
+}
+
+struct Inserter<'s, 't> {
+    source: &'s Source<'t>,
+    unit: &'s Unit,
+    plan: &'s Plan,
+    number: usize,
+    edits: &'s mut Edits,
+    labels: u32,
+    spans: Vec<SpanAt>,
+    /// Our own labels at spots that have none another place could name.
+    spot_labels: HashMap<Spot, String>,
+    /// Counter of each block and each edge, if it has one.
+    block_counter: Vec<Option<usize>>,
+    edge_counter: Vec<Option<usize>>,
+    /// Edges that leave each block.
+    out_edges: Vec<Vec<usize>>,
+    /// Code to stand behind the part, each with the frame it runs in.
+    stubs: Vec<(FrameId, String)>,
+    /// The row that goes on, unless an operation begins one of its own.
+    row: Option<Row>,
+}
+
+impl<'s, 't> Inserter<'s, 't> {
+    fn new(
+        source: &'s Source<'t>,
+        counted: &'s Counted,
+        number: usize,
+        edits: &'s mut Edits,
+    ) -> Self {
+        let unit = &counted.unit;
+        let mut block_counter = vec![None; unit.blocks.len()];
+        let mut edge_counter = vec![None; unit.graph.edges.len()];
+        for (counter, place) in counted.plan.counters.iter().enumerate() {
+            match place {
+                Place::Block(block) => block_counter[block.index()] = Some(counter),
+                Place::Edge(edge) => edge_counter[edge.index()] = Some(counter),
+            }
+        }
+        let mut out_edges = vec![Vec::new(); unit.blocks.len()];
+        for (index, edge) in unit.graph.edges.iter().enumerate() {
+            if let headcount_model::Node::Block(from) = edge.from {
+                out_edges[from.index()].push(index);
+            }
+        }
+        Self {
+            source,
+            unit,
+            plan: &counted.plan,
+            number,
+            edits,
+            labels: 0,
+            spans: Vec::new(),
+            spot_labels: HashMap::new(),
+            block_counter,
+            edge_counter,
+            out_edges,
+            stubs: Vec::new(),
+            row: None,
+        }
+    }
+
+    fn run(&mut self) {
+        self.name_spots();
+        let mut block = 0;
+        for part in &self.unit.parts {
+            let mut previous: Option<usize> = None;
+            self.row = None;
+            while block < self.unit.blocks.len() && self.unit.blocks[block].part == *part {
+                previous = Some(self.block(block, previous));
+                block += 1;
+            }
+            self.end_part(*part, previous);
+        }
+    }
+
+    fn fresh(&mut self) -> u32 {
+        self.labels += 1;
+        self.labels
+    }
+
+    fn label(&self, number: u32) -> String {
+        format!(".Lhc_{}_{number}", self.number)
+    }
+
+    /// A detour stands elsewhere, where `1b` would mean something else.
+    fn name_spots(&mut self) {
+        for edge in 0..self.unit.graph.edges.len() {
+            let detour = matches!(self.unit.edge_sites[edge], EdgeSite::Detour(_));
+            if !detour || self.edge_counter[edge].is_none() {
+                continue;
+            }
+            let op = self.last_op_of_source(edge);
+            if let Some(name) = target_name(op)
+                && lex::is_numbered_reference(name)
+                && let Some(spot) = self.source.find(name, op.statements.start)
+            {
+                let label = self.fresh();
+                let label = self.label(label);
+                self.spot_labels.entry(spot).or_insert(label);
+            }
+        }
+    }
+
+    fn last_op_of_source(&self, edge: usize) -> &'s Op<'t> {
+        let from = match self.unit.graph.edges[edge].from {
+            headcount_model::Node::Block(from) => from.index(),
+            headcount_model::Node::Outside => 0,
+        };
+        let at = &self.unit.blocks[from];
+        &self.source.parts[at.part].ops[at.ops.end - 1]
+    }
+
+    fn start_of(&self, op: &Op) -> usize {
+        self.source.statements[op.statements.start].at.start
+    }
+
+    /// Puts labels and probes into one block. `open` is the span that the operation before it
+    /// belongs to, if it is still open; the answer is the same for this block's last operation.
+    fn block(&mut self, block: usize, open: Option<usize>) -> usize {
+        let at = self.unit.blocks[block].clone();
+        let source = self.source;
+        let part = &source.parts[at.part];
+        let mut open = open;
+        for index in at.ops.clone() {
+            let op = &part.ops[index];
+            let mut before = self.before(block, at.part, index);
+            let tangled = matches!(op.what, What::Asm { tangled: true, .. });
+            let was_tangled = index > 0 && matches!(part.ops[index - 1].what, What::Asm { tangled: true, .. });
+            let breaks = index == at.ops.start || !op.rows.is_empty() || tangled || was_tangled;
+            if breaks || op.aligned || !before.is_empty() {
+                let start = self.fresh();
+                if let Some(open) = open {
+                    // Where nothing stands between two spans, one label serves both.
+                    let shared = before.is_empty() && !op.aligned && self.spans[open].end == 0;
+                    self.close(open, &part.ops[index - 1], shared.then_some(start));
+                }
+                let _ = write!(before, "{}: ", self.label(start));
+                let rows = self.rows_at(op);
+                self.row = rows.last().map(|row| Row {
+                    is_stmt: false,
+                    ..*row
+                });
+                self.spans.push(SpanAt {
+                    block,
+                    start,
+                    end: 0,
+                    rows,
+                });
+                open = Some(self.spans.len() - 1);
+            }
+            if !before.is_empty() {
+                let position = self.start_of(op);
+                self.edits.insert(position, &before);
+            }
+            if let (true, Some(span)) = (tangled, open) {
+                self.spans[span].end = self.spans[span].start;
+            }
+            self.behind(block, index, open);
+        }
+        // A block has an operation, so a span is open.
+        open.unwrap_or(0)
+    }
+
+    /// Gives a span its end: `shared` if the next span begins right there.
+    fn close(&mut self, span: usize, last: &Op, shared: Option<u32>) {
+        if self.spans[span].end != 0 {
+            return;
+        }
+        self.spans[span].end = match shared {
+            Some(label) => label,
+            None => {
+                let label = self.fresh();
+                let text = format!("; {}:", self.label(label));
+                self.put_behind(last, &text);
+                label
+            }
+        };
+    }
+
+    /// The rows that begin at an operation, or the one it continues.
+    fn rows_at(&self, op: &Op) -> Vec<Row> {
+        if op.rows.is_empty() {
+            return self.row.into_iter().collect();
+        }
+        self.source.rows[op.rows.start as usize..op.rows.end as usize].to_vec()
+    }
+
+    /// What stands before an operation, ready to be followed by it.
+    fn before(&mut self, block: usize, part: usize, index: usize) -> String {
+        let at = &self.unit.blocks[block];
+        let op = &self.source.parts[part].ops[index];
+        let mut text = String::new();
+        if index == 0 {
+            let _ = write!(text, ".Lhc_{}_p{part}: ", self.number);
+        }
+        if let Some(label) = self.spot_labels.get(&Spot { part, op: index }) {
+            let _ = write!(text, "{label}: ");
+        }
+        if index == self.check_position(part) && self.needs_check(part) {
+            let check = self.check(part, op);
+            text.push_str(&check);
+        }
+        if let Some(counter) = self.block_counter[block]
+            && self.unit.block_sites[block].before == index
+        {
+            text.push_str(&self.probe(counter, self.unit.block_sites[block].style, op.frame));
+        }
+        if index + 1 == at.ops.end {
+            for edge in &self.out_edges[block] {
+                if let (Some(counter), EdgeSite::Before(style)) =
+                    (self.edge_counter[*edge], self.unit.edge_sites[*edge])
+                {
+                    text.push_str(&self.probe(counter, style, op.frame));
+                }
+            }
+        }
+        text
+    }
+
+    /// What stands behind an operation; and the change of its own text, if it is a branch that
+    /// takes a detour.
+    fn behind(&mut self, block: usize, index: usize, open: Option<usize>) {
+        let at = self.unit.blocks[block].clone();
+        let op = &self.source.parts[at.part].ops[index];
+        let mut text = String::new();
+        if let Control::Call(Target::Symbol { name, .. }) = op.control
+            && returns::may_fork(name)
+        {
+            text.push_str("; call headcount_after_fork");
+        }
+        if index + 1 == at.ops.end {
+            self.detour(block, op, &mut text);
+            for edge in &self.out_edges[block] {
+                if let (Some(counter), EdgeSite::Behind(style)) =
+                    (self.edge_counter[*edge], self.unit.edge_sites[*edge])
+                {
+                    let probe = self.probe(counter, style, op.frame);
+                    let _ = write!(text, "; {}", probe.trim_end_matches("; "));
+                }
+            }
+        }
+        if !text.is_empty() {
+            if let Some(open) = open {
+                self.close(open, op, None);
+            }
+            self.put_behind(op, &text);
+        }
+    }
+
+    /// Puts text behind an operation. Inline assembly ends with a comment, `#NO_APP`, so there a
+    /// new line must be begun.
+    fn put_behind(&mut self, op: &Op, text: &str) {
+        let last = &self.source.statements[op.statements.end - 1];
+        let behind = self.edits.inserted.entry(last.at.end).or_default();
+        if behind.is_empty() && last.kind == lex::Kind::AppEnd {
+            behind.push('\n');
+        }
+        behind.push_str(text);
+    }
+
+    /// Leads a branch over its probe.
+    fn detour(&mut self, block: usize, op: &'s Op<'t>, behind: &mut String) {
+        let short = matches!(op.control, Control::ShortBranch(_));
+        let probed = self.out_edges[block].iter().find_map(|edge| {
+            match (self.edge_counter[*edge], self.unit.edge_sites[*edge]) {
+                (Some(counter), EdgeSite::Detour(style)) => Some((counter, style)),
+                _ => None,
+            }
+        });
+        if probed.is_none() && !short {
+            return;
+        }
+        let Some(name) = target_name(op) else { return };
+        let statement = op.statements.end - 1;
+        let body = self.source.text_of(statement);
+        let operands = Instruction::parse(body).operands;
+        let operand_at = self.source.statements[statement].at.end - operands.len();
+        let detour = self.fresh();
+        let detour = self.label(detour);
+        let target = match self.source.find(name, op.statements.start) {
+            Some(spot) => self.spot_labels.get(&spot).map_or(name, String::as_str).to_owned(),
+            None => operands.to_owned(),
+        };
+        let probe = probed
+            .map(|(counter, style)| self.probe(counter, style, op.frame))
+            .unwrap_or_default();
+        self.edits
+            .replace(operand_at, self.source.statements[statement].at.end, &detour);
+        let code = format!("{detour}: {probe}jmp {target}");
+        if short || op.frame == FrameId::Beyond || self.last_frame_is_beyond(block) {
+            let over = self.fresh();
+            let over = self.label(over);
+            let _ = write!(behind, "; jmp {over}; {code}; {over}:");
+        } else {
+            self.stubs.push((op.frame, code));
+        }
+    }
+
+    fn last_frame_is_beyond(&self, block: usize) -> bool {
+        let part = &self.source.parts[self.unit.blocks[block].part];
+        part.ops.last().is_some_and(|op| op.frame == FrameId::Beyond)
+    }
+
+    /// Closes a part: its last span, and the code that stands behind it.
+    fn end_part(&mut self, part: usize, open: Option<usize>) {
+        let (Some(open), Some(last)) = (open, self.source.parts[part].ops.last()) else {
+            return;
+        };
+        self.close(open, last, None);
+        if self.stubs.is_empty() {
+            return;
+        }
+        let mut text = String::new();
+        let ends = matches!(
+            last.control,
+            Control::Jump(_) | Control::IndirectJump | Control::Return | Control::Trap
+        );
+        let over = (!ends).then(|| {
+            let label = self.fresh();
+            self.label(label)
+        });
+        if let Some(over) = &over {
+            let _ = write!(text, "; jmp {over}");
+        }
+        let mut frame = last.frame;
+        for (stub_frame, code) in std::mem::take(&mut self.stubs) {
+            let change = self.source.frames.change_to(frame, stub_frame);
+            let _ = write!(text, "; {change}{code}");
+            frame = stub_frame;
+        }
+        if let Some(over) = &over {
+            let _ = write!(text, "; {over}:");
+        }
+        self.put_behind(last, &text);
+    }
+
+    fn counter(&self, counter: usize) -> String {
+        format!("%gs:.Lhc_{}_c+{}(%rip)", self.number, counter * 8)
+    }
+
+    /// Code that adds one to a counter, ready to be followed by an instruction.
+    fn probe(&self, counter: usize, style: Style, frame: FrameId) -> String {
+        let counter = self.counter(counter);
+        let add = |register: &str| {
+            format!("movq {counter}, %{register}; leaq 1(%{register}), %{register}; movq %{register}, {counter}; ")
+        };
+        match style {
+            Style::Plain => format!("incq {counter}; "),
+            Style::Scratch(number) => add(SCRATCH[number]),
+            Style::Stack => {
+                let (down, up) = self.source.frames.adjust(frame, 136);
+                format!(
+                    "leaq -128(%rsp), %rsp; pushq %rax; {down}{}popq %rax; leaq 128(%rsp), %rsp; {up}",
+                    add("rax")
+                )
+            }
+        }
+    }
+
+    /// Where the check for a new thread stands: first of all, but behind `endbr64`.
+    fn check_position(&self, part: usize) -> usize {
+        let ops = &self.source.parts[part].ops;
+        usize::from(ops.len() > 1 && ops[0].what == What::Endbr)
+    }
+
+    /// Whether a thread's first counted instruction may be the first of this part: somebody
+    /// elsewhere can call it, by name or by its address.
+    fn needs_check(&self, part: usize) -> bool {
+        let at = &self.source.parts[part];
+        let name = at.name;
+        let reachable = self.source.global.contains(name)
+            || self.source.weak.contains(name)
+            || self.source.mentioned.contains(name)
+            || at.by_hand;
+        // Resolvers run before there are threads, or thread-local variables.
+        reachable && !self.source.resolvers.contains(name) && !name.contains(".cold")
+    }
+
+    fn check(&mut self, part: usize, op: &Op) -> String {
+        let test = |register: &str| {
+            format!("movq headcount_ready@gottpoff(%rip), %{register}; cmpb $0, %fs:(%{register}); ")
+        };
+        if self.source.parts[part].by_hand {
+            let over = self.fresh();
+            let over = self.label(over);
+            let (down, up) = self.source.frames.adjust(op.frame, 144);
+            return format!(
+                "leaq -128(%rsp), %rsp; pushfq; pushq %r11; {down}{}jne {over}; call headcount_enter; \
+                 {over}: popq %r11; popfq; leaq 128(%rsp), %rsp; {up}",
+                test("r11")
+            );
+        }
+        let (enter, back) = (self.fresh(), self.fresh());
+        let (enter, back) = (self.label(enter), self.label(back));
+        self.stubs
+            .push((op.frame, format!("{enter}: call headcount_enter; jmp {back}")));
+        match self.unit.entry_scratch.get(&part).copied().flatten() {
+            Some(number) => format!("{}je {enter}; {back}: ", test(SCRATCH[number])),
+            None => {
+                let (down, up) = self.source.frames.adjust(op.frame, 8);
+                format!(
+                    "pushq %r11; {down}{}popq %r11; {up}je {enter}; {back}: ",
+                    test("r11")
+                )
+            }
+        }
+    }
+
+    /// The map of the unit. (Addresses are the assembler's business.)
+    fn map(&self, base: &str) -> UnitMap {
+        let mut files = UnitFiles::default();
+        let parts = self
+            .unit
+            .parts
+            .iter()
+            .map(|index| {
+                let part = &self.source.parts[*index];
+                PartMap {
+                    name: part.name.to_owned(),
+                    cold: part.name.contains(".cold"),
+                    source: part
+                        .first_row
+                        .map(|row| (files.number(self.source, base, row.file), row.line)),
+                    ..PartMap::default()
+                }
+            })
+            .collect();
+        let mut blocks: Vec<BlockMap> = self
+            .unit
+            .blocks
+            .iter()
+            .map(|block| BlockMap {
+                part: self.unit.parts.iter().position(|part| *part == block.part).unwrap_or(0) as u32,
+                spans: Vec::new(),
+            })
+            .collect();
+        for span in &self.spans {
+            blocks[span.block].spans.push(SpanMap {
+                rows: span
+                    .rows
+                    .iter()
+                    .map(|row| RowMap {
+                        file: files.number(self.source, base, row.file),
+                        line: row.line,
+                        is_stmt: row.is_stmt,
+                    })
+                    .collect(),
+                ..SpanMap::default()
+            });
+        }
+        UnitMap {
+            parts,
+            files: files.paths,
+            blocks,
+            graph: self.unit.graph.clone(),
+            plan: self.plan.clone(),
+            ..UnitMap::default()
+        }
+    }
+
+    /// Writes the unit's counters and its record.
+    fn describe(&self, map: &UnitMap, text: &mut String) {
+        let number = self.number;
+        let group = self.source.sections[self.source.parts[self.unit.parts[0]].section].group;
+        let (flag, group) = match group {
+            Some(group) => ("G", format!(",{group},comdat")),
+            None => ("", String::new()),
+        };
+        let _ = writeln!(text, "\t.section\theadcount_counters,\"aw{flag}\",@nobits{group}");
+        let _ = writeln!(text, "\t.balign 8\n.Lhc_{number}_c:\t.zero\t{}", 8 * map.plan.counters.len());
+        let _ = writeln!(text, "\t.section\t.headcount,\"{flag}\",@progbits{group}");
+        let _ = writeln!(text, ".Lhc_{number}_m:\t.long\t{}, .Lhc_{number}_n-.Lhc_{number}_m", map::MAGIC);
+        let _ = writeln!(text, "\t.byte\t{}\n\t.quad\t.Lhc_{number}_c", map::UNIT);
+        let _ = writeln!(text, "\t.long\t{}, {}", map.plan.counters.len(), map.parts.len());
+        for part in &self.unit.parts {
+            let _ = writeln!(text, "\t.quad\t.Lhc_{number}_p{part}");
+        }
+        let _ = writeln!(text, "\t.long\t{}", self.spans.len());
+        for spans in self.spans.chunks(16) {
+            text.push_str("\t.long\t");
+            for (index, span) in spans.iter().enumerate() {
+                let comma = if index == 0 { "" } else { "," };
+                let part = self.unit.blocks[span.block].part;
+                let (start, end) = (span.start, span.end);
+                let _ = write!(
+                    text,
+                    "{comma}.Lhc_{number}_{start}-.Lhc_{number}_p{part},.Lhc_{number}_{end}-.Lhc_{number}_{start}"
+                );
+            }
+            text.push('\n');
+        }
+        bytes(text, &map::encode_unit(map));
+        let _ = writeln!(text, ".Lhc_{number}_n:");
+    }
+}
+
+/// Source files as the unit's map numbers them.
+#[derive(Default)]
+struct UnitFiles {
+    paths: Vec<String>,
+    numbers: HashMap<u32, u32>,
+}
+
+impl UnitFiles {
+    fn number(&mut self, source: &Source, base: &str, file: u32) -> u32 {
+        let paths = &mut self.paths;
+        *self.numbers.entry(file).or_insert_with(|| {
+            let path = &source.files[file as usize];
+            let whole = if path.starts_with('/') || base.is_empty() {
+                path.clone()
+            } else {
+                format!("{base}/{}", path.trim_start_matches("./"))
+            };
+            paths.push(whole);
+            paths.len() as u32 - 1
+        })
+    }
+}
+
+fn target_name<'t>(op: &Op<'t>) -> Option<&'t str> {
+    match op.control {
+        Control::Branch(Target::Symbol { name, .. })
+        | Control::ShortBranch(Target::Symbol { name, .. })
+        | Control::Jump(Target::Symbol { name, .. }) => Some(name),
+        _ => None,
+    }
+}

@@ -1,0 +1,260 @@
+//! Counter files, and the same bytes found in the memory of a process or in a core dump.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::mem::offset_of;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use headcount_wire::{
+    COMMAND_BYTES, FILE_MAGIC, FileHeader, HEADER_BYTES, PAGE, PATH_BYTES, SLOT_HEADER_BYTES,
+    SLOT_MAGIC, SlotHeader, VERSION, failure, slot_state, stride,
+};
+
+/// What one process (and the children it forked) counted in one module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Where it was read.
+    pub origin: PathBuf,
+    /// Random name of the file.
+    pub id: [u8; 16],
+    /// Names the build of the module.
+    pub fingerprint: u64,
+    /// The module's path.
+    pub module: PathBuf,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Process that began it, and when that process started.
+    pub process: ProcessKey,
+    /// When it was begun, in nanoseconds since 1970.
+    pub created: u64,
+    /// The sum over all threads.
+    pub sums: Vec<u64>,
+    /// Who counted.
+    pub threads: Vec<Thread>,
+    /// Bits of [`failure`].
+    pub failures: u32,
+}
+
+/// A process, for ever: numbers come again, start times do not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcessKey {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in clock ticks since boot.
+    pub start_ticks: u64,
+}
+
+/// A thread that counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Thread {
+    /// Its process.
+    pub process: ProcessKey,
+    /// Its number.
+    pub tid: u32,
+    /// Whether it had ended, or its process passed through `exit`.
+    pub ended: bool,
+}
+
+impl ProcessKey {
+    /// Whether it is still there.
+    pub fn is_running(self) -> bool {
+        let Ok(stat) = fs::read_to_string(format!("/proc/{}/stat", self.pid)) else {
+            return false;
+        };
+        // The name in parentheses may hold anything; fields are counted behind it.
+        let Some((_, fields)) = stat.rsplit_once(')') else {
+            return false;
+        };
+        let mut fields = fields.split_ascii_whitespace();
+        let zombie = matches!(fields.next(), Some("Z" | "X"));
+        !zombie && fields.nth(18).and_then(|ticks| ticks.parse().ok()) == Some(self.start_ticks)
+    }
+}
+
+impl Counters {
+    /// Whether somebody may still be counting.
+    pub fn is_running(&self) -> bool {
+        let mut processes: Vec<_> = self.threads.iter().map(|thread| thread.process).collect();
+        processes.push(self.process);
+        processes.dedup();
+        processes.into_iter().any(ProcessKey::is_running)
+    }
+
+    /// Reads a counter file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let name = || format!("{}", path.display());
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|mut file| file.read_to_end(&mut bytes))
+            .with_context(|| format!("{}: cannot be read", name()))?;
+        let mut counters = Self::header(&bytes).with_context(name)?;
+        counters.origin = path.to_owned();
+        let length = counters.sums.len();
+        let step = stride(length as u64) as usize;
+        let mut at = HEADER_BYTES;
+        while let Some(slot) = bytes.get(at..) {
+            if slot.is_empty() {
+                break;
+            }
+            counters.add_slot(&slot[..slot.len().min(step)]).with_context(name)?;
+            at += step;
+        }
+        Ok(counters)
+    }
+
+    fn header(bytes: &[u8]) -> Result<Self> {
+        let field = Fields(bytes);
+        if field.u64(offset_of!(FileHeader, magic)) != Some(FILE_MAGIC) {
+            bail!("is no counter file (or was cut off before its first page); remove it if you do not know it");
+        }
+        let version = field.u32(offset_of!(FileHeader, version)).unwrap_or_default();
+        if version != VERSION {
+            bail!(
+                "was written by another headcount (format {version}, this one reads {VERSION}); \
+                 collect it with that one, or rebuild the program with this one"
+            );
+        }
+        if bytes.len() < HEADER_BYTES {
+            bail!("was cut off inside its header; nothing in it can be read, remove it");
+        }
+        let number = |at| field.u64(at).unwrap_or_default();
+        let small = |at| field.u32(at).unwrap_or_default();
+        let text = |at: usize, length: usize, room: usize| {
+            let length = (small(length) as usize).min(room);
+            bytes.get(at..at + length).unwrap_or_default()
+        };
+        let count = number(offset_of!(FileHeader, counters));
+        if count > 1 << 32 {
+            bail!("claims to have {count} counters; it is damaged, remove it");
+        }
+        let path = text(offset_of!(FileHeader, path), offset_of!(FileHeader, path_len), PATH_BYTES);
+        let command = text(
+            offset_of!(FileHeader, command),
+            offset_of!(FileHeader, command_len),
+            COMMAND_BYTES,
+        );
+        Ok(Self {
+            origin: PathBuf::new(),
+            id: field.id(offset_of!(FileHeader, id)),
+            fingerprint: number(offset_of!(FileHeader, fingerprint)),
+            module: PathBuf::from(String::from_utf8_lossy(path).into_owned()),
+            command: command
+                .split(|byte| *byte == 0)
+                .filter(|argument| !argument.is_empty())
+                .map(|argument| String::from_utf8_lossy(argument).into_owned())
+                .collect(),
+            process: ProcessKey {
+                pid: small(offset_of!(FileHeader, pid)),
+                start_ticks: number(offset_of!(FileHeader, start_ticks)),
+            },
+            created: number(offset_of!(FileHeader, created)),
+            sums: vec![0; count as usize],
+            threads: Vec::new(),
+            failures: small(offset_of!(FileHeader, failures)),
+        })
+    }
+
+    /// Adds a slot; one that was never taken is nothing.
+    fn add_slot(&mut self, slot: &[u8]) -> Result<()> {
+        let field = Fields(slot);
+        match field.u64(offset_of!(SlotHeader, magic)) {
+            Some(SLOT_MAGIC) => {}
+            Some(0) => return Ok(()),
+            _ => bail!("has a damaged thread: its counts are not to be trusted; run the program again"),
+        }
+        if field.u64(offset_of!(SlotHeader, counters)) != Some(self.sums.len() as u64)
+            || field.u64(offset_of!(SlotHeader, fingerprint)) != Some(self.fingerprint)
+        {
+            bail!("has a thread of another build; run the program again");
+        }
+        let small = |at| field.u32(at).unwrap_or_default();
+        let counts = slot.get(SLOT_HEADER_BYTES..).unwrap_or_default();
+        if counts.len() / 8 < self.sums.len() {
+            bail!("was cut off inside the counts of a thread; run the program again");
+        }
+        for (sum, count) in self.sums.iter_mut().zip(counts.chunks_exact(8)) {
+            let count = u64::from_le_bytes(count.try_into().unwrap_or_default());
+            *sum = sum.checked_add(count).context("counts more than 2^64")?;
+        }
+        self.threads.push(Thread {
+            process: ProcessKey {
+                pid: small(offset_of!(SlotHeader, pid)),
+                start_ticks: field.u64(offset_of!(SlotHeader, start_ticks)).unwrap_or_default(),
+            },
+            tid: small(offset_of!(SlotHeader, tid)),
+            ended: small(offset_of!(SlotHeader, state)) == slot_state::EXITED,
+        });
+        Ok(())
+    }
+
+    /// What could not be kept, as sentences.
+    pub fn complaints(&self) -> Vec<String> {
+        let module = self.module.display();
+        let bit = |bit| self.failures & bit != 0;
+        let mut all = Vec::new();
+        if bit(failure::THREAD_LOST) {
+            all.push(format!("{module}: some threads were not counted: no address space for their counters"));
+        }
+        if bit(failure::THREAD_IN_MEMORY) {
+            all.push(format!(
+                "{module}: some threads counted in memory only (no disk space, or the counter file \
+                 was out of reach): their counts are missing here"
+            ));
+        }
+        if bit(failure::GS_IN_USE) {
+            all.push(format!("{module}: the program uses the gs register itself, so its threads were not counted"));
+        }
+        all
+    }
+}
+
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn u32(&self, at: usize) -> Option<u32> {
+        Some(u32::from_le_bytes(self.0.get(at..at + 4)?.try_into().ok()?))
+    }
+
+    fn u64(&self, at: usize) -> Option<u64> {
+        Some(u64::from_le_bytes(self.0.get(at..at + 8)?.try_into().ok()?))
+    }
+
+    fn id(&self, at: usize) -> [u8; 16] {
+        let bytes = self.0.get(at..at + 16).and_then(|bytes| bytes.try_into().ok());
+        bytes.unwrap_or_default()
+    }
+}
+
+/// Finds headers and slots in pieces of memory: those of a core dump, or of a running process
+/// that could not make a file.
+pub fn in_memory<'a>(pieces: impl Iterator<Item = &'a [u8]>, origin: &Path) -> Vec<Result<Counters>> {
+    let mut found: BTreeMap<[u8; 16], Result<Counters>> = BTreeMap::new();
+    let mut slots: Vec<&[u8]> = Vec::new();
+    for piece in pieces {
+        for at in (0..piece.len()).step_by(PAGE) {
+            let here = &piece[at..];
+            match Fields(here).u64(0) {
+                Some(FILE_MAGIC) => {
+                    let header = Counters::header(here).map(|counters| Counters {
+                        origin: origin.to_owned(),
+                        ..counters
+                    });
+                    found.insert(Fields(here).id(offset_of!(FileHeader, id)), header);
+                }
+                Some(SLOT_MAGIC) => slots.push(here),
+                _ => {}
+            }
+        }
+    }
+    for slot in slots {
+        let id = Fields(slot).id(offset_of!(SlotHeader, id));
+        if let Some(Ok(counters)) = found.get_mut(&id)
+            && let Err(error) = counters.add_slot(slot)
+        {
+            found.insert(id, Err(error));
+        }
+    }
+    found.into_values().collect()
+}

@@ -1,0 +1,388 @@
+//! An executable or library with counters in it: its ELF file in, its facts out.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use headcount_asm::map::{self, Record, UnitMap};
+use headcount_flow::Contradiction;
+use headcount_model::{
+    Block, FileId, Function, FunctionCounts, FunctionEdge, GraphCounts, LineRun, LinkAddr, Module, Node,
+    Readings, Refusal, Span,
+};
+use headcount_wire::{COUNTERS_SECTION, IDS_SECTION, MAP_SECTION, fingerprint};
+use object::{Object, ObjectSection};
+use std::collections::HashMap;
+
+/// A module with the way from its counters to its counts.
+pub struct CountedModule {
+    /// Its facts.
+    pub module: Module,
+    /// The fingerprint that its counter files must carry.
+    pub fingerprint: u64,
+    /// How many counters it has.
+    pub counters: u64,
+    units: Vec<PlacedUnit>,
+}
+
+/// A unit, and where its blocks and edges are in the module's facts.
+struct PlacedUnit {
+    map: UnitMap,
+    /// Index of its first counter.
+    first: usize,
+    /// Function and block of each block.
+    blocks: Vec<(usize, usize)>,
+    /// Function and edge of each edge.
+    edges: Vec<(usize, usize)>,
+}
+
+/// Counts of a whole module, and the functions whose counters contradict each other.
+pub struct Recovered {
+    /// The counts, in the module's order.
+    pub functions: Vec<FunctionCounts>,
+    /// Names of functions that were cut short.
+    pub uncertain: Vec<String>,
+}
+
+impl CountedModule {
+    /// Reads an ELF file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let name = || format!("{}", path.display());
+        let bytes = fs::read(path).with_context(|| format!("{}: cannot be read", name()))?;
+        let file = object::File::parse(&*bytes).with_context(|| format!("{}: is no ELF file", name()))?;
+        Self::parse(path, &file).with_context(name)
+    }
+
+    fn parse(path: &Path, file: &object::File) -> Result<Self> {
+        let section = |name: &str| -> Result<Vec<u8>> {
+            let section = file.section_by_name(name);
+            let section = section.with_context(|| {
+                format!("has no section {name}; it was not built with `headcount cc`, or was stripped of it")
+            })?;
+            let data = section.uncompressed_data();
+            Ok(data.with_context(|| format!("its section {name} is broken"))?.into_owned())
+        };
+        let map = section(MAP_SECTION)?;
+        let ids = section(IDS_SECTION)?;
+        let (start, size) = file
+            .section_by_name(COUNTERS_SECTION)
+            .map(|section| (section.address(), section.size()))
+            .with_context(|| format!("has no section {COUNTERS_SECTION}"))?;
+        let counters = size / 8;
+        let fingerprint = fingerprint(&ids, counters);
+        let build_id: String = file
+            .build_id()
+            .ok()
+            .flatten()
+            .unwrap_or_default()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let mut builder = Builder {
+            code: Code::of(file),
+            module: Module {
+                path: path.to_string_lossy().into_owned(),
+                build_id: format!("{fingerprint:016x}{build_id}"),
+                ..Module::default()
+            },
+            files: HashMap::new(),
+            units: Vec::new(),
+            start,
+            counters,
+        };
+        for record in map::decode(&map)? {
+            match record {
+                Record::Object(object) => builder.module.refusals.extend(object.refusals),
+                Record::Unit(unit) => builder.unit(unit)?,
+            }
+        }
+        Ok(builder.finish(fingerprint))
+    }
+
+    /// What the counters say.
+    pub fn recover(&self, sums: &[u64]) -> Result<Recovered> {
+        let mut functions: Vec<_> = self
+            .module
+            .functions
+            .iter()
+            .map(|function| FunctionCounts {
+                blocks: vec![0; function.blocks.len()],
+                edges: vec![0; function.edges.len()],
+            })
+            .collect();
+        let mut uncertain = Vec::new();
+        for unit in &self.units {
+            let range = unit.first..unit.first + unit.map.plan.counters.len();
+            let readings = sums.get(range).context("has fewer counters than its map says")?;
+            let (counts, cut_short) = unit.counts(&Readings(readings.to_vec()))?;
+            if cut_short {
+                uncertain.push(unit.map.parts[0].name.clone());
+            }
+            for (count, (function, block)) in counts.blocks.iter().zip(&unit.blocks) {
+                functions[*function].blocks[*block] = *count;
+            }
+            for (count, (function, edge)) in counts.edges.iter().zip(&unit.edges) {
+                functions[*function].edges[*edge] = *count;
+            }
+        }
+        Ok(Recovered {
+            functions,
+            uncertain,
+        })
+    }
+}
+
+impl PlacedUnit {
+    fn counts(&self, readings: &Readings) -> Result<(GraphCounts, bool)> {
+        let (graph, plan) = (&self.map.graph, &self.map.plan);
+        match headcount_flow::recover(graph, plan, readings) {
+            Ok(counts) => Ok((counts, false)),
+            // A thread that was stopped inside the function: its last visit is not whole.
+            Err(Contradiction::Negative { .. }) => {
+                let (counts, _) = headcount_flow::recover_lenient(graph, plan, readings)?;
+                Ok((counts, true))
+            }
+            Err(other) => Err(other).with_context(|| format!("function {}", self.map.parts[0].name)),
+        }
+    }
+}
+
+/// The bytes of a module, by link address.
+struct Code<'a> {
+    sections: Vec<(Range<u64>, &'a [u8])>,
+}
+
+impl<'a> Code<'a> {
+    fn of(file: &object::File<'a>) -> Self {
+        let sections = file
+            .sections()
+            .filter_map(|section| {
+                let bytes = section.data().ok()?;
+                let start = section.address();
+                let end = start.checked_add(bytes.len() as u64)?;
+                (start != 0).then_some((start..end, bytes))
+            })
+            .collect();
+        Self { sections }
+    }
+
+    fn get(&self, at: LinkAddr, length: u32) -> Option<&'a [u8]> {
+        let (range, bytes) = self.sections.iter().find(|(range, _)| range.contains(&at.0))?;
+        let offset = (at.0 - range.start) as usize;
+        bytes.get(offset..offset.checked_add(length as usize)?)
+    }
+}
+
+struct Builder<'a> {
+    code: Code<'a>,
+    module: Module,
+    files: HashMap<String, u32>,
+    units: Vec<PlacedUnit>,
+    start: u64,
+    counters: u64,
+}
+
+impl Builder<'_> {
+    fn file(&mut self, path: &str) -> FileId {
+        let next = self.module.files.len() as u32;
+        let id = *self.files.entry(path.to_owned()).or_insert(next);
+        if id == next {
+            self.module.files.push(path.to_owned());
+        }
+        FileId(id)
+    }
+
+    fn unit(&mut self, unit: UnitMap) -> Result<()> {
+        // The linker leaves 0 where it dropped the code that a record speaks of.
+        if unit.parts.iter().all(|part| part.address.0 == 0) {
+            return Ok(());
+        }
+        let offset = unit.counters.0.checked_sub(self.start);
+        let first = offset.filter(|offset| offset % 8 == 0).map(|offset| offset / 8);
+        let end = first.and_then(|first| first.checked_add(unit.plan.counters.len() as u64));
+        let (Some(first), true) = (first, end.is_some_and(|end| end <= self.counters)) else {
+            bail!("its map names counters that are not there: the .headcount section is garbage");
+        };
+        let files: Vec<FileId> = unit.files.iter().map(|path| self.file(path)).collect();
+        let base = self.module.functions.len();
+        let owners = self.functions(&unit, &files)?;
+        let mut blocks = Vec::with_capacity(unit.blocks.len());
+        let mut begun = vec![false; unit.parts.len()];
+        for block in &unit.blocks {
+            let owner = *owners.get(block.part as usize).context("a block of no function")?;
+            let mut built = self.block(block, &files, base + owner)?;
+            if !std::mem::replace(&mut begun[block.part as usize], true) {
+                // A function begins with its label, even where a probe stands behind it.
+                built.address = unit.parts[block.part as usize].address;
+            }
+            let function = &mut self.module.functions[base + owner];
+            function.blocks.push(built);
+            blocks.push((base + owner, function.blocks.len() - 1));
+        }
+        let mut edges = Vec::with_capacity(unit.graph.edges.len());
+        for edge in &unit.graph.edges {
+            let place = |node: Node| match node {
+                Node::Block(block) => blocks.get(block.index()).copied(),
+                Node::Outside => None,
+            };
+            let (from, to) = (place(edge.from), place(edge.to));
+            let owner = from.or(to).map_or(base, |(function, _)| function);
+            let inside = |end: Option<(usize, usize)>| {
+                end.filter(|(function, _)| *function == owner).map(|(_, block)| block as u32)
+            };
+            let function = &mut self.module.functions[owner];
+            function.edges.push(FunctionEdge {
+                from: inside(from),
+                to: inside(to),
+                kind: edge.kind,
+            });
+            edges.push((owner, function.edges.len() - 1));
+        }
+        self.module.functions[base].counters = unit.plan.counters.len() as u32;
+        self.units.push(PlacedUnit {
+            map: unit,
+            first: first as usize,
+            blocks,
+            edges,
+        });
+        Ok(())
+    }
+
+    /// Adds the functions of a unit; answers with the one that each part belongs to.
+    fn functions(&mut self, unit: &UnitMap, files: &[FileId]) -> Result<Vec<usize>> {
+        let mut owners = Vec::new();
+        let mut count = 0;
+        for part in &unit.parts {
+            if part.cold && count > 0 {
+                owners.push(0);
+                continue;
+            }
+            let source = part
+                .source
+                .and_then(|(file, line)| Some((*files.get(file as usize)?, line)));
+            self.module.functions.push(Function {
+                name: part.name.clone(),
+                address: part.address,
+                source,
+                blocks: Vec::new(),
+                edges: Vec::new(),
+                counters: 0,
+            });
+            owners.push(count);
+            count += 1;
+        }
+        if count == 0 {
+            bail!("a record without a function");
+        }
+        Ok(owners)
+    }
+
+    fn block(&mut self, block: &map::BlockMap, files: &[FileId], function: usize) -> Result<Block> {
+        let mut built = Block {
+            address: block.spans.first().map(|span| span.address).unwrap_or_default(),
+            ..Block::default()
+        };
+        for span in &block.spans {
+            let bytes = self.code.get(span.address, span.length).with_context(|| {
+                format!("its map speaks of code at {} that is not there", span.address)
+            })?;
+            let code = Span {
+                address: span.address,
+                bytes: bytes.to_vec(),
+            };
+            let instructions = match headcount_x86::count(&code) {
+                Ok(lengths) => lengths.len() as u32,
+                Err(trouble) => {
+                    self.module.refusals.push(Refusal {
+                        subject: self.module.functions[function].name.clone(),
+                        file: String::new(),
+                        line: 0,
+                        reason: format!("it has bytes that are no instructions at {}", trouble.at),
+                    });
+                    continue;
+                }
+            };
+            built.instructions += instructions;
+            let last = span.rows.len().saturating_sub(1);
+            for (index, row) in span.rows.iter().enumerate() {
+                let instructions = if index == last { instructions } else { 0 };
+                if instructions == 0 && !row.is_stmt {
+                    continue;
+                }
+                built.lines.push(LineRun {
+                    file: files[row.file as usize],
+                    line: row.line,
+                    is_stmt: row.is_stmt,
+                    instructions,
+                });
+            }
+            join_span(&mut built.code, code);
+        }
+        Ok(built)
+    }
+
+    /// Puts functions and blocks in the order of their addresses, and remembers where each went.
+    fn finish(mut self, fingerprint: u64) -> CountedModule {
+        let order = sorted_by_address(&self.module.functions, |function| function.address);
+        let new_place = inverse(&order);
+        let mut block_places = Vec::new();
+        for function in &mut self.module.functions {
+            let order = sorted_by_address(&function.blocks, |block| block.address);
+            let places = inverse(&order);
+            function.blocks = order.iter().map(|index| function.blocks[*index].clone()).collect();
+            for edge in &mut function.edges {
+                for end in [&mut edge.from, &mut edge.to].into_iter().flatten() {
+                    *end = places[*end as usize] as u32;
+                }
+            }
+            block_places.push(places);
+        }
+        for unit in &mut self.units {
+            for (function, block) in &mut unit.blocks {
+                *block = block_places[*function][*block];
+                *function = new_place[*function];
+            }
+            for (function, _) in &mut unit.edges {
+                *function = new_place[*function];
+            }
+        }
+        let mut functions: Vec<_> = self.module.functions.into_iter().map(Some).collect();
+        self.module.functions = order.iter().filter_map(|index| functions[*index].take()).collect();
+        self.module.refusals.sort();
+        self.module.refusals.dedup();
+        CountedModule {
+            module: self.module,
+            fingerprint,
+            counters: self.counters,
+            units: self.units,
+        }
+    }
+}
+
+/// Spans that touch are one.
+fn join_span(code: &mut Vec<Span>, next: Span) {
+    if next.bytes.is_empty() {
+        return;
+    }
+    match code.last_mut() {
+        Some(last) if last.address.checked_add(last.bytes.len() as u64) == Some(next.address) => {
+            last.bytes.extend_from_slice(&next.bytes);
+        }
+        _ => code.push(next),
+    }
+}
+
+fn sorted_by_address<T>(items: &[T], address: impl Fn(&T) -> LinkAddr) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by_key(|index| address(&items[*index]));
+    order
+}
+
+fn inverse(order: &[usize]) -> Vec<usize> {
+    let mut places = vec![0; order.len()];
+    for (new, old) in order.iter().enumerate() {
+        places[*old] = new;
+    }
+    places
+}

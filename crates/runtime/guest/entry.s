@@ -1,0 +1,114 @@
+# The doors between counted code and the guest. GROUP is the name of the COMDAT group.
+	.att_syntax prefix
+	.hidden __start_headcount_counters
+	.hidden __stop_headcount_counters
+	.weak __start_headcount_ids
+	.weak __stop_headcount_ids
+	.hidden __start_headcount_ids
+	.hidden __stop_headcount_ids
+	.weak environ
+	.weak __register_atfork
+	.weak pthread_atfork
+	.weak __dso_handle
+	.hidden __dso_handle
+
+# As in opening.s. (Where that was forgotten, there is a gap between counters; no more.)
+	.section headcount_counters,"awG",@nobits,GROUP,comdat
+	.balign 4096
+
+# Not zero in a thread that has come to this module before.
+	.section .tbss.headcount,"awTG",@nobits,GROUP,comdat
+	.globl headcount_ready
+	.hidden headcount_ready
+	.type headcount_ready,@object
+	.size headcount_ready,1
+headcount_ready:
+	.zero 1
+
+# First and last of all constructors and destructors of the module.
+	.section .init_array.00001,"awG",@init_array,GROUP,comdat
+	.balign 8
+	.quad .Lheadcount_start
+	.section .fini_array.00001,"awG",@fini_array,GROUP,comdat
+	.balign 8
+	.quad .Lheadcount_end
+
+	.section .text.headcount,"axG",@progbits,GROUP,comdat
+# Called by functions that find `headcount_ready` zero. Keeps every register (the guest uses the
+# lower halves of the vector registers at most, which fxsave covers), but not the flags.
+	.globl headcount_enter
+	.hidden headcount_enter
+	.type headcount_enter,@function
+headcount_enter:
+	pushq %rbx
+	leaq headcount_set_up(%rip), %rbx
+	jmp .Lheadcount_guard
+	.size headcount_enter, .-headcount_enter
+
+# Called after a call that may have made a child without libc's knowing. Keeps every register.
+	.globl headcount_after_fork
+	.hidden headcount_after_fork
+	.type headcount_after_fork,@function
+headcount_after_fork:
+	pushq %rbx
+	leaq .Lheadcount_look(%rip), %rbx
+	.size headcount_after_fork, .-headcount_after_fork
+
+.Lheadcount_guard:
+	pushq %rbp
+	movq %rsp, %rbp
+	pushq %rax
+	pushq %rcx
+	pushq %rdx
+	pushq %rsi
+	pushq %rdi
+	pushq %r8
+	pushq %r9
+	pushq %r10
+	pushq %r11
+	subq $512, %rsp
+	andq $-16, %rsp
+	fxsave64 (%rsp)
+	call *%rbx
+	testb %al, %al
+	je .Lheadcount_return
+	movq headcount_ready@gottpoff(%rip), %rax
+	movb $1, %fs:(%rax)
+.Lheadcount_return:
+	fxrstor64 (%rsp)
+	leaq -72(%rbp), %rsp
+	popq %r11
+	popq %r10
+	popq %r9
+	popq %r8
+	popq %rdi
+	popq %rsi
+	popq %rdx
+	popq %rcx
+	popq %rax
+	popq %rbp
+	popq %rbx
+	ret
+
+.Lheadcount_look:
+	pushq %rax
+	call headcount_adopt
+	popq %rcx
+	xorl %eax, %eax
+	ret
+
+# Called by libc, with the stack aligned and nothing to keep.
+.Lheadcount_start:
+	endbr64
+	pushq %rax
+	call headcount_enter
+	leaq .Lheadcount_child(%rip), %rdi
+	call headcount_construct
+	popq %rax
+	ret
+.Lheadcount_end:
+	endbr64
+	jmp headcount_finish
+.Lheadcount_child:
+	endbr64
+	jmp headcount_adopt

@@ -1,0 +1,291 @@
+//! Where do the counters live? In a file if one can be made, or else in memory.
+//!
+//! No descriptor is kept: the program must not see one. When a thread needs a slot, the file is
+//! opened again by its path, and known again by its device and inode. Room on the disk is made
+//! sure of before anything is mapped: a full disk must never become a SIGBUS of the program's.
+
+use core::sync::atomic::Ordering::*;
+
+use headcount_wire::{self as wire, FileHeader, HEADER_BYTES, PAGE, failure};
+
+use super::facts::{self, Text};
+use super::kernel::{self, File, Path};
+use super::module::Module;
+use super::scratch::Scratch;
+use super::table::Table;
+use super::{linker, slot};
+
+/// How much of a module's name goes into the name of its counter file.
+const NAME_BYTES: usize = 100;
+
+/// Makes the counter file, and returns its header, mapped; if there can be no file, a header in
+/// memory that says so. Null if there is no memory either.
+pub fn create(module: &Module, table: Option<&Table>) -> *mut FileHeader {
+    let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS;
+    // SAFETY: the kernel chooses a free place.
+    let Ok(address) = (unsafe { kernel::map(0, HEADER_BYTES as u64, flags, None) }) else {
+        return core::ptr::null_mut();
+    };
+    let header = address as *mut FileHeader;
+    // SAFETY: mapped just now, zeros, which are a valid header; nobody else knows of it.
+    describe(module, unsafe { &mut *header });
+    // SAFETY: as above, and `describe` is done with it.
+    let described = unsafe { &*header };
+    let file = make(module, table, described).and_then(|(file, status)| {
+        let shared = map_header(&file, address)?;
+        module.device.store(status.device, Relaxed);
+        module.inode.store(status.inode, Relaxed);
+        Some(shared)
+    });
+    match file {
+        Some(shared) => {
+            // SAFETY: copied, and not used any more.
+            unsafe { kernel::unmap(address, HEADER_BYTES as u64) };
+            shared
+        }
+        None => {
+            // SAFETY: ours alone, as above.
+            unsafe { (*header).failures |= failure::NO_FILE };
+            header
+        }
+    }
+}
+
+/// Fills in everything about the module and its process.
+fn describe(module: &Module, header: &mut FileHeader) {
+    header.version = wire::VERSION;
+    header.fingerprint = module.fingerprint.load(Relaxed);
+    header.counters = module.counters.load(Relaxed);
+    header.stride = module.stride();
+    header.pid = kernel::process();
+    header.created = kernel::now();
+    if let Ok(id) = kernel::random() {
+        header.id = id;
+    }
+    if let Ok(length) = kernel::read_file(b"/proc/self/cmdline\0", &mut header.command) {
+        header.command_len = length as u32;
+    }
+    if let Some(mut scratch) = Scratch::new(4 * PAGE) {
+        let text = scratch.bytes();
+        if let Ok(length) = kernel::read_file(b"/proc/self/stat\0", text) {
+            let ticks = text.get(..length).and_then(facts::start_ticks);
+            header.start_ticks = ticks.unwrap_or(0);
+        }
+        header.path_len = module_path(text, &mut header.path).unwrap_or(0) as u32;
+    }
+    header.magic = wire::FILE_MAGIC;
+}
+
+/// The path of the module: of the file that this code is mapped from, in `/proc/self/maps`.
+fn module_path(buffer: &mut [u8], into: &mut [u8]) -> Option<usize> {
+    let address = module_path as *const () as u64;
+    let maps = Path::new(b"/proc/self/maps\0")?;
+    let maps = kernel::open(maps, kernel::O_RDONLY | kernel::O_CLOEXEC).ok()?;
+    let mut filled = 0;
+    loop {
+        let bytes = kernel::read(&maps, buffer.get_mut(filled..)?).ok()?;
+        if bytes == 0 {
+            return None;
+        }
+        filled += bytes;
+        let mut rest = buffer.get(..filled)?;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (line, after) = rest.split_at_checked(end)?;
+            if let Some(path) = facts::path_at(line, address) {
+                let path = path.get(..into.len()).unwrap_or(path);
+                return Text::new(into).bytes(path).length();
+            }
+            rest = after.get(1..)?;
+        }
+        // The beginning of a line: more of it comes with the next bytes.
+        let begun = filled - rest.len();
+        for from in begun..filled {
+            let byte = *buffer.get(from)?;
+            *buffer.get_mut(from - begun)? = byte;
+        }
+        filled -= begun;
+    }
+}
+
+/// Makes an empty counter file with room for its header, and writes its path into the module.
+fn make(
+    module: &Module,
+    table: Option<&Table>,
+    header: &FileHeader,
+) -> Option<(File, kernel::Status)> {
+    let privileged = table.map_or_else(kernel::is_privileged, Table::is_privileged);
+    if privileged || header.id == [0; 16] {
+        return None;
+    }
+    // SAFETY: only called by the thread that is getting to know the module.
+    let path = unsafe { module.path_to_write() };
+    let (folder_length, chosen) = folder_path(table, path)?;
+    *path.get_mut(folder_length)? = 0;
+    let folder_path = Path::new(path)?;
+    let never_follow = if chosen { 0 } else { kernel::O_NOFOLLOW };
+    _ = kernel::make_folder(folder_path, 0o700);
+    let flags = kernel::O_RDONLY | kernel::O_DIRECTORY | kernel::O_CLOEXEC | never_follow;
+    let folder = kernel::open(folder_path, flags).ok()?;
+    // A folder that another user put in our way would let them have our files.
+    if !chosen && kernel::status(&folder).ok()?.owner != kernel::effective_user() {
+        return None;
+    }
+    if let (Some(table), Some(path)) = (table, path.get(..folder_length)) {
+        table.decide_folder(path);
+    }
+
+    let (folder_part, name) = path.split_at_mut_checked(folder_length + 1)?;
+    file_name(header, name)?;
+    *folder_part.last_mut()? = b'/';
+    let name = Path::new(name)?;
+    let flags = kernel::O_RDWR | kernel::O_CREAT | kernel::O_EXCL | kernel::O_NOFOLLOW;
+    let file = kernel::open_at(Some(&folder), name, flags | kernel::O_CLOEXEC, 0o600).ok()?;
+    let status = make_room(&file, 0, HEADER_BYTES as u64)
+        .and_then(|()| kernel::change_mode(&file, 0o600))
+        .and_then(|()| kernel::status(&file));
+    if status.is_err() {
+        kernel::remove_at(&folder, name);
+    }
+    Some((file, status.ok()?))
+}
+
+/// Writes the absolute path of the folder for counter files; says its length, and whether the
+/// user chose it.
+fn folder_path(table: Option<&Table>, path: &mut [u8]) -> Option<(usize, bool)> {
+    // Another module of this process was first, and made sure of it.
+    if let Some(length) = table.and_then(|table| table.folder(path)) {
+        return Some((length, true));
+    }
+    let chosen = chosen_folder();
+    let folder = chosen.unwrap_or(wire::DEFAULT_FOLDER.as_bytes());
+    let length = match folder.starts_with(b"/") {
+        true => 0,
+        false => kernel::current_folder(path).ok()?,
+    };
+    // The kernel says "(unreachable)" if there is no way from the root to where we are.
+    if length > 0 && path.first() != Some(&b'/') {
+        return None;
+    }
+    let mut text = Text::new(path.get_mut(length..)?);
+    if length > 0 {
+        text.bytes(b"/");
+    }
+    Some((length + text.bytes(folder).length()?, chosen.is_some()))
+}
+
+/// The value of HEADCOUNT_DIR.
+fn chosen_folder() -> Option<&'static [u8]> {
+    let mut setting = linker::environment();
+    if setting.is_null() {
+        return None;
+    }
+    loop {
+        // SAFETY: the environment is a list of strings that ends with a null pointer.
+        let text = unsafe { *setting };
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: a string ends with NUL, and was not yet changed by the program, or else
+        // `setenv` made it another list.
+        let text = unsafe { bytes_at(text) };
+        let value = facts::value_of(text, wire::FOLDER_VARIABLE.as_bytes());
+        if let Some(folder) = value.filter(|folder| !folder.is_empty()) {
+            return Some(folder);
+        }
+        // SAFETY: the null pointer has not been reached.
+        setting = unsafe { setting.add(1) };
+    }
+}
+
+/// # Safety
+/// There must be a NUL after `text`.
+unsafe fn bytes_at(text: *const u8) -> &'static [u8] {
+    let mut length = 0;
+    // SAFETY: not past the NUL.
+    while unsafe { *text.add(length) } != 0 {
+        length += 1;
+    }
+    // SAFETY: all of them were just read.
+    unsafe { core::slice::from_raw_parts(text, length) }
+}
+
+/// `<module>.<process>.<random>.counts`
+fn file_name(header: &FileHeader, into: &mut [u8]) -> Option<usize> {
+    let path = header.path.get(..header.path_len as usize)?;
+    let name = facts::base_name(path);
+    let random = header.id.get(..8)?;
+    let mut text = Text::new(into);
+    text.bytes(name.get(..NAME_BYTES).unwrap_or(name));
+    text.bytes(b".")
+        .decimal(header.pid)
+        .bytes(b".")
+        .hexadecimal(random);
+    text.bytes(wire::FILE_SUFFIX.as_bytes())
+        .bytes(b"\0")
+        .length()
+}
+
+/// Makes sure that writing to this part of the file cannot fail.
+fn make_room(file: &File, offset: u64, bytes: u64) -> kernel::Result<()> {
+    // Past this limit the kernel would send SIGXFSZ.
+    if offset
+        .checked_add(bytes)
+        .is_none_or(|end| end > kernel::limit(kernel::RLIMIT_FSIZE))
+    {
+        return Err(kernel::EFBIG);
+    }
+    match kernel::allocate(file, offset, bytes) {
+        Err(kernel::EOPNOTSUPP | kernel::ENOSYS) => write_zeros(file, offset, bytes),
+        result => result,
+    }
+}
+
+/// For file systems that cannot promise room, but keep what was written.
+fn write_zeros(file: &File, offset: u64, bytes: u64) -> kernel::Result<()> {
+    let mut zeros = Scratch::new(64 * PAGE).ok_or(kernel::ENOMEM)?;
+    let zeros = zeros.bytes();
+    let mut done = 0;
+    while done < bytes {
+        let part = zeros.get(..(bytes - done) as usize).unwrap_or(zeros);
+        match kernel::write_at(file, part, offset + done)? {
+            0 => return Err(kernel::EFBIG),
+            written => done += written as u64,
+        }
+    }
+    Ok(())
+}
+
+/// Maps the header of the file, and fills it from the one that was put together in memory.
+fn map_header(file: &File, described: u64) -> Option<*mut FileHeader> {
+    // SAFETY: the kernel chooses a free place.
+    let shared =
+        unsafe { kernel::map(0, HEADER_BYTES as u64, kernel::MAP_SHARED, Some((file, 0))) };
+    let shared = shared.ok()?;
+    // The magic comes last, as everywhere.
+    for word in (0..HEADER_BYTES as u64 / 8).rev() {
+        let (from, to) = (
+            (described + word * 8) as *const u64,
+            (shared + word * 8) as *mut u64,
+        );
+        // SAFETY: both are mapped, HEADER_BYTES long.
+        unsafe { to.write_volatile(from.read()) };
+    }
+    Some(shared as *mut FileHeader)
+}
+
+/// Puts a new slot of the module's file over memory that was mapped for it.
+pub fn map_slot(module: &Module, place: slot::Place) -> kernel::Result<()> {
+    let path = Path::new(module.path()).ok_or(kernel::EFAULT)?;
+    let flags = kernel::O_RDWR | kernel::O_NOFOLLOW | kernel::O_CLOEXEC;
+    let file = kernel::open(path, flags)?;
+    let status = kernel::status(&file)?;
+    if status.device != module.device.load(Relaxed) || status.inode != module.inode.load(Relaxed) {
+        return Err(kernel::EACCES);
+    }
+    let number = module.claim_slot().ok_or(kernel::ENOMEM)?;
+    let offset = HEADER_BYTES as u64 + number * place.bytes;
+    make_room(&file, offset, place.bytes)?;
+    let flags = kernel::MAP_SHARED | kernel::MAP_FIXED;
+    // SAFETY: a `Place` is memory of ours.
+    unsafe { kernel::map(place.address, place.bytes, flags, Some((&file, offset))) }.map(drop)
+}

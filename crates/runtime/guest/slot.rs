@@ -1,0 +1,246 @@
+//! How does a thread get a lane in which all its modules have a slot?
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+use headcount_wire::{SLOT_HEADER_BYTES, SlotHeader, failure, slot_state};
+
+use super::delta;
+use super::file;
+use super::kernel;
+use super::module::Module;
+use super::table::{Lane, Standing, Table, Thread};
+
+/// Dead threads' lanes to look for before a fresh one is taken: enough to keep up with a program
+/// that makes threads for ever, few enough not to be noticed by one that has thousands.
+const LOOKS: usize = 8;
+/// Fresh lanes to try in a family before the next family is tried.
+const TRIES: usize = 32;
+
+/// Memory of ours that is as large as a slot.
+#[derive(Clone, Copy)]
+pub struct Place {
+    pub address: u64,
+    pub bytes: u64,
+}
+
+/// The range is not free, or outside what can be reached: another lane may do.
+struct Unfit;
+
+/// Sees to it that the calling thread counts this module, and only itself, from here on. Says
+/// whether that is settled for good.
+pub fn settle(table: &'static Table, module: &'static Module, number: usize) -> bool {
+    let Ok(me) = Thread::current() else {
+        module.fail(failure::THREAD_LOST);
+        return true;
+    };
+    if table.is_inherited() {
+        adopt(table, &me);
+    }
+    match table.standing(&me) {
+        Standing::Owns(lane) if furnish(table, lane, number, &me).is_ok() => true,
+        Standing::Owns(lane) => move_out(table, module, number, Some(lane), &me),
+        Standing::New => move_out(table, module, number, None, &me),
+        // The thread that lent us its memory will come back to its lane: only that lane will do.
+        Standing::Borrows(Some(lane)) if furnish(table, lane, number, &me).is_ok() => true,
+        Standing::Borrows(_) => {
+            module.fail(failure::THREAD_LOST);
+            table.leave_lanes();
+            false
+        }
+        Standing::Lost => {
+            module.fail(failure::THREAD_LOST);
+            true
+        }
+        Standing::Foreign => {
+            module.fail(failure::GS_IN_USE);
+            true
+        }
+    }
+}
+
+/// Takes a lane where the module fits, and with it everything the thread had in its old lane.
+/// (The old lane's slots stay behind for another thread: counts are sums.)
+fn move_out(
+    table: &'static Table,
+    module: &Module,
+    number: usize,
+    old: Option<usize>,
+    me: &Thread,
+) -> bool {
+    let fits = |lane: &usize| {
+        let before = old.and_then(|old| table.lane(old));
+        let result = before
+            .into_iter()
+            .flat_map(Lane::current_modules)
+            .chain([number])
+            .try_for_each(|module| furnish(table, *lane, module, me))
+            .and_then(|()| table.enter_lane(*lane, me).map_err(|_| Unfit));
+        if result.is_err() {
+            table.release(*lane);
+        }
+        result.is_ok()
+    };
+    let reachable = |lane: usize| reach(table, lane, number).is_ok();
+    let dead = (0..LOOKS).filter_map(|_| table.take_next_if_dead(me));
+    let fresh = table.families().flat_map(|family| {
+        (0..TRIES)
+            .take_while(move |_| reachable(table.next_fresh(family)))
+            .filter_map(move |_| table.take_fresh(family, me))
+    });
+    let found = dead.chain(fresh).find(fits);
+    match (found, old) {
+        (Some(_), Some(old)) => table.release(old),
+        (Some(_), None) => {}
+        (None, old) => lose(table, module, old, me),
+    }
+    true
+}
+
+/// There is no place for this thread: it counts in place, together with all others like it.
+fn lose(table: &Table, module: &Module, old: Option<usize>, me: &Thread) {
+    module.fail(failure::THREAD_LOST);
+    table.leave_lanes();
+    let lane = old.or_else(|| {
+        table
+            .families()
+            .find_map(|family| table.take_fresh(family, me))
+    });
+    let Some((number, lane)) = lane.and_then(|n| Some((n, table.lane(n)?))) else {
+        return;
+    };
+    for other in lane.current_modules() {
+        if let Some(other) = open_module(table, other) {
+            other.fail(failure::THREAD_LOST);
+        }
+    }
+    table.lose(number, me);
+}
+
+fn open_module(table: &Table, number: usize) -> Option<&'static Module> {
+    let registration = table
+        .registration(number)
+        .filter(|module| module.is_open())?;
+    // SAFETY: while it is open, the module is in memory.
+    unsafe { registration.module.load(Relaxed).as_ref() }
+}
+
+/// Where a module's slot lies in a lane.
+fn reach(table: &Table, lane: usize, number: usize) -> Result<Place, Unfit> {
+    let registration = table.registration(number).ok_or(Unfit)?;
+    let (start, end) = (
+        registration.start.load(Relaxed),
+        registration.end.load(Relaxed),
+    );
+    delta::moved(start, end, delta::delta(lane), table.ceiling())
+        .map(|address| Place {
+            address,
+            bytes: end - start,
+        })
+        .ok_or(Unfit)
+}
+
+/// Makes sure that a module has a slot in a lane of the calling thread's.
+fn furnish(table: &Table, lane_number: usize, number: usize, me: &Thread) -> Result<(), Unfit> {
+    let place = reach(table, lane_number, number)?;
+    let lane = table.lane(lane_number).ok_or(Unfit)?;
+    let header = place.address as *mut SlotHeader;
+    if lane.is_current(number) {
+        // SAFETY: `current` says that a slot is mapped there. A reader may look at it.
+        unsafe { AtomicU32::from_ptr(&raw mut (*header).tid) }.store(me.thread, Relaxed);
+        return Ok(());
+    }
+    take_memory(place, lane.is_mapped(number))?;
+    lane.set_mapped(number, true);
+    if let Some(module) = open_module(table, number) {
+        if module.has_file() && file::map_slot(module, place).is_err() {
+            module.fail(failure::THREAD_IN_MEMORY);
+            // What failed half-way may have unmapped what was there.
+            take_memory(place, true)?;
+        }
+        // SAFETY: mapped just now.
+        unsafe { module.head_slot(header, me.process, me.thread) };
+        move_counts(module, place);
+    }
+    lane.set_current(number, true);
+    Ok(())
+}
+
+/// Maps zeros, for good if there is no file. Over what is ours already, or where nothing is.
+fn take_memory(place: Place, ours: bool) -> Result<(), Unfit> {
+    let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS;
+    let result = match ours {
+        false => kernel::map_if_free(place.address, place.bytes, kernel::MAP_NORESERVE),
+        // SAFETY: the caller says that it is ours.
+        true => unsafe {
+            kernel::map(place.address, place.bytes, flags | kernel::MAP_FIXED, None).map(drop)
+        },
+    };
+    result.map_err(|_| Unfit)
+}
+
+/// What was counted in place, before there was any lane, goes into the first slot.
+fn move_counts(module: &Module, place: Place) {
+    if module.moved.swap(1, Relaxed) != 0 {
+        return;
+    }
+    let from = module.start.load(Relaxed) as *mut u64;
+    let to = (place.address + SLOT_HEADER_BYTES as u64) as *mut u64;
+    for counter in 0..module.counters.load(Relaxed) as usize {
+        // SAFETY: the module's counters are there as long as it is; the slot has as many. Another
+        // thread that cannot have a lane may be counting, hence atomics.
+        let (from, to) = unsafe {
+            (
+                AtomicU64::from_ptr(from.add(counter)),
+                AtomicU64::from_ptr(to.add(counter)),
+            )
+        };
+        if from.load(Relaxed) != 0 {
+            to.fetch_add(from.swap(0, Relaxed), Relaxed);
+        }
+    }
+}
+
+/// In a forked child: new slots, at the same place, for all modules the thread counts. Until this
+/// is done the child counts in its parent's slots.
+pub fn adopt(table: &'static Table, me: &Thread) {
+    let before = table.generation();
+    table.inherit(me.process);
+    let Some((number, lane)) = delta::lane(me.gs_base).and_then(|n| Some((n, table.lane(n)?)))
+    else {
+        return;
+    };
+    if !lane.is_of(before) || !lane.belongs_to(me) {
+        return;
+    }
+    lane.inherit(table, me);
+    let renewed = lane.current_modules().all(|module| {
+        lane.set_current(module, false);
+        furnish(table, number, module, me).is_ok()
+    });
+    if !renewed {
+        for module in lane
+            .current_modules()
+            .filter_map(|module| open_module(table, module))
+        {
+            module.fail(failure::THREAD_LOST);
+        }
+        table.leave_lanes();
+        table.lose(number, me);
+    }
+}
+
+/// Marks this process's slots of a module as left in good order.
+pub fn mark_exited(table: &Table, number: usize) {
+    let generation = table.generation();
+    for (lane_number, lane) in table.used_lanes() {
+        let Ok(place) = reach(table, lane_number, number) else {
+            continue;
+        };
+        if lane.is_of(generation) && lane.is_current(number) {
+            let header = place.address as *mut SlotHeader;
+            // SAFETY: `current` says that a slot is mapped there; its thread may be counting on.
+            unsafe { AtomicU32::from_ptr(&raw mut (*header).state) }
+                .store(slot_state::EXITED, Relaxed);
+        }
+    }
+}
