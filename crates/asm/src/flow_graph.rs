@@ -90,13 +90,12 @@ pub fn units(source: &Source) -> (Vec<Unit>, Vec<Refusal>) {
             refusals.push(refusal(source, component[0], line, reason));
         }
     }
-    let sure = surely_returning(source, &components, &refused);
     let arrivals = arrivals(source);
     let units = components
         .into_iter()
         .filter(|component| !refused.contains(&component[0]))
         .filter(|component| component.iter().any(|part| !source.parts[*part].ops.is_empty()))
-        .map(|parts| Builder::new(source, parts, &sure, &arrivals).build())
+        .map(|parts| Builder::new(source, parts, &arrivals).build())
         .collect::<Vec<_>>();
     for unit in &units {
         refusals.extend(tangles(source, unit));
@@ -240,81 +239,18 @@ fn arrivals(source: &Source) -> BTreeSet<Spot> {
         .collect()
 }
 
-/// Parts whose function always comes back to its caller, whatever happens inside.
-fn surely_returning(
-    source: &Source,
-    components: &[Vec<usize>],
-    refused: &HashSet<usize>,
-) -> Vec<bool> {
-    let mut sure = vec![true; source.parts.len()];
-    for component in components.iter().filter(|component| refused.contains(&component[0])) {
-        component.iter().for_each(|part| sure[*part] = false);
-    }
-    loop {
-        let mut changed = false;
-        for component in components {
-            if !sure[component[0]] {
-                continue;
-            }
-            let all = component
-                .iter()
-                .flat_map(|part| &source.parts[*part].ops)
-                .all(|op| op_returns(source, component, &sure, op));
-            if !all {
-                component.iter().for_each(|part| sure[*part] = false);
-                changed = true;
-            }
-        }
-        if !changed {
-            return sure;
-        }
-    }
-}
-
-fn op_returns(source: &Source, component: &[usize], sure: &[bool], op: &Op<'_>) -> bool {
-    if let What::Asm { lost: true, .. } = op.what {
-        return false;
-    }
-    match &op.control {
-        Control::Next | Control::Return => true,
-        Control::Call(target) => call_returns(source, sure, *target),
-        Control::Jump(target) | Control::Branch(target) | Control::ShortBranch(target) => {
-            let Target::Symbol { name, .. } = target else {
-                return false;
-            };
-            let inside = source
-                .find(name, op.statements.start)
-                .is_some_and(|spot| component.contains(&spot.part));
-            inside || call_returns(source, sure, *target)
-        }
-        Control::IndirectJump | Control::IndirectCall | Control::Trap | Control::Kernel => false,
-    }
-}
-
-/// Whether a call of `target` surely comes back.
-fn call_returns(source: &Source, sure: &[bool], target: Target<'_>) -> bool {
-    let Target::Symbol { name, through_plt } = target else {
+/// Whether a call of `target` surely comes back. Functions of the program itself never count as
+/// sure, even where their code shows no way out: should one of them fault, its callers' counts
+/// are still exact.
+fn call_returns(source: &Source, target: Target<'_>) -> bool {
+    let Target::Symbol { name, .. } = target else {
         return false;
     };
-    if returns::returns_twice(name) || returns::may_fork(name) {
-        return false;
-    }
-    match source.labels.get(name) {
-        Some(spot) => {
-            // Another module may put its own function in this one's place; another object may if
-            // the symbol is weak and not one of many equal copies.
-            let part = &source.parts[spot.part];
-            let copies = source.sections[part.section].group.is_some();
-            let replaceable = through_plt || (source.weak.contains(name) && !copies);
-            !replaceable && is_entry(source, name, *spot) && sure[spot.part]
-        }
-        None => returns::always_returns(name),
-    }
+    !source.labels.contains_key(name) && returns::always_returns(name)
 }
 
 struct Builder<'s, 't> {
     source: &'s Source<'t>,
-    sure: &'s [bool],
     arrivals: &'s BTreeSet<Spot>,
     parts: Vec<usize>,
     blocks: Vec<BlockAt>,
@@ -337,12 +273,10 @@ impl<'s, 't> Builder<'s, 't> {
     fn new(
         source: &'s Source<'t>,
         parts: Vec<usize>,
-        sure: &'s [bool],
-        arrivals: &'s BTreeSet<Spot>,
+            arrivals: &'s BTreeSet<Spot>,
     ) -> Self {
         Self {
             source,
-            sure,
             arrivals,
             parts,
             blocks: Vec::new(),
@@ -412,7 +346,7 @@ impl<'s, 't> Builder<'s, 't> {
         }
         match op.control {
             Control::Next => false,
-            Control::Call(target) => !call_returns(self.source, self.sure, target),
+            Control::Call(target) => !call_returns(self.source, target),
             _ => true,
         }
     }
@@ -473,7 +407,7 @@ impl<'s, 't> Builder<'s, 't> {
             Control::Call(_) if self.returns_twice(op) => {
                 self.edge(from, Node::Outside, EdgeKind::Lost, Way::None);
             }
-            Control::Call(target) if call_returns(self.source, self.sure, *target) => {
+            Control::Call(target) if call_returns(self.source, *target) => {
                 self.fall(from, next);
             }
             Control::Call(_) | Control::IndirectCall | Control::Kernel => {

@@ -19,6 +19,12 @@ use headcount_model::Refusal;
 /// The compiler that `headcount cc` was asked to run: it knows where its assembler is.
 pub const COMPILER_VARIABLE: &str = "HEADCOUNT_COMPILER";
 
+/// Whether this process was started under the assembler's name.
+pub fn is_called() -> bool {
+    let name = env::args_os().next().unwrap_or_default();
+    Path::new(&name).file_name() == Some(OsStr::new("as"))
+}
+
 /// Assembles, counting. `arguments` are the assembler's own.
 pub fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     let assembler = real_assembler()?;

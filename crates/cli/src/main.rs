@@ -13,42 +13,34 @@ mod verbs;
 
 use args::{Headcount, Verb};
 use clap::Parser;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-pub use talk::say;
-
-/// The program we were to become could not be run.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot be run")]
-pub struct CannotRun {
-    /// 126 if it cannot be run, 127 if it was not found.
-    pub status: u8,
-}
-
-/// The profile where the user names none.
-pub fn default_profile() -> PathBuf {
-    "headcount.db".into()
-}
-
 fn main() -> ExitCode {
-    let mut words = std::env::args_os();
-    let called_as = words.next().unwrap_or_default();
-    if Path::new(&called_as)
-        .file_name()
-        .is_some_and(|name| name == "as")
-    {
-        return finish(assembler::run(words.collect()), 1);
+    if assembler::is_called() {
+        return finish(assembler::run(std::env::args_os().skip(1).collect()), 1);
     }
     let verb = Headcount::parse().verb;
     finish(run(&verb), failure_status(&verb))
 }
 
+/// The only place where errors are printed.
+fn finish(result: anyhow::Result<ExitCode>, failure: u8) -> ExitCode {
+    match result {
+        Ok(status) => status,
+        Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            talk::say(format!("{error:#}"));
+            let cannot_run = error.downcast_ref::<verbs::cc::CannotRun>();
+            ExitCode::from(cannot_run.map_or(failure, |it| it.status))
+        }
+    }
+}
+
 fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
     match verb {
         Verb::Demo(it) => verbs::demo::run(it),
-        Verb::Cc(it) => verbs::cc::run(&it.command).map(|never| match never {}),
-        Verb::Collect(it) => verbs::collect::run(it).map(|()| ExitCode::SUCCESS),
+        Verb::Cc(it) => verbs::cc::run(it),
+        Verb::Collect(it) => verbs::collect::run(it),
         Verb::Report(it) => verbs::report::run(it),
         Verb::Annotate(it) => verbs::annotate::run(it),
         Verb::Explain(it) => verbs::explain::run(it),
@@ -66,18 +58,5 @@ fn failure_status(verb: &Verb) -> u8 {
     match verb {
         Verb::Cc(_) => 125,
         _ => 2,
-    }
-}
-
-/// Ends the program: the one place where errors are printed.
-fn finish(result: anyhow::Result<ExitCode>, failure: u8) -> ExitCode {
-    match result {
-        Ok(status) => status,
-        Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(format_args!("{error:#}"));
-            let cannot_run = error.downcast_ref::<CannotRun>();
-            ExitCode::from(cannot_run.map_or(failure, |it| it.status))
-        }
     }
 }

@@ -7,6 +7,7 @@
 	.hidden __start_headcount_ids
 	.hidden __stop_headcount_ids
 	.weak environ
+	.weak getauxval
 	.weak __register_atfork
 	.weak pthread_atfork
 	.weak __dso_handle

@@ -4,51 +4,48 @@
 //! opened again by its path, and known again by its device and inode. Room on the disk is made
 //! sure of before anything is mapped: a full disk must never become a SIGBUS of the program's.
 
+use core::mem::offset_of;
 use core::sync::atomic::Ordering::*;
 
-use headcount_wire::{self as wire, FileHeader, HEADER_BYTES, PAGE, failure};
+use headcount_wire::{self as wire, FileHeader, HEADER_BYTES, PAGE, SlotHeader, failure};
 
 use super::facts::{self, Text};
 use super::kernel::{self, File, Path};
 use super::module::Module;
 use super::scratch::Scratch;
-use super::table::Table;
+use super::table::{Table, Thread};
 use super::{linker, slot};
 
 /// How much of a module's name goes into the name of its counter file.
 const NAME_BYTES: usize = 100;
 
-/// Makes the counter file, and returns its header, mapped; if there can be no file, a header in
-/// memory that says so. Null if there is no memory either.
-pub fn create(module: &Module, table: Option<&Table>) -> *mut FileHeader {
-    let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS;
-    // SAFETY: the kernel chooses a free place.
-    let Ok(address) = (unsafe { kernel::map(0, HEADER_BYTES as u64, flags, None) }) else {
+/// Makes the counter file, and returns its header, mapped in `room`; if there can be no file, a
+/// header in memory that says so. Null if there is no memory either.
+pub fn create(module: &Module, table: Option<&Table>, room: Option<u64>) -> *mut FileHeader {
+    let Some(mut draft) = Scratch::new(HEADER_BYTES) else {
         return core::ptr::null_mut();
     };
-    let header = address as *mut FileHeader;
-    // SAFETY: mapped just now, zeros, which are a valid header; nobody else knows of it.
-    describe(module, unsafe { &mut *header });
-    // SAFETY: as above, and `describe` is done with it.
-    let described = unsafe { &*header };
-    let file = make(module, table, described).and_then(|(file, status)| {
-        let shared = map_header(&file, address)?;
-        module.device.store(status.device, Relaxed);
-        module.inode.store(status.inode, Relaxed);
-        Some(shared)
-    });
-    match file {
-        Some(shared) => {
-            // SAFETY: copied, and not used any more.
-            unsafe { kernel::unmap(address, HEADER_BYTES as u64) };
-            shared
+    // SAFETY: zeros, which are a valid header, on a page boundary; the draft is ours alone.
+    let header = unsafe { &mut *draft.bytes().as_mut_ptr().cast::<FileHeader>() };
+    describe(module, header);
+    let file = make(module, table, header);
+    let mapped = match &file {
+        Some((file, status)) => {
+            module.device.store(status.device, Relaxed);
+            module.inode.store(status.inode, Relaxed);
+            map_header(room, kernel::MAP_SHARED, Some(file))
         }
         None => {
-            // SAFETY: ours alone, as above.
-            unsafe { (*header).failures |= failure::NO_FILE };
-            header
+            header.failures |= failure::NO_FILE;
+            map_header(room, kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS, None)
         }
-    }
+    };
+    let Ok(address) = mapped else {
+        module.inode.store(0, Relaxed);
+        return core::ptr::null_mut();
+    };
+    copy_header(header, address as *mut FileHeader);
+    address as *mut FileHeader
 }
 
 /// Fills in everything about the module and its process.
@@ -255,26 +252,32 @@ fn write_zeros(file: &File, offset: u64, bytes: u64) -> kernel::Result<()> {
     Ok(())
 }
 
-/// Maps the header of the file, and fills it from the one that was put together in memory.
-fn map_header(file: &File, described: u64) -> Option<*mut FileHeader> {
-    // SAFETY: the kernel chooses a free place.
-    let shared =
-        unsafe { kernel::map(0, HEADER_BYTES as u64, kernel::MAP_SHARED, Some((file, 0))) };
-    let shared = shared.ok()?;
-    // The magic comes last, as everywhere.
-    for word in (0..HEADER_BYTES as u64 / 8).rev() {
-        let (from, to) = (
-            (described + word * 8) as *const u64,
-            (shared + word * 8) as *mut u64,
-        );
-        // SAFETY: both are mapped, HEADER_BYTES long.
-        unsafe { to.write_volatile(from.read()) };
-    }
-    Some(shared as *mut FileHeader)
+fn map_header(room: Option<u64>, flags: u32, file: Option<&File>) -> kernel::Result<u64> {
+    let fixed = room.map_or(0, |_| kernel::MAP_FIXED);
+    let (address, bytes) = (room.unwrap_or(0), HEADER_BYTES as u64);
+    // SAFETY: the room in the table is this module's; without one, the kernel finds a place.
+    unsafe { kernel::map(address, bytes, flags | fixed, file.map(|file| (file, 0))) }
 }
 
-/// Puts a new slot of the module's file over memory that was mapped for it.
-pub fn map_slot(module: &Module, place: slot::Place) -> kernel::Result<()> {
+/// The magic, which is the first word, comes last.
+fn copy_header(from: &FileHeader, to: *mut FileHeader) {
+    let (from, to) = ((&raw const *from).cast::<u64>(), to.cast::<u64>());
+    for word in (0..size_of::<FileHeader>() / 8).rev() {
+        // SAFETY: both are headers, which consist of whole words.
+        unsafe { to.add(word).write_volatile(from.add(word).read()) };
+    }
+}
+
+/// As many slots are handed out before any is used again, and as many as fit in so many bytes: up
+/// to there the report can tell every process by itself.
+const OWN_SLOTS: u32 = 64;
+const OWN_BYTES: u64 = 32 << 20;
+/// How many slots to look at for one that a dead process left.
+const LOOKS: u32 = 8;
+
+/// Puts a slot of the module's file over memory that was mapped for it: a new one, or one that a
+/// process left that is dead.
+pub fn map_slot(module: &Module, place: slot::Place, me: &Thread) -> kernel::Result<()> {
     let path = Path::new(module.path()).ok_or(kernel::EFAULT)?;
     let flags = kernel::O_RDWR | kernel::O_NOFOLLOW | kernel::O_CLOEXEC;
     let file = kernel::open(path, flags)?;
@@ -282,10 +285,47 @@ pub fn map_slot(module: &Module, place: slot::Place) -> kernel::Result<()> {
     if status.device != module.device.load(Relaxed) || status.inode != module.inode.load(Relaxed) {
         return Err(kernel::EACCES);
     }
-    let number = module.claim_slot().ok_or(kernel::ENOMEM)?;
-    let offset = HEADER_BYTES as u64 + number * place.bytes;
+    let slots = module.slots().ok_or(kernel::ENOMEM)?;
+    let handed_out = slots.load(Relaxed);
+    let is_long = u64::from(handed_out) * place.bytes > OWN_BYTES && handed_out > OWN_SLOTS;
+    if is_long && take_over(&file, handed_out, place, me) {
+        return Ok(());
+    }
+    let offset = slot_offset(slots.fetch_add(1, Relaxed), place);
     make_room(&file, offset, place.bytes)?;
+    map_at(&file, offset, place)
+}
+
+fn slot_offset(number: u32, place: slot::Place) -> u64 {
+    HEADER_BYTES as u64 + u64::from(number) * place.bytes
+}
+
+fn map_at(file: &File, offset: u64, place: slot::Place) -> kernel::Result<()> {
     let flags = kernel::MAP_SHARED | kernel::MAP_FIXED;
     // SAFETY: a `Place` is memory of ours.
-    unsafe { kernel::map(place.address, place.bytes, flags, Some((&file, offset))) }.map(drop)
+    unsafe { kernel::map(place.address, place.bytes, flags, Some((file, offset))) }.map(drop)
+}
+
+/// Looks for a slot whose process is dead, and maps it. Its counts stay: they are part of the sum.
+fn take_over(file: &File, handed_out: u32, place: slot::Place, me: &Thread) -> bool {
+    const WORDS: usize = size_of::<SlotHeader>() / 8;
+    const OWNER: usize = offset_of!(SlotHeader, pid) / 8;
+    const NAMESPACE: usize = offset_of!(SlotHeader, namespace) / 8;
+    let namespace = kernel::namespace();
+    (0..LOOKS).any(|look| {
+        // Numbers of processes follow one another, so that each looks somewhere else.
+        let number = me.process.wrapping_mul(LOOKS).wrapping_add(look) % handed_out;
+        let offset = slot_offset(number, place);
+        let mut header = [0_u64; WORDS];
+        if kernel::read_at(file, &mut header, offset).is_err() {
+            return false;
+        }
+        let owner = header[OWNER];
+        header[0] == wire::SLOT_MAGIC
+            && namespace != 0
+            && header[NAMESPACE] == namespace
+            && !kernel::is_process_alive(owner as u32)
+            && map_at(file, offset, place).is_ok()
+            && slot::change_owner(place, owner, me)
+    })
 }

@@ -17,6 +17,7 @@ pub const EFAULT: Errno = Errno(14);
 pub const EEXIST: Errno = Errno(17);
 pub const EFBIG: Errno = Errno(27);
 pub const ENOSYS: Errno = Errno(38);
+pub const ETIMEDOUT: Errno = Errno(110);
 pub const EOPNOTSUPP: Errno = Errno(95);
 
 pub type Result<T> = core::result::Result<T, Errno>;
@@ -65,6 +66,17 @@ unsafe fn call3(number: u64, a: u64, b: u64, c: u64) -> Result<u64> {
             lateout("rcx") _, lateout("r11") _, options(att_syntax, nostack));
     }
     check(result)
+}
+
+/// A question without arguments, which never fails.
+fn who(number: u64) -> u32 {
+    let result: u64;
+    // SAFETY: as in `call6`; nothing is read or written.
+    unsafe {
+        asm!("syscall", inlateout("rax") number => result,
+            lateout("rcx") _, lateout("r11") _, options(att_syntax, nostack, nomem));
+    }
+    result as u32
 }
 
 /// A call that takes numbers only, and touches no memory.
@@ -176,6 +188,24 @@ pub fn write_at(file: &File, bytes: &[u8], offset: u64) -> Result<usize> {
         .map(|bytes| bytes as usize)
 }
 
+/// Fills `into` from a place in the file; fails if there are not enough bytes.
+pub fn read_at(file: &File, into: &mut [u64], offset: u64) -> Result<()> {
+    let bytes = size_of_val(into) as u64;
+    // SAFETY: the kernel writes at most as many bytes as there are. (17: pread64)
+    match unsafe {
+        call4(
+            17,
+            u64::from(file.0),
+            into.as_mut_ptr() as u64,
+            bytes,
+            offset,
+        )
+    }? {
+        read if read == bytes => Ok(()),
+        _ => Err(EFAULT),
+    }
+}
+
 pub fn change_mode(file: &File, mode: u32) -> Result<()> {
     ask(91, u64::from(file.0), u64::from(mode), 0).map(drop) // fchmod
 }
@@ -272,12 +302,17 @@ pub fn wipe_on_fork(address: u64, bytes: u64) -> Result<()> {
     unsafe { call3(28, address, bytes, MADV_WIPEONFORK) }.map(drop)
 }
 
-/// Whether anything at all is mapped at this page.
-pub fn is_mapped(page: u64) -> bool {
-    let mut answer = 0_u8;
-    // SAFETY: the kernel writes one byte for one page. (27: mincore)
-    let result = unsafe { call3(27, page, 1, &raw mut answer as u64) };
-    result != Err(ENOMEM)
+/// Whether a word of memory has this value; no, if there is no such memory.
+///
+/// The kernel looks for us: it says EAGAIN or EFAULT at once, or that it has waited no time for
+/// the value to change.
+pub fn holds(address: u64, value: u32) -> bool {
+    const FUTEX_WAIT_PRIVATE: u64 = 128;
+    let no_time = [0_u64; 2];
+    let no_time = &raw const no_time as u64;
+    // SAFETY: the kernel reads one word and a `struct timespec`. (202: futex)
+    let result = unsafe { call4(202, address, FUTEX_WAIT_PRIVATE, u64::from(value), no_time) };
+    result == Err(ETIMEDOUT)
 }
 
 /// Whether eight bytes can be read at this address.
@@ -294,11 +329,11 @@ pub fn is_readable(address: u64) -> bool {
 // ---- who we are
 
 pub fn process() -> u32 {
-    ask(39, 0, 0, 0).unwrap_or(0) as u32 // getpid
+    who(39) // getpid
 }
 
 pub fn thread() -> u32 {
-    ask(186, 0, 0, 0).unwrap_or(0) as u32 // gettid
+    who(186) // gettid
 }
 
 /// Whether the thread exists (or cannot be asked, because it became another user's).
@@ -306,18 +341,36 @@ pub fn is_alive(process: u32, thread: u32) -> bool {
     ask(234, u64::from(process), u64::from(thread), 0) != Err(ESRCH) // tgkill
 }
 
+/// Whether the process exists (or cannot be asked, because it is another user's).
+pub fn is_process_alive(process: u32) -> bool {
+    ask(62, u64::from(process), 0, 0) != Err(ESRCH) // kill
+}
+
+/// The inode of the pid namespace that our numbers belong to; 0 if it cannot be known.
+pub fn namespace() -> u64 {
+    let Some(path) = Path::new(b"/proc/self/ns/pid\0") else {
+        return 0;
+    };
+    let mut stat = [0_u64; 18];
+    // SAFETY: as in `status`. (4: stat)
+    match unsafe { call3(4, path.pointer(), stat.as_mut_ptr() as u64, 0) } {
+        Ok(_) => stat[1],
+        Err(_) => 0,
+    }
+}
+
 pub fn effective_user() -> u32 {
-    ask(107, 0, 0, 0).unwrap_or(0) as u32 // geteuid
+    who(107) // geteuid
 }
 
 /// Whether the program runs with rights that its caller does not have.
 pub fn is_privileged() -> bool {
     // getuid, geteuid, getgid, getegid
-    ask(102, 0, 0, 0) != ask(107, 0, 0, 0) || ask(104, 0, 0, 0) != ask(108, 0, 0, 0)
+    who(102) != who(107) || who(104) != who(108)
 }
 
 pub fn give_way() {
-    _ = ask(24, 0, 0, 0); // sched_yield
+    who(24); // sched_yield
 }
 
 /// Sixteen random bytes.

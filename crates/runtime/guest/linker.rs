@@ -44,6 +44,17 @@ pub fn environment() -> *const *const u8 {
     }
 }
 
+/// A value of the auxiliary vector, if libc has a way to say it.
+pub fn auxiliary(key: u64) -> Option<u64> {
+    type Get = extern "C" fn(u64) -> u64;
+    match address_of!("getauxval") {
+        0 => None,
+        // SAFETY: its type, from libc. It takes no lock, and sets `errno` only for keys that the
+        // kernel does not pass; it passes ours.
+        get => Some(unsafe { core::mem::transmute::<u64, Get>(get) }(key)),
+    }
+}
+
 type Handler = extern "C" fn();
 
 /// Has libc call this in every child after `fork`, as long as this module is loaded.

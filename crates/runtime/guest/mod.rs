@@ -29,7 +29,8 @@ pub extern "C" fn headcount_set_up() -> bool {
     let module = module::this();
     module.get_to_know();
     match module.place() {
-        Some((table, number)) => slot::settle(table, module, number),
+        Some((table, Some(number))) => slot::settle(table, module, number),
+        Some((table, None)) => slot::give_up(table, module),
         None => true,
     }
 }
@@ -63,7 +64,7 @@ pub extern "C" fn headcount_adopt() {
 pub extern "C" fn headcount_finish() {
     let module = module::this();
     module.finish();
-    if let Some((table, number)) = module.place() {
+    if let Some((table, Some(number))) = module.place() {
         slot::mark_exited(table, number);
         if let Some(registration) = table.registration(number) {
             registration.close();

@@ -5,6 +5,7 @@
 //! them.
 
 use core::cell::UnsafeCell;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 use headcount_wire::{self as wire, FileHeader, SlotHeader, failure, slot_state};
@@ -22,6 +23,8 @@ pub struct Module {
     known: AtomicU32,
     /// Number in the table.
     number: AtomicU32,
+    /// Known to the table, to see whether this module is still here.
+    pub serial: AtomicU32,
     table: AtomicPtr<Table>,
     /// Mapped from the counter file, and shared with forked children; or in memory.
     pub header: AtomicPtr<FileHeader>,
@@ -44,12 +47,21 @@ pub struct Module {
 // SAFETY: `path` is written under `lock` before `known` is set, and only read after.
 unsafe impl Sync for Module {}
 
+/// What a slot's `pid` and `tid` are, taken as one word.
+pub const fn counts_here(process: u32, thread: u32) -> u64 {
+    process as u64 | (thread as u64) << 32
+}
+
+const _: () = assert!(offset_of!(SlotHeader, tid) == offset_of!(SlotHeader, pid) + 4);
+const _: () = assert!(offset_of!(SlotHeader, pid) % 8 == 0);
+
 const NO_NUMBER: u32 = u32::MAX;
 
 static THIS: Module = Module {
     lock: AtomicU64::new(0),
     known: AtomicU32::new(0),
     number: AtomicU32::new(0),
+    serial: AtomicU32::new(0),
     table: AtomicPtr::new(core::ptr::null_mut()),
     header: AtomicPtr::new(core::ptr::null_mut()),
     start: AtomicU64::new(0),
@@ -70,14 +82,14 @@ pub fn this() -> &'static Module {
 
 impl Module {
     /// The table and our number in it, if this module has come to know itself.
-    pub fn place(&self) -> Option<(&'static Table, usize)> {
+    pub fn place(&self) -> Option<(&'static Table, Option<usize>)> {
         if self.known.load(Acquire) == 0 {
             return None;
         }
         // SAFETY: a table is never unmapped.
         let table = unsafe { self.table.load(Relaxed).as_ref() }?;
         let number = self.number.load(Relaxed);
-        (number != NO_NUMBER).then_some((table, number as usize))
+        Some((table, (number != NO_NUMBER).then_some(number as usize)))
     }
 
     /// Finds out everything a module must know, once.
@@ -108,6 +120,9 @@ impl Module {
         }
     }
 
+    /// Apart from `get_to_know`, so that a thread's set-up needs little stack.
+    #[cold]
+    #[inline(never)]
     fn describe(&'static self) {
         let (start, counters) = linker::counters();
         self.start.store(start, Relaxed);
@@ -115,16 +130,22 @@ impl Module {
         self.fingerprint
             .store(wire::fingerprint(linker::ids(), counters), Relaxed);
         let table = Table::find_or_make();
-        let header = file::create(self, table);
-        self.header.store(header, Relaxed);
-        let range_start = start.wrapping_sub(wire::SLOT_HEADER_BYTES as u64);
+        let range = start.wrapping_sub(wire::SLOT_HEADER_BYTES as u64);
         let number = table.and_then(|table| {
             self.table
                 .store((table as *const Table).cast_mut(), Relaxed);
-            table.register(self, range_start, range_start.wrapping_add(self.stride()))
+            table.register(self, range, range.wrapping_add(self.stride()))
         });
-        if number.is_none() {
-            self.fail(failure::THREAD_LOST);
+        let room = table
+            .zip(number)
+            .and_then(|(table, number)| table.header_room(number));
+        self.header.store(file::create(self, table, room), Relaxed);
+        match table
+            .zip(number)
+            .and_then(|(table, number)| table.registration(number))
+        {
+            Some(registration) => registration.open(),
+            None => self.fail(failure::THREAD_LOST),
         }
         self.number
             .store(number.map_or(NO_NUMBER, |number| number as u32), Relaxed);
@@ -163,15 +184,14 @@ impl Module {
         }
     }
 
-    /// Hands out the number of a new slot.
-    pub fn claim_slot(&self) -> Option<u64> {
+    /// How many slots were handed out so far; to hand out one more, add one.
+    pub fn slots(&self) -> Option<&AtomicU32> {
         let header = self.header.load(Relaxed);
         if header.is_null() {
             return None;
         }
         // SAFETY: as in `fail`.
-        let slots = unsafe { AtomicU32::from_ptr(&raw mut (*header).slots) };
-        Some(u64::from(slots.fetch_add(1, Relaxed)))
+        Some(unsafe { AtomicU32::from_ptr(&raw mut (*header).slots) })
     }
 
     /// Heads a new slot. The magic comes last: a slot without it holds nothing.
@@ -189,8 +209,9 @@ impl Module {
             };
             (*slot).fingerprint = self.fingerprint.load(Relaxed);
             (*slot).counters = self.counters.load(Relaxed);
-            (*slot).pid = process;
-            (*slot).tid = thread;
+            AtomicU64::from_ptr((&raw mut (*slot).pid).cast())
+                .store(counts_here(process, thread), Relaxed);
+            (*slot).namespace = kernel::namespace();
             if !header.is_null() {
                 (*slot).start_ticks = (*header).start_ticks;
                 (*slot).id = (*header).id;

@@ -1,5 +1,6 @@
 //! How does a thread get a lane in which all its modules have a slot?
 
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 use headcount_wire::{SLOT_HEADER_BYTES, SlotHeader, failure, slot_state};
@@ -7,8 +8,8 @@ use headcount_wire::{SLOT_HEADER_BYTES, SlotHeader, failure, slot_state};
 use super::delta;
 use super::file;
 use super::kernel;
-use super::module::Module;
-use super::table::{Lane, Standing, Table, Thread};
+use super::module::{Module, counts_here};
+use super::table::{Lane, Registration, Standing, Table, Thread};
 
 /// Dead threads' lanes to look for before a fresh one is taken: enough to keep up with a program
 /// that makes threads for ever, few enough not to be noticed by one that has thousands.
@@ -72,6 +73,11 @@ fn move_out(
         let result = before
             .into_iter()
             .flat_map(Lane::current_modules)
+            .filter(|module| {
+                !table
+                    .registration(*module)
+                    .is_none_or(Registration::is_gone)
+            })
             .chain([number])
             .try_for_each(|module| furnish(table, *lane, module, me))
             .and_then(|()| table.enter_lane(*lane, me).map_err(|_| Unfit));
@@ -92,6 +98,19 @@ fn move_out(
         (Some(_), Some(old)) => table.release(old),
         (Some(_), None) => {}
         (None, old) => lose(table, module, old, me),
+    }
+    true
+}
+
+/// The table has no room for this module: a thread that comes to it is counted nowhere.
+pub fn give_up(table: &'static Table, module: &'static Module) -> bool {
+    if let Ok(me) = Thread::current() {
+        let old = match table.standing(&me) {
+            Standing::Owns(lane) => Some(lane),
+            Standing::New => None,
+            _ => return true,
+        };
+        lose(table, module, old, &me);
     }
     true
 }
@@ -152,7 +171,7 @@ fn furnish(table: &Table, lane_number: usize, number: usize, me: &Thread) -> Res
     take_memory(place, lane.is_mapped(number))?;
     lane.set_mapped(number, true);
     if let Some(module) = open_module(table, number) {
-        if module.has_file() && file::map_slot(module, place).is_err() {
+        if module.has_file() && file::map_slot(module, place, me).is_err() {
             module.fail(failure::THREAD_IN_MEMORY);
             // What failed half-way may have unmapped what was there.
             take_memory(place, true)?;
@@ -163,6 +182,15 @@ fn furnish(table: &Table, lane_number: usize, number: usize, me: &Thread) -> Res
     }
     lane.set_current(number, true);
     Ok(())
+}
+
+/// Makes a slot that was just mapped ours, if it still is the one's who had it before.
+pub fn change_owner(place: Place, before: u64, me: &Thread) -> bool {
+    let owner = (place.address + offset_of!(SlotHeader, pid) as u64) as *mut u64;
+    // SAFETY: the slot is mapped. Others may be after it too, hence the atomic.
+    unsafe { AtomicU64::from_ptr(owner) }
+        .compare_exchange(before, counts_here(me.process, me.thread), Relaxed, Relaxed)
+        .is_ok()
 }
 
 /// Maps zeros, for good if there is no file. Over what is ours already, or where nothing is.

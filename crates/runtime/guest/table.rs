@@ -11,13 +11,16 @@
 //! The layout of this file and of `module.rs` is shared by all modules of a process: the table's
 //! magic is made of these files' text, so that runtimes that do not fit never meet.
 
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering::*};
+
+use headcount_wire::HEADER_BYTES;
 
 use super::delta::{self, FAMILIES, FAMILY_LANES, LANES};
 use super::facts::{self, key};
-use super::kernel;
 use super::module::Module;
 use super::scratch::Scratch;
+use super::{kernel, linker};
 
 /// How many modules can be counted in one process at a time.
 const MODULES: usize = 512;
@@ -48,6 +51,8 @@ pub struct Table {
     low: AtomicU32,
     /// How many threads are counted nowhere.
     lost: AtomicU32,
+    /// How many modules were ever entered.
+    serial: AtomicU32,
     /// Where the search for a dead thread's lane goes on.
     hand: AtomicU32,
     /// Nothing is mapped above: the main stack may need the room.
@@ -61,7 +66,13 @@ pub struct Table {
     modules: [Registration; MODULES],
     lanes: [Lane; LANES],
     detector: Detector,
+    /// Where the headers of counter files are mapped, so that they take no place that the
+    /// program's own memory, or a library loaded again, would have had.
+    headers: [HeaderRoom; MODULES],
 }
+
+#[repr(C, align(4096))]
+struct HeaderRoom([AtomicU8; HEADER_BYTES]);
 
 const FOLDER_BUSY: u32 = u32::MAX;
 
@@ -77,6 +88,8 @@ struct Detector {
 pub struct Registration {
     state: AtomicU32,
     pub module: AtomicPtr<Module>,
+    /// What [`Module::serial`] is while the module is in memory.
+    serial: AtomicU32,
     /// The range that is mapped in lanes: the slot's header, then the counters.
     pub start: AtomicU64,
     pub end: AtomicU64,
@@ -195,8 +208,14 @@ impl Table {
     fn begin(&self) {
         let mut scratch = Scratch::new(4096);
         let auxv = scratch.as_mut().map_or(&mut [][..], Scratch::bytes);
-        let length = kernel::read_file(b"/proc/self/auxv\0", auxv).unwrap_or(0);
-        let value = |key| facts::auxiliary(auxv.get(..length).unwrap_or_default(), key);
+        let length = match linker::auxiliary(key::RANDOM) {
+            None => kernel::read_file(b"/proc/self/auxv\0", auxv).unwrap_or(0),
+            Some(_) => 0,
+        };
+        let value = |key| {
+            let said = facts::auxiliary(auxv.get(..length).unwrap_or_default(), key);
+            linker::auxiliary(key).or(said)
+        };
         let hwcap2 = value(key::HWCAP2).unwrap_or(0);
         let by_instruction = hwcap2 & facts::FSGSBASE != 0;
         self.by_instruction
@@ -435,12 +454,11 @@ impl Table {
         self.modules.get(module)
     }
 
-    /// Enters a module whose counters, header page included, are at `start..end`.
+    /// Enters a module whose counters, header page included, are at `start..end`. It is not
+    /// seen by others before it is opened.
     pub fn register(&self, module: &'static Module, start: u64, end: u64) -> Option<usize> {
         for (number, registration) in self.modules.iter().enumerate() {
-            if registration.state.load(Acquire) == state::CLOSED
-                && (registration.overlaps(start, end) || registration.is_gone())
-            {
+            if registration.is_gone() {
                 self.forget(number, registration);
             }
         }
@@ -448,15 +466,22 @@ impl Table {
         self.modules.iter().position(|registration| {
             let taken = registration.change(state::FREE, state::BUSY);
             if taken {
+                let serial = self.serial.fetch_add(1, Relaxed).wrapping_add(FIRST_SERIAL);
+                module.serial.store(serial, Relaxed);
+                registration.serial.store(serial, Relaxed);
                 registration
                     .module
                     .store((module as *const Module).cast_mut(), Relaxed);
                 registration.start.store(start, Relaxed);
                 registration.end.store(end, Relaxed);
-                registration.state.store(state::OPEN, Release);
             }
             taken
         })
+    }
+
+    /// The pages where a module's header is to be mapped.
+    pub fn header_room(&self, module: usize) -> Option<u64> {
+        self.headers.get(module).map(|room| &raw const *room as u64)
     }
 
     /// Unmaps what a module that is gone left in all lanes.
@@ -515,6 +540,9 @@ impl Table {
     }
 }
 
+/// Serials are told from what else may be in memory.
+const FIRST_SERIAL: u32 = 0x5eed_0001;
+
 /// Values of [`Detector::word`] other than zero.
 const DETECTS: u64 = 1;
 const BLIND: u64 = 2;
@@ -537,6 +565,10 @@ impl Registration {
             .is_ok()
     }
 
+    pub fn open(&self) {
+        self.change(state::BUSY, state::OPEN);
+    }
+
     pub fn is_open(&self) -> bool {
         self.state.load(Acquire) == state::OPEN
     }
@@ -545,18 +577,15 @@ impl Registration {
         self.change(state::OPEN, state::CLOSED);
     }
 
-    fn overlaps(&self, start: u64, end: u64) -> bool {
-        self.start.load(Relaxed) < end && start < self.end.load(Relaxed)
-    }
-
-    /// Whether nothing is mapped any more where the counters of a closed module were. (Where
-    /// something else is, we cannot tell, and keep it.)
-    fn is_gone(&self) -> bool {
-        let counters = self
-            .start
-            .load(Relaxed)
-            .wrapping_add(headcount_wire::PAGE as u64);
-        !kernel::is_mapped(counters)
+    /// Whether the module was closed and is no longer in memory. While the program ends, modules
+    /// are closed but stay.
+    pub fn is_gone(&self) -> bool {
+        let module = self.module.load(Relaxed);
+        self.state.load(Acquire) == state::CLOSED
+            && !kernel::holds(
+                module.wrapping_byte_add(offset_of!(Module, serial)) as u64,
+                self.serial.load(Relaxed),
+            )
     }
 }
 

@@ -131,3 +131,196 @@ fn children_made_behind_libc_count_for_themselves() {
     // Musl's `fork`, linked statically, calls handlers only if the program registers any.
     forked(&["-DBEHIND_LIBC", "-static"], "musl-gcc");
 }
+
+#[test]
+fn a_child_of_vfork_counts_for_its_parent() {
+    for compiler in ["gcc", "musl-gcc"] {
+        let shop = Workshop::new("vforks");
+        shop.build(compiler, "vforks.c", &[]).run();
+        let file = shop.only_file();
+        assert_eq!((file.total(0), file.total(1)), (100, 100), "{compiler}");
+        assert_eq!((file.failures, file.slots.len()), (0, 1), "{compiler}");
+    }
+}
+
+#[test]
+fn threads_of_the_cpp_library_are_counted() {
+    for compiler in ["g++", "clang++"] {
+        let shop = Workshop::new("std-thread");
+        shop.build(compiler, "std_thread.cc", &["-pthread"]).run();
+        let file = shop.only_file();
+        assert_eq!(
+            (file.total(0), file.total(1), file.failures),
+            (4_000_000, 8, 0)
+        );
+    }
+}
+
+#[test]
+fn threads_of_c11_are_counted() {
+    let shop = Workshop::new("c11");
+    shop.build("gcc", "c11_threads.c", &[]).run();
+    let file = shop.only_file();
+    assert_eq!((file.total(0), file.failures), (4_000_000, 0));
+}
+
+#[test]
+fn a_program_and_its_library_have_a_file_each() {
+    // A program at a fixed address cannot use the lanes its library chose before.
+    for (compiler, link) in [
+        ("gcc", "-pie"),
+        ("gcc", "-no-pie"),
+        ("clang", "-pie"),
+        ("musl-gcc", "-pie"),
+    ] {
+        let shop = Workshop::new("library");
+        let library = shop.object(compiler, "library.c", &["-fPIC"]);
+        let library = shop
+            .link(compiler, "libwork.so", &[library], &["-shared"])
+            .program;
+        let program = shop.object(
+            compiler,
+            "uses_library.c",
+            &[if link == "-pie" { "-fPIE" } else { "-fno-pie" }],
+        );
+        let program = shop.link(compiler, "program", &[&program, &library], &[link]);
+        program.run();
+        let [of_library, of_program] = &shop.files()[..] else {
+            panic!("two files")
+        };
+        assert!(
+            of_library.module.ends_with("/libwork.so"),
+            "{}",
+            of_library.module
+        );
+        assert!(
+            of_program.module.ends_with("/program"),
+            "{}",
+            of_program.module
+        );
+        let main = of_program.pid;
+        let both = |file: &common::CounterFile, counter| {
+            let all = file.total(counter);
+            (
+                file.total_of(main, counter),
+                all - file.total_of(main, counter),
+            )
+        };
+        assert_eq!(
+            both(of_library, 2),
+            (4_000_000, 500_000),
+            "{compiler} {link}"
+        );
+        assert_eq!(
+            both(of_program, 1),
+            (4_000_000, 500_000),
+            "{compiler} {link}"
+        );
+        assert_eq!(
+            (of_library.failures, of_program.failures),
+            (0, 0),
+            "{compiler} {link}"
+        );
+    }
+}
+
+/// Plug-ins `first.so` and `second.so`, and a host that is not counted.
+fn plugins(shop: &Workshop, host_flags: &[&str]) -> std::process::Command {
+    let object = shop.object("gcc", "library.c", &["-fPIC"]);
+    let names = ["first.so", "second.so"];
+    let plugins = names.map(|name| shop.link("gcc", name, &[&object], &["-shared"]).program);
+    let source = common::programs().join("plugin_host.c");
+    let mut command = shop.link("gcc", "host", &[source], host_flags).command();
+    command.args(plugins);
+    command
+}
+
+#[test]
+fn plug_ins_of_a_program_that_is_not_counted_are() {
+    for flags in [&["-pie"][..], &["-no-pie"]] {
+        let shop = Workshop::new("plugins");
+        common::succeed(&mut plugins(&shop, flags));
+        let files = shop.files();
+        assert_eq!(files.len(), 2);
+        for file in files {
+            assert_eq!((file.total(2), file.failures), (500_000, 0));
+        }
+    }
+}
+
+#[test]
+fn plug_ins_may_come_and_go() {
+    let shop = Workshop::new("reloads");
+    let flags = ["-DTIMES=700", "-DTHREADS=1", "-DROUNDS=10"];
+    common::succeed(&mut plugins(&shop, &flags));
+    let files = shop.files();
+    assert_eq!(files.len(), 1400);
+    for file in files {
+        assert_eq!((file.total(2), file.failures), (20, 0));
+    }
+}
+
+#[test]
+fn signals_during_set_up_lose_nothing() {
+    let shop = Workshop::new("signals");
+    let output = shop.build("gcc", "signals.c", &[]).run();
+    let handled: u64 = String::from_utf8(output.stdout)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    let file = shop.only_file();
+    assert_eq!((file.total(1), file.total(2)), (1_000_000, handled));
+    assert!(handled >= 1000);
+    assert_eq!(file.failures, 0);
+}
+
+#[test]
+fn what_ran_before_set_up_is_counted() {
+    for flags in [&["-pie", "-fPIE"][..], &["-static"], &["-no-pie"]] {
+        let shop = Workshop::new("before-main");
+        shop.build("gcc", "before_main.c", flags).run();
+        let file = shop.only_file();
+        let totals = [0, 1, 2].map(|counter| file.total(counter));
+        assert_eq!((totals, file.failures), ([100, 10, 1], 0), "{flags:?}");
+    }
+}
+
+#[test]
+fn children_without_end_share_slots() {
+    // Large slots, or else the file would not get long enough to matter.
+    let shop = Workshop::new("many-forks");
+    shop.build("gcc", "many_forks.c", &["-DCOUNTERS=16384"])
+        .run();
+    let file = shop.only_file();
+    assert_eq!((file.total(0), file.total(1)), (3000, 300_000));
+    assert_eq!(file.failures, 0);
+    assert!(file.slots.len() < 300, "{} slots", file.slots.len());
+}
+
+#[test]
+fn threads_that_fork_and_children_with_threads_lose_nothing() {
+    for flags in [&["-DCOUNTERS=8"][..], &["-DCOUNTERS=100000"], &["-static"]] {
+        let shop = Workshop::new("forks-among-threads");
+        shop.build("gcc", "forks_among_threads.c", flags).run();
+        let file = shop.only_file();
+        let totals = [1, 2, 3].map(|counter| file.total(counter));
+        assert_eq!((totals, file.failures), ([300_000; 3], 0), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_child_of_vfork_may_be_the_first_to_come() {
+    let shop = Workshop::new("vfork-enters");
+    let object = shop.object("gcc", "library.c", &["-fPIC"]);
+    let names = ["first.so", "second.so"];
+    let plugins = names.map(|name| shop.link("gcc", name, &[&object], &["-shared"]).program);
+    let source = common::programs().join("vfork_enters.c");
+    let host = shop.link("gcc", "host", &[source], &[]);
+    common::succeed(host.command().args(plugins));
+    let [first, second] = &shop.files()[..] else {
+        panic!("two files")
+    };
+    assert_eq!((first.total(2), first.failures), (11, 0));
+    assert_eq!((second.total(2), second.failures), (1100, 0));
+}

@@ -12,9 +12,10 @@
 //! ```
 //!
 //! A slot belongs to one thread at a time; the sum over all slots is the reading. A slot whose
-//! `magic` is not there yet holds nothing. All numbers are little-endian. Where no file could be
-//! made, the same header and slots live in anonymous memory, each on its own page boundary, and
-//! are found in a core dump by their magics.
+//! `magic` is not there (yet), or that lies behind the end of the file, holds nothing. All numbers
+//! are little-endian. Where no file could be made, the same header and slots live in anonymous
+//! memory, each on its own page boundary, and are found in a core dump by their magics; slots with
+//! another process's `pid` are copies that came with a fork, and count there, not here.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -102,7 +103,8 @@ pub struct SlotHeader {
     pub fingerprint: u64,
     /// How many counters follow.
     pub counters: u64,
-    /// Process that counts here.
+    /// Process that counts here (the last one, where processes took turns: in a program that
+    /// forks without end, a child takes over the slot of a process that is dead).
     pub pid: u32,
     /// Thread that counts here (the last one, where threads took turns).
     pub tid: u32,
@@ -110,13 +112,15 @@ pub struct SlotHeader {
     pub start_ticks: u64,
     /// [`FileHeader::id`] of the file, to find the parts of one run in a core dump.
     pub id: [u8; 16],
+    /// The pid namespace that `pid` and `tid` are numbers of (its inode; 0 if not known).
+    pub namespace: u64,
 }
 
 /// Values of [`SlotHeader::state`].
 pub mod slot_state {
     /// The process was running, or died without passing through `exit`.
     pub const RUNNING: u32 = 1;
-    /// The process called `exit` or returned from `main`.
+    /// The process called `exit` or returned from `main`, or closed the module (a plug-in).
     pub const EXITED: u32 = 2;
 }
 

@@ -25,6 +25,10 @@ pub struct NotCode {
 /// Every instruction of a span, with its text.
 pub fn decode(span: &Span) -> Result<Vec<Instruction>, NotCode> {
     let mut formatter = GasFormatter::new();
+    let options = formatter.options_mut();
+    options.set_uppercase_hex(false);
+    options.set_branch_leading_zeros(false);
+    options.set_space_after_operand_separator(true);
     let mut all = Vec::new();
     for instruction in walk(span) {
         let instruction = instruction?;

@@ -3,17 +3,34 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
+use crate::args::Cc;
 use crate::assembler::COMPILER_VARIABLE;
+use crate::talk;
+
+/// The compiler could not be run; the status is the shell's for that.
+#[derive(Debug, thiserror::Error)]
+#[error("{program}: {error}")]
+pub struct CannotRun {
+    program: String,
+    error: std::io::Error,
+    /// 127 if it is not there, 126 if it is there but does not run.
+    pub status: u8,
+}
 
 /// Becomes the compiler. Comes back only if that fails.
-pub fn run(command: &[OsString]) -> Result<std::convert::Infallible> {
+pub fn run(args: &Cc) -> Result<ExitCode> {
+    if args.via != "assembly" {
+        bail!("--via {}: there is one route so far, `assembly`", args.via);
+    }
+    let command = args.command.as_slice();
     let at = compiler_position(command);
     let Some(compiler) = command.get(at) else {
         bail!("no compiler given; try `headcount cc -- gcc -O2 -g prog.c -o prog`");
@@ -22,20 +39,29 @@ pub fn run(command: &[OsString]) -> Result<std::convert::Infallible> {
     let mut run = Command::new(&command[0]);
     run.args(&command[1..=at]);
     if assembles(arguments) {
-        let folder = assembler_folder()?;
-        let mut prefix = OsString::from("-B");
-        prefix.push(&folder);
-        prefix.push("/");
-        run.arg(prefix);
-        if is_clang(compiler) {
-            run.args(["-fno-integrated-as", "-Wno-unused-command-line-argument"]);
+        match assembler_folder() {
+            Ok(folder) => take_the_assemblers_place(&mut run, compiler, &folder),
+            Err(error) => talk::say(format!("not counted: {error:#}")),
         }
-        run.env(COMPILER_VARIABLE, compiler);
     }
     run.args(arguments);
     let error = run.exec();
-    let status = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
-    Err(crate::CannotRun { status }).with_context(|| format!("{}: {error}", command[0].to_string_lossy()))
+    bail!(CannotRun {
+        status: if error.kind() == ErrorKind::NotFound { 127 } else { 126 },
+        program: command[0].to_string_lossy().into_owned(),
+        error,
+    });
+}
+
+fn take_the_assemblers_place(run: &mut Command, compiler: &OsStr, folder: &Path) {
+    let mut prefix = OsString::from("-B");
+    prefix.push(folder);
+    prefix.push("/");
+    run.arg(prefix);
+    if is_clang(compiler) {
+        run.args(["-fno-integrated-as", "-Wno-unused-command-line-argument"]);
+    }
+    run.env(COMPILER_VARIABLE, compiler);
 }
 
 /// Launchers stand before the compiler proper: `ccache gcc ...`.
@@ -105,7 +131,7 @@ fn assembler_folder() -> Result<PathBuf> {
 }
 
 fn is_private(folder: &Path) -> bool {
-    // SAFETY-free way to learn who we are: /proc/self belongs to us.
+    // Who we are: /proc/self belongs to us.
     let us = fs::metadata("/proc/self").map(|meta| meta.uid());
     fs::symlink_metadata(folder)
         .is_ok_and(|meta| meta.is_dir() && us.is_ok_and(|us| us == meta.uid()) && meta.mode() & 0o022 == 0)

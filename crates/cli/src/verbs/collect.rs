@@ -6,6 +6,7 @@ use std::env;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, Result, bail};
@@ -14,14 +15,15 @@ use headcount_profile::{Added, Profile};
 use headcount_wire::{DEFAULT_FOLDER, FILE_SUFFIX, FOLDER_VARIABLE};
 use object::{Object, ObjectSegment};
 
-use crate::args::Collect as CollectArgs;
+use crate::args::Collect;
 use crate::counters::{self, Counters, ProcessKey};
 use crate::module::CountedModule;
-use crate::say;
+use crate::talk::say;
+use crate::verbs::DEFAULT_PROFILE;
 
 /// Runs the verb.
-pub fn run(args: &CollectArgs) -> Result<()> {
-    let profile = args.output.clone().unwrap_or_else(crate::default_profile);
+pub fn run(args: &Collect) -> Result<ExitCode> {
+    let profile = args.output.clone().unwrap_or_else(|| DEFAULT_PROFILE.into());
     let mut collector = Collector::new(args.program.clone());
     if let Some(pid) = args.running {
         collector.take(running(pid)?, true)?;
@@ -43,7 +45,8 @@ pub fn run(args: &CollectArgs) -> Result<()> {
         }
         collector.take_files(files)?;
     }
-    collector.store(&profile, args.keep || args.running.is_some())
+    collector.store(&profile, args.keep || args.running.is_some())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Collects what lies in the default folder, before a reading verb reads. Says what it does.
@@ -114,7 +117,7 @@ impl Collector {
     fn take_files(&mut self, files: Vec<PathBuf>) -> Result<()> {
         for path in files {
             match Counters::read(&path) {
-                Ok(counters) if counters.is_running() => say(format_args!(
+                Ok(counters) if counters.is_running() => say(format!(
                     "{}: still running; `headcount collect --running {}` reads its counts now",
                     path.display(),
                     counters.process.pid
@@ -139,7 +142,7 @@ impl Collector {
 
     fn complain(&mut self, error: &anyhow::Error) {
         self.failed += 1;
-        say(format_args!("{error:#}"));
+        say(format!("{error:#}"));
     }
 
     fn add(&mut self, mut counters: Counters) {
@@ -184,7 +187,7 @@ impl Collector {
         }
         if stored > 0 {
             let runs = if stored == 1 { "run" } else { "runs" };
-            say(format_args!("collected {stored} {runs} into {}", profile_path.display()));
+            say(format!("collected {stored} {runs} into {}", profile_path.display()));
         }
         if self.failed > 0 {
             let files = if self.failed == 1 { "file was" } else { "files were" };
@@ -263,7 +266,7 @@ impl Collector {
 
 fn remove(path: &Path) {
     if let Err(error) = fs::remove_file(path) {
-        say(format_args!("{}: collected, but cannot be removed: {error}", path.display()));
+        say(format!("{}: collected, but cannot be removed: {error}", path.display()));
     }
     // The folder goes with its last file; otherwise this fails, as it should.
     if let Some(folder) = path.parent().filter(|folder| folder.ends_with(DEFAULT_FOLDER)) {

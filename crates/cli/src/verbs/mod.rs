@@ -16,7 +16,10 @@ use crate::progress;
 use headcount_model::{LinkAddr, Span};
 use headcount_profile::{Loaded, Profile, RunSelection};
 use headcount_report::RunSummary;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// The profile where the user names none.
+pub const DEFAULT_PROFILE: &str = "headcount.db";
 
 /// Opens the profile the user named, or the default one, into which counts that lie about are
 /// taken first.
@@ -24,9 +27,9 @@ fn open(named: Option<&PathBuf>) -> anyhow::Result<Profile> {
     match named {
         Some(path) => Ok(Profile::open(path)?),
         None => {
-            let path = crate::default_profile();
-            collect::collect_pending(&path)?;
-            Ok(Profile::open(&path)?)
+            let path = Path::new(DEFAULT_PROFILE);
+            collect::collect_pending(path)?;
+            Ok(Profile::open(path)?)
         }
     }
 }
