@@ -63,7 +63,7 @@ pub fn listing(
 /// line above it, belongs to it too.
 fn with_heading(lines: &[String], first: u32) -> u32 {
     const LONGEST: usize = 8;
-    let is_brace = |line: &String| line.trim_start().starts_with('{');
+    let is_brace = |line: &String| line.trim_start().starts_with(['{', ')']);
     let index = (first as usize).saturating_sub(1);
     if !lines.get(index).is_some_and(is_brace) {
         return first.max(1);
