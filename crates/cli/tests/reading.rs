@@ -343,3 +343,24 @@ fn colour_is_for_those_who_want_it() {
     // What stands in names is still no command.
     assert!(coloured.contains("start\\x1b[2J"), "{coloured}");
 }
+
+#[test]
+fn output_that_does_not_fit_is_an_error() {
+    let folder = sample::folder();
+    for verb in ["report", "annotate", "runs"] {
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_headcount"))
+            .arg(verb)
+            .current_dir(folder.path())
+            .stdout(full)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{verb}");
+        let talk = String::from_utf8(output.stderr).unwrap();
+        let expected = "headcount: standard output: cannot be written: No space left";
+        assert!(talk.starts_with(expected), "{talk}");
+    }
+}
