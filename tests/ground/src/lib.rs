@@ -6,3 +6,5 @@
 
 pub mod child;
 pub mod program;
+pub mod real;
+pub mod registry;

@@ -17,6 +17,7 @@ mod symbols;
 mod tally;
 mod workers;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -25,6 +26,8 @@ use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use headcount_ground::child;
 use headcount_ground::program::Program;
+use headcount_ground::real::{self, Amount};
+use headcount_ground::registry::Sources;
 
 use check::{Checker, Limits, Outcome};
 use explained::Explained;
@@ -90,6 +93,8 @@ struct Options {
 enum Suite {
     /// GCC's `gcc.c-torture/execute`
     Gcc,
+    /// bzip2, Lua, SQLite, zlib and zstd, from the crates that carry them
+    Real,
 }
 
 /// One program at one level, to be checked.
@@ -164,10 +169,10 @@ fn checker(options: &Options, work: &Path) -> Result<Checker> {
         toolchain: symbols::of_toolchain(&options.cc, work)?,
         work: work.join(options.cc.replace('/', "-")),
         limits: Limits {
-            compile: seconds(120),
+            compile: seconds(900),
             native: seconds(20),
             counted: seconds(60),
-            callgrind: seconds(300),
+            callgrind: seconds(900),
         },
         keep: options.keep,
     })
@@ -190,28 +195,58 @@ fn common_flags(options: &Options, work: &Path) -> Result<Vec<String>> {
 }
 
 fn cases(options: &Options, work: &Path) -> Result<Vec<Case>> {
-    let tests = match options.suite {
-        Suite::Gcc => suite::tests(work, &options.package)?,
+    let all = match options.suite {
+        Suite::Gcc => of_gcc(options, work)?,
+        Suite::Real => real_programs(options, work)?,
     };
-    let wanted: Vec<&suite::Test> = tests
-        .iter()
-        .filter(|test| is_wanted(&test.name, options.only.as_deref()))
-        .collect();
-    let chosen = spread(&wanted, options.sample);
-    let judged: Vec<&str> = spread(&chosen, options.counts)
-        .iter()
-        .map(|test| test.name.as_str())
-        .collect();
-    let pairs = chosen
-        .iter()
-        .flat_map(|test| options.levels.iter().map(move |level| (test, level)));
-    let cases = pairs.map(|(test, level)| Case {
-        name: test.name.clone(),
-        level: level.clone(),
-        program: test.at(&format!("-{level}")),
-        counts: judged.contains(&test.name.as_str()),
+    let wanted = all
+        .into_iter()
+        .filter(|(name, _)| is_wanted(name, options.only.as_deref()));
+    let chosen = spread(wanted.collect(), options.sample);
+    let judged: BTreeSet<String> = spread(
+        chosen.iter().map(|(name, _)| name.clone()).collect(),
+        options.counts,
+    )
+    .into_iter()
+    .collect();
+    let cases = chosen.into_iter().flat_map(|(name, at_levels)| {
+        let counts = judged.contains(&name);
+        let levels = options.levels.iter().cloned().zip(at_levels);
+        levels.map(move |(level, program)| Case {
+            name: name.clone(),
+            level,
+            program,
+            counts,
+        })
     });
     Ok(cases.collect())
+}
+
+/// A name, and the program at each of the levels asked for.
+type AtLevels = (String, Vec<Result<Program, String>>);
+
+fn of_gcc(options: &Options, work: &Path) -> Result<Vec<AtLevels>> {
+    let tests = suite::tests(work, &options.package)?;
+    let at_levels = |test: &suite::Test| {
+        options
+            .levels
+            .iter()
+            .map(|level| test.at(&format!("-{level}")))
+            .collect()
+    };
+    Ok(tests
+        .iter()
+        .map(|test| (test.name.clone(), at_levels(test)))
+        .collect())
+}
+
+fn real_programs(options: &Options, work: &Path) -> Result<Vec<AtLevels>> {
+    let programs = real::programs(&Sources::fetch(work)?, Amount::Check)?;
+    let at_levels = |program: &Program| vec![Ok(program.clone()); options.levels.len()];
+    Ok(programs
+        .iter()
+        .map(|program| (program.name.clone(), at_levels(program)))
+        .collect())
 }
 
 fn is_wanted(name: &str, only: Option<&str>) -> bool {
@@ -223,13 +258,17 @@ fn is_wanted(name: &str, only: Option<&str>) -> bool {
 }
 
 /// `count` of the items, as far apart as they can be, the same every time.
-fn spread<T: Copy>(items: &[T], count: Option<usize>) -> Vec<T> {
-    match count {
-        Some(count) if count < items.len() => (0..count)
-            .map(|at| items[at * items.len() / count])
-            .collect(),
-        _ => items.to_vec(),
-    }
+fn spread<T>(items: Vec<T>, count: Option<usize>) -> Vec<T> {
+    let total = items.len();
+    let Some(count) = count.filter(|count| *count < total) else {
+        return items;
+    };
+    let chosen: BTreeSet<usize> = (0..count).map(|at| at * total / count).collect();
+    let numbered = items.into_iter().enumerate();
+    numbered
+        .filter(|(at, _)| chosen.contains(at))
+        .map(|(_, item)| item)
+        .collect()
 }
 
 #[cfg(test)]
@@ -239,10 +278,10 @@ mod tests {
     #[test]
     fn a_sample_is_spread_evenly_and_never_larger_than_the_whole() {
         let items: Vec<usize> = (0..10).collect();
-        assert_eq!(spread(&items, Some(5)), [0, 2, 4, 6, 8]);
-        assert_eq!(spread(&items, Some(3)), [0, 3, 6]);
-        assert_eq!(spread(&items, Some(99)), items);
-        assert_eq!(spread(&items, None), items);
+        assert_eq!(spread(items.clone(), Some(5)), [0, 2, 4, 6, 8]);
+        assert_eq!(spread(items.clone(), Some(3)), [0, 3, 6]);
+        assert_eq!(spread(items.clone(), Some(99)), items);
+        assert_eq!(spread(items.clone(), None), items);
     }
 
     #[test]
