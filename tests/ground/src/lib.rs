@@ -8,3 +8,4 @@ pub mod child;
 pub mod program;
 pub mod real;
 pub mod registry;
+pub mod workers;

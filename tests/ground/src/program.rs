@@ -3,10 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A program that can be built by any C compiler with one command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    C,
+    Cxx,
+    Rust,
+}
+
+/// A program that can be built with one command.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub name: String,
+    pub language: Language,
     pub sources: Vec<PathBuf>,
     /// Options for this program alone: definitions, include folders, dialect.
     pub flags: Vec<String>,

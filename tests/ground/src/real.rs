@@ -10,16 +10,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::program::Program;
+use crate::program::{Language, Program};
 use crate::registry::Sources;
 
 /// How much a program is given to do.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Amount {
     /// Enough to reach its corners; callgrind runs it in seconds.
     Check,
     /// About a second of native time.
     Measure,
+    /// About a tenth of that, for tools that take fifty times as long.
+    Brief,
 }
 
 impl Amount {
@@ -27,6 +29,7 @@ impl Amount {
         match self {
             Amount::Check => check.to_string(),
             Amount::Measure => measure.to_string(),
+            Amount::Brief => (measure / 10).to_string(),
         }
     }
 }
@@ -39,6 +42,27 @@ pub fn programs(sources: &Sources, amount: Amount) -> Result<Vec<Program>> {
         zlib(sources, amount)?,
         zstd(sources, amount)?,
     ])
+}
+
+/// Programs that are ours altogether, for what the others do not have: C++ with
+/// exceptions and virtual calls, two threads in one function, Rust.
+pub fn our_own(amount: Amount) -> Vec<Program> {
+    let program = |name: &str, language, source, measure, libraries: &[&str]| Program {
+        name: name.to_owned(),
+        language,
+        sources: vec![ours(source)],
+        flags: Vec::new(),
+        libraries: libraries
+            .iter()
+            .map(|library| (*library).to_owned())
+            .collect(),
+        arguments: vec![amount.pick(1, measure)],
+    };
+    vec![
+        program("evaluator", Language::Cxx, "evaluator.cc", 700, &[]),
+        program("threads", Language::C, "threads.c", 100, &["-lpthread"]),
+        program("json", Language::Rust, "json.rs", 2500, &[]),
+    ]
 }
 
 fn bzip2(sources: &Sources, amount: Amount) -> Result<Program> {
@@ -54,10 +78,11 @@ fn bzip2(sources: &Sources, amount: Amount) -> Result<Program> {
     ];
     Ok(Program {
         name: "bzip2".to_owned(),
+        language: Language::C,
         sources: with_driver("bzip2.c", named(&folder, &parts)),
         flags: vec!["-DBZ_NO_STDIO".to_owned(), include(&folder)],
         libraries: vec![],
-        arguments: vec![amount.pick(150, 3000)],
+        arguments: vec![amount.pick(150, 2800)],
     })
 }
 
@@ -66,6 +91,7 @@ fn lua(sources: &Sources, amount: Amount) -> Result<Program> {
     let script = ours("lua.lua").display().to_string();
     Ok(Program {
         name: "lua".to_owned(),
+        language: Language::C,
         sources: with_driver("lua.c", all_c(&folder)?),
         flags: vec![
             "-Dluai_makeseed(L)=42u".to_owned(),
@@ -82,6 +108,7 @@ fn sqlite(sources: &Sources, amount: Amount) -> Result<Program> {
     let folder = sources.folder("libsqlite3-sys")?.join("sqlite3");
     Ok(Program {
         name: "sqlite".to_owned(),
+        language: Language::C,
         sources: with_driver("sqlite.c", named(&folder, &["sqlite3"])),
         flags: vec![
             "-DSQLITE_THREADSAFE=0".to_owned(),
@@ -89,7 +116,7 @@ fn sqlite(sources: &Sources, amount: Amount) -> Result<Program> {
             include(&folder),
         ],
         libraries: vec!["-lm".to_owned()],
-        arguments: vec![amount.pick(5, 400)],
+        arguments: vec![amount.pick(5, 500)],
     })
 }
 
@@ -101,6 +128,7 @@ fn zlib(sources: &Sources, amount: Amount) -> Result<Program> {
     ];
     Ok(Program {
         name: "zlib".to_owned(),
+        language: Language::C,
         sources: with_driver("zlib.c", named(&folder, &parts)),
         flags: vec![include(&folder)],
         libraries: vec![],
@@ -117,6 +145,7 @@ fn zstd(sources: &Sources, amount: Amount) -> Result<Program> {
     }
     Ok(Program {
         name: "zstd".to_owned(),
+        language: Language::C,
         sources: with_driver("zstd.c", files),
         flags: vec![
             "-DZSTD_DISABLE_ASM=1".to_owned(),
@@ -124,7 +153,7 @@ fn zstd(sources: &Sources, amount: Amount) -> Result<Program> {
             include(&folder),
         ],
         libraries: vec![],
-        arguments: vec![amount.pick(100, 1500)],
+        arguments: vec![amount.pick(100, 1200)],
     })
 }
 

@@ -15,7 +15,6 @@ mod headcount;
 mod suite;
 mod symbols;
 mod tally;
-mod workers;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,12 +27,12 @@ use headcount_ground::child;
 use headcount_ground::program::Program;
 use headcount_ground::real::{self, Amount};
 use headcount_ground::registry::Sources;
+use headcount_ground::workers::{self, Progress};
 
 use check::{Checker, Limits, Outcome};
 use explained::Explained;
 use headcount::Headcount;
 use tally::{Checked, Tally};
-use workers::Progress;
 
 /// Checks that other people's programs behave the same when counted, and that
 /// the counts of every function are those that callgrind reports for the
@@ -129,7 +128,7 @@ fn run(options: &Options) -> Result<Tally> {
     let explained = Explained::read(&options.explained)?;
     let checker = checker(options, &work)?;
     let cases = cases(options, &work)?;
-    let mut progress = Progress::new(cases.len());
+    let mut progress = Progress::new("headcount-torture", cases.len());
     let mut failures = 0;
     let outcomes = workers::share_out(
         &cases,
@@ -137,7 +136,7 @@ fn run(options: &Options) -> Result<Tally> {
         |case| check(&checker, case),
         |done, outcome| {
             failures += usize::from(matches!(outcome, Err(_) | Ok(Outcome::Failed(_))));
-            progress.show(done, failures);
+            progress.show(done, &format!("checked, {failures} failed"));
         },
     );
     let checked = cases.iter().zip(outcomes).map(|(case, outcome)| {

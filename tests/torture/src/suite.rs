@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use headcount_ground::child;
-use headcount_ground::program::Program;
+use headcount_ground::program::{Language, Program};
 
 use crate::directives::{self, Directives};
 
@@ -37,6 +37,7 @@ impl Test {
         sources.extend(self.companions.iter().cloned());
         Ok(Program {
             name: self.name.clone(),
+            language: Language::C,
             sources,
             flags: self.folder_flags.iter().cloned().chain(options).collect(),
             libraries: vec!["-lm".to_owned()],

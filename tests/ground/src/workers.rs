@@ -41,6 +41,7 @@ pub fn share_out<J: Sync, A: Send>(
 /// A line on stderr that says how far we are: rewritten in place on a
 /// terminal, now and then elsewhere.
 pub struct Progress {
+    who: &'static str,
     start: Instant,
     total: usize,
     last: Option<Instant>,
@@ -48,9 +49,10 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn new(total: usize) -> Progress {
+    pub fn new(who: &'static str, total: usize) -> Progress {
         let terminal = std::io::stderr().is_terminal();
         Progress {
+            who,
             start: Instant::now(),
             total,
             last: None,
@@ -58,7 +60,8 @@ impl Progress {
         }
     }
 
-    pub fn show(&mut self, done: usize, failures: usize) {
+    /// `what` says what is done: "checked, 2 failed".
+    pub fn show(&mut self, done: usize, what: &str) {
         let pause = Duration::from_secs(if self.terminal { 0 } else { 30 });
         if done < self.total && self.last.is_some_and(|last| last.elapsed() < pause) {
             return;
@@ -66,8 +69,8 @@ impl Progress {
         self.last = Some(Instant::now());
         let left = remaining(self.start.elapsed(), done, self.total);
         let line = format!(
-            "{done}/{} checked, {failures} failed, about {left} left",
-            self.total
+            "{}: {done}/{} {what}, about {left} left",
+            self.who, self.total
         );
         let mut stderr = std::io::stderr().lock();
         // Nothing is lost if nobody can read this.
@@ -78,7 +81,7 @@ impl Progress {
                 if done == self.total { "\n" } else { "" }
             )
         } else {
-            writeln!(stderr, "headcount-torture: {line}")
+            writeln!(stderr, "{line}")
         };
     }
 }
