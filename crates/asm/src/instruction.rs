@@ -144,9 +144,8 @@ impl<'t> Instruction<'t> {
             },
             "lcall" | "lcalll" | "lcallq" => Control::IndirectCall,
             "ret" | "retq" | "retw" | "retl" | "lret" | "lretq" | "lretl" | "iret" | "iretq"
-            | "iretl" | "iretw" | "sysret" | "sysretq" | "sysretl" | "sysexit" | "sysexitq" | "uiret" => {
-                Control::Return
-            }
+            | "iretl" | "iretw" | "sysret" | "sysretq" | "sysretl" | "sysexit" | "sysexitq"
+            | "uiret" => Control::Return,
             "ud0" | "ud1" | "ud2" | "ud2a" | "ud2b" | "hlt" => Control::Trap,
             "syscall" | "sysenter" | "int" => Control::Kernel,
             _ => Control::Next,
@@ -164,7 +163,8 @@ impl<'t> Instruction<'t> {
         if known.kills_flags && !shifts_by_cl(&self.name, &operands) && !self.prefixed_string() {
             effect.kills = effect.kills.with(Set::FLAGS);
         }
-        let hidden = known.hidden_registers || (self.name.starts_with("imul") && operands.len() == 1);
+        let hidden =
+            known.hidden_registers || (self.name.starts_with("imul") && operands.len() == 1);
         if hidden || self.prefixed_string() {
             effect.uses = effect.uses.with(Set::REGISTERS);
             return effect;
@@ -196,7 +196,16 @@ impl<'t> Instruction<'t> {
         let name = self.name.as_ref();
         matches!(
             name,
-            "mov" | "movl" | "movq" | "movabsq" | "movabs" | "lea" | "leal" | "leaq" | "pop" | "popq"
+            "mov"
+                | "movl"
+                | "movq"
+                | "movabsq"
+                | "movabs"
+                | "lea"
+                | "leal"
+                | "leaq"
+                | "pop"
+                | "popq"
         ) || name.starts_with("movz")
             || name.starts_with("movs")
     }
@@ -223,9 +232,28 @@ fn first_word(text: &str) -> (&str, &str) {
 fn is_prefix(word: &str) -> bool {
     matches!(
         word,
-        "lock" | "rep" | "repe" | "repz" | "repne" | "repnz" | "data16" | "data32" | "addr16"
-            | "addr32" | "notrack" | "bnd" | "xacquire" | "xrelease" | "cs" | "ds" | "es" | "fs"
-            | "gs" | "ss" | "wait" | "fwait"
+        "lock"
+            | "rep"
+            | "repe"
+            | "repz"
+            | "repne"
+            | "repnz"
+            | "data16"
+            | "data32"
+            | "addr16"
+            | "addr32"
+            | "notrack"
+            | "bnd"
+            | "xacquire"
+            | "xrelease"
+            | "cs"
+            | "ds"
+            | "es"
+            | "fs"
+            | "gs"
+            | "ss"
+            | "wait"
+            | "fwait"
     ) || word.starts_with("rex")
         || word.starts_with('{')
 }
@@ -233,7 +261,9 @@ fn is_prefix(word: &str) -> bool {
 fn target(operand: &str) -> Target<'_> {
     let operand = operand.trim();
     let (name, suffix) = operand.split_once('@').unwrap_or((operand, ""));
-    let plain = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+    let plain = name
+        .strip_prefix('"')
+        .and_then(|name| name.strip_suffix('"'));
     let name = plain.unwrap_or(name);
     let is_symbol = !name.is_empty()
         && name != "."
@@ -274,7 +304,9 @@ fn operands(text: &str) -> Vec<&str> {
 
 /// A shift by a register leaves the flags alone when the register holds 0.
 fn shifts_by_cl(name: &str, operands: &[&str]) -> bool {
-    ["sh", "sa", "ro", "rc"].iter().any(|stem| name.starts_with(stem))
+    ["sh", "sa", "ro", "rc"]
+        .iter()
+        .any(|stem| name.starts_with(stem))
         && operands.first().is_some_and(|first| *first == "%cl")
 }
 
@@ -365,8 +397,14 @@ mod tests {
         assert_eq!(control("jmp .L3"), Control::Jump(symbol(".L3", false)));
         assert_eq!(control("notrack jmp *%rax"), Control::IndirectJump);
         assert_eq!(control("jne 1b"), Control::Branch(symbol("1b", false)));
-        assert_eq!(control("loop 1b"), Control::ShortBranch(symbol("1b", false)));
-        assert_eq!(control("call puts@PLT"), Control::Call(symbol("puts", true)));
+        assert_eq!(
+            control("loop 1b"),
+            Control::ShortBranch(symbol("1b", false))
+        );
+        assert_eq!(
+            control("call puts@PLT"),
+            Control::Call(symbol("puts", true))
+        );
         assert_eq!(control("callq *8(%rax)"), Control::IndirectCall);
         assert_eq!(control("rep ret"), Control::Return);
         assert_eq!(control("jmp .+5"), Control::Jump(Target::Odd(".+5")));

@@ -527,8 +527,8 @@ impl<'t, 'a> Reader<'t, 'a> {
     fn directive(&mut self, index: usize, body: &'t str) {
         let (name, arguments) = split(body);
         match name {
-            ".section" | ".text" | ".data" | ".bss" | ".pushsection" | ".popsection" | ".previous"
-            | ".subsection" => self.switch_section(index, name, arguments),
+            ".section" | ".text" | ".data" | ".bss" | ".pushsection" | ".popsection"
+            | ".previous" | ".subsection" => self.switch_section(index, name, arguments),
             ".file" => self.files.directive(arguments),
             ".loc" => self.row(arguments),
             ".size" => {
@@ -548,8 +548,9 @@ impl<'t, 'a> Reader<'t, 'a> {
             | ".asciz" | ".ascii" | ".zero" | ".skip" | ".space" | ".fill" | ".org" | ".incbin"
             | ".float" | ".double" | ".single" | ".base64" => self.data(index, name, arguments),
             ".set" | ".equ" | ".equiv" | ".eqv" => self.mention(arguments),
-            ".if" | ".ifdef" | ".ifndef" | ".ifc" | ".ifeq" | ".ifne" | ".ifb" | ".ifnb" | ".else"
-            | ".elseif" | ".endif" | ".rept" | ".irp" | ".irpc" | ".endr" | ".include" => {
+            ".if" | ".ifdef" | ".ifndef" | ".ifc" | ".ifeq" | ".ifne" | ".ifb" | ".ifnb"
+            | ".else" | ".elseif" | ".endif" | ".rept" | ".irp" | ".irpc" | ".endr"
+            | ".include" => {
                 self.refuse(index, format!("the assembler decides what it is: `{name}`"));
             }
             _ => {}
@@ -633,7 +634,9 @@ impl<'t, 'a> Reader<'t, 'a> {
         }
         let code = match flags {
             Some(flags) => flags.contains('x'),
-            None => name == ".text" || name.starts_with(".text.") || matches!(name, ".init" | ".fini"),
+            None => {
+                name == ".text" || name.starts_with(".text.") || matches!(name, ".init" | ".fini")
+            }
         };
         let _ = kind;
         self.sections.push(Section { name, code, group });
@@ -682,7 +685,10 @@ impl<'t, 'a> Reader<'t, 'a> {
             }
         };
         let same = self.pending_rows == 0
-            && self.rows.last().is_some_and(|row| row.file == file && row.line == line);
+            && self
+                .rows
+                .last()
+                .is_some_and(|row| row.file == file && row.line == line);
         if !same {
             self.rows.push(Row {
                 file,
@@ -790,7 +796,11 @@ impl<'t, 'a> Reader<'t, 'a> {
         let line = self.statements[index].line;
         let section = self.sections[self.section].name;
         let subject = format!("code without a label in {section}");
-        if self.refusals.iter().all(|refusal| refusal.subject != subject) {
+        if self
+            .refusals
+            .iter()
+            .all(|refusal| refusal.subject != subject)
+        {
             self.refusals.push(Refusal {
                 subject,
                 file: self.name.to_owned(),
@@ -854,7 +864,9 @@ impl<'t, 'a> Reader<'t, 'a> {
                     }
                     match instruction.control() {
                         Control::Next => self.mention(instruction.operands),
-                        Control::Jump(target) | Control::Branch(target) | Control::ShortBranch(target) => {
+                        Control::Jump(target)
+                        | Control::Branch(target)
+                        | Control::ShortBranch(target) => {
                             jumps.push((index, target));
                         }
                         _ => lost = true,
@@ -862,7 +874,9 @@ impl<'t, 'a> Reader<'t, 'a> {
                 }
                 Kind::Directive => {
                     let (name, arguments) = split(body);
-                    if name.contains("section") || matches!(name, ".text" | ".data" | ".bss" | ".previous") {
+                    if name.contains("section")
+                        || matches!(name, ".text" | ".data" | ".bss" | ".previous")
+                    {
                         self.switch_section(index, name, arguments);
                     } else if !matches!(name, ".loc" | ".file") {
                         self.mention(arguments);
@@ -903,7 +917,13 @@ impl<'t, 'a> Reader<'t, 'a> {
                 lost,
                 tangled,
             };
-            self.push(begin, index.min(self.statements.len() - 1), Control::Next, effect, what);
+            self.push(
+                begin,
+                index.min(self.statements.len() - 1),
+                Control::Next,
+                effect,
+                what,
+            );
         }
         index + 1
     }

@@ -39,11 +39,21 @@ pub fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     };
     let name = source_name(&text, &job.input);
     let counted = count(&text, &name);
-    let mut output = assemble(&assembler, &job, job.with_marker(&counted, &text).as_bytes())?;
+    let mut output = assemble(
+        &assembler,
+        &job,
+        job.with_marker(&counted, &text).as_bytes(),
+    )?;
     if !output.status.success() && counted != text {
         let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-        let complaint = complaint.lines().find(|line| line.contains("Error")).unwrap_or_default();
-        let refusal = whole_file(&name, format!("the assembler rejects its counted form: {complaint}"));
+        let complaint = complaint
+            .lines()
+            .find(|line| line.contains("Error"))
+            .unwrap_or_default();
+        let refusal = whole_file(
+            &name,
+            format!("the assembler rejects its counted form: {complaint}"),
+        );
         let plain = headcount_asm::only_refusals(&text, &name, &[refusal]);
         output = assemble(&assembler, &job, job.with_marker(&plain, &text).as_bytes())?;
     }
@@ -81,10 +91,20 @@ fn count(text: &str, name: &str) -> String {
         }
     }
     let folder = env::current_dir().unwrap_or_default();
-    let broken = env::var_os("HEADCOUNT_TEST_BREAK").is_some();
+    let broken = cfg!(debug_assertions) && env::var_os("HEADCOUNT_TEST_BREAK").is_some();
     let runtime = headcount_runtime::ASSEMBLY;
-    let text = headcount_asm::insert(&source, &counted, &refusals, runtime, &folder.to_string_lossy());
-    if broken { break_on_purpose(&text) } else { text }
+    let text = headcount_asm::insert(
+        &source,
+        &counted,
+        &refusals,
+        runtime,
+        &folder.to_string_lossy(),
+    );
+    if broken {
+        break_on_purpose(&text)
+    } else {
+        text
+    }
 }
 
 /// Loses every seventh probe, so that tests can tell whether they would notice.
@@ -92,7 +112,11 @@ fn break_on_purpose(text: &str) -> String {
     let mut pieces = text.split("incq %gs:.Lhc_");
     let mut broken = pieces.next().unwrap_or_default().to_owned();
     for (number, piece) in pieces.enumerate() {
-        broken.push_str(if number % 7 == 0 { "testq %rax, %gs:.Lhc_" } else { "incq %gs:.Lhc_" });
+        broken.push_str(if number % 7 == 0 {
+            "testq %rax, %gs:.Lhc_"
+        } else {
+            "incq %gs:.Lhc_"
+        });
         broken.push_str(piece);
     }
     broken
@@ -154,7 +178,10 @@ impl Job {
     fn read(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         if self.is_standard_input() {
-            io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
+            io::stdin()
+                .lock()
+                .read_to_end(&mut bytes)
+                .context("cannot read standard input")?;
         } else {
             bytes = fs::read(&self.input)
                 .with_context(|| format!("{}: cannot be read", self.input.display()))?;
@@ -165,11 +192,19 @@ impl Job {
     /// The text, introduced by the name of its file: the assembler reads it from a pipe, but
     /// its messages and the debug information it may make should speak of the file.
     fn with_marker(&self, counted: &str, original: &str) -> String {
-        let opening = if counted == original { "" } else { headcount_runtime::OPENING };
+        let opening = if counted == original {
+            ""
+        } else {
+            headcount_runtime::OPENING
+        };
         if self.is_standard_input() || original.starts_with('#') {
             return format!("{opening}{counted}");
         }
-        let path = self.input.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
+        let path = self
+            .input
+            .to_string_lossy()
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
         format!("{opening}# 1 \"{path}\"\n{counted}")
     }
 }
@@ -177,7 +212,14 @@ impl Job {
 fn takes_value(option: &str) -> bool {
     matches!(
         option,
-        "-o" | "-I" | "--defsym" | "--debug-prefix-map" | "--MD" | "-MD" | "--hash-size" | "-mtune" | "-march"
+        "-o" | "-I"
+            | "--defsym"
+            | "--debug-prefix-map"
+            | "--MD"
+            | "-MD"
+            | "--hash-size"
+            | "-mtune"
+            | "-march"
     )
 }
 
@@ -202,9 +244,13 @@ fn assemble(assembler: &Path, job: &Job, text: &[u8]) -> Result<Output> {
     // It may end early, having found an error: that is for its status to say.
     let written = input.write_all(text);
     drop(input);
-    let output = child.wait_with_output().context("cannot wait for the assembler")?;
+    let output = child
+        .wait_with_output()
+        .context("cannot wait for the assembler")?;
     match written {
-        Err(error) if output.status.success() => Err(error).context("cannot write to the assembler"),
+        Err(error) if output.status.success() => {
+            Err(error).context("cannot write to the assembler")
+        }
         _ => Ok(output),
     }
 }
@@ -213,21 +259,33 @@ fn assemble(assembler: &Path, job: &Job, text: &[u8]) -> Result<Output> {
 fn real_assembler() -> Result<PathBuf> {
     let compiler = env::var_os(COMPILER_VARIABLE);
     let answer = compiler.and_then(|compiler| {
-        let asked = Command::new(compiler).arg("-print-prog-name=as").output().ok()?;
+        let asked = Command::new(compiler)
+            .arg("-print-prog-name=as")
+            .output()
+            .ok()?;
         let name = String::from_utf8(asked.stdout).ok()?;
         Some(PathBuf::from(name.trim_end()))
     });
-    let name = answer.filter(|name| !name.as_os_str().is_empty()).unwrap_or_else(|| "as".into());
+    let name = answer
+        .filter(|name| !name.as_os_str().is_empty())
+        .unwrap_or_else(|| "as".into());
     if name.is_absolute() {
         return Ok(name);
     }
-    find_in_path(name.as_os_str()).with_context(|| format!("no assembler `{}` in PATH", name.display()))
+    find_in_path(name.as_os_str())
+        .with_context(|| format!("no assembler `{}` in PATH", name.display()))
 }
 
 /// The first program of this name in PATH that is not ourselves.
 fn find_in_path(name: &OsStr) -> Option<PathBuf> {
-    let ourselves = env::current_exe().ok().and_then(|path| path.canonicalize().ok());
+    let ourselves = env::current_exe()
+        .ok()
+        .and_then(|path| path.canonicalize().ok());
     env::split_paths(&env::var_os("PATH")?)
         .map(|folder| folder.join(name))
-        .find(|candidate| candidate.canonicalize().is_ok_and(|path| Some(path) != ourselves))
+        .find(|candidate| {
+            candidate
+                .canonicalize()
+                .is_ok_and(|path| Some(path) != ourselves)
+        })
 }
