@@ -303,34 +303,26 @@ fn remove(path: &Path) {
     }
 }
 
-/// Threads that were stopped, rather than coming to an end.
-fn unfinished(parts: &[Counters]) -> Vec<String> {
-    let mut by_process: BTreeMap<ProcessKey, Vec<u32>> = BTreeMap::new();
-    for thread in parts
+/// Threads that were stopped, rather than coming to an end. (No process numbers: equal runs make
+/// equal reports.)
+fn unfinished(parts: &[Counters]) -> Option<String> {
+    let mut threads: Vec<_> = parts
         .iter()
         .flat_map(|part| &part.threads)
         .filter(|thread| !thread.ended)
-    {
-        by_process
-            .entry(thread.process)
-            .or_default()
-            .push(thread.tid);
-    }
-    by_process
-        .into_iter()
-        .map(|(process, mut threads)| {
-            threads.sort_unstable();
-            threads.dedup();
-            let count = threads.len();
-            let threads = if count == 1 { "a thread" } else { "threads" };
-            format!(
-                "process {}: {count} {threads} did not end by exit: if a signal stopped it, counts in the \
-                 functions active at that moment may be off by one",
-                process.pid
-            )
-            .replace("1 a thread", "a thread")
-        })
-        .collect()
+        .map(|thread| (thread.process, thread.tid))
+        .collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let count = match threads.len() {
+        0 => return None,
+        1 => "a thread".to_owned(),
+        many => format!("{many} threads"),
+    };
+    Some(format!(
+        "{count} did not end by exit: if a signal stopped the program, counts in the function that each \
+         was in at that moment may be off by one"
+    ))
 }
 
 fn processes(parts: &[Counters]) -> Vec<Process> {
