@@ -312,10 +312,42 @@ impl<'s, 't> Inserter<'s, 't> {
             if let (true, Some(span)) = (tangled, open) {
                 self.spans[span].end = self.spans[span].start;
             }
+            if !tangled {
+                open = self.leave_out_padding(op, open);
+            }
             self.behind(block, index, open);
         }
         // A block has an operation, so a span is open.
         open.unwrap_or(0)
+    }
+
+    /// Alignment inside an operation splits its span.
+    fn leave_out_padding(&mut self, op: &Op, open: Option<usize>) -> Option<usize> {
+        let mut open = open;
+        for statement in &op.padding {
+            let Some(span) = open else { break };
+            let at = self.source.statements[*statement].at.clone();
+            let (end, start) = (self.fresh(), self.fresh());
+            let (before, behind) = (self.label(end), self.label(start));
+            self.edits.insert(at.start, &format!("{before}: "));
+            self.edits.insert(at.end, &format!("; {behind}:"));
+            self.spans[span].end = end;
+            let SpanAt {
+                block, ref rows, ..
+            } = self.spans[span];
+            let rows = rows.last().map(|row| Row {
+                is_stmt: false,
+                ..*row
+            });
+            self.spans.push(SpanAt {
+                block,
+                start,
+                end: 0,
+                rows: rows.into_iter().collect(),
+            });
+            open = Some(self.spans.len() - 1);
+        }
+        open
     }
 
     /// Gives a span its end: `shared` if the next span begins right there.

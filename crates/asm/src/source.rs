@@ -34,6 +34,8 @@ pub struct Op<'t> {
     pub what: What<'t>,
     /// Whether alignment stands right before it.
     pub aligned: bool,
+    /// Alignment inside it (inline assembly): statements whose bytes are not the program's.
+    pub padding: Vec<usize>,
 }
 
 /// What kind of thing an operation is.
@@ -539,7 +541,7 @@ impl<'t, 'a> Reader<'t, 'a> {
                     self.open[self.section] = None;
                 }
             }
-            ".p2align" | ".align" | ".balign" | ".nops" => self.aligned = true,
+            _ if is_alignment(name) => self.aligned = true,
             _ if name.starts_with(".cfi_") => {
                 self.frames.directive(name, arguments);
             }
@@ -837,6 +839,7 @@ impl<'t, 'a> Reader<'t, 'a> {
                 rows,
                 what,
                 aligned,
+                padding: Vec::new(),
             });
         }
     }
@@ -850,6 +853,7 @@ impl<'t, 'a> Reader<'t, 'a> {
         let mut macro_use = None;
         let mut index = begin + 1;
         let mut instructions = 0;
+        let mut padding = Vec::new();
         while index < self.statements.len() && self.statements[index].kind != Kind::AppEnd {
             let body = self.body(index);
             match self.statements[index].kind {
@@ -874,7 +878,9 @@ impl<'t, 'a> Reader<'t, 'a> {
                 }
                 Kind::Directive => {
                     let (name, arguments) = split(body);
-                    if name.contains("section")
+                    if is_alignment(name) && self.section == home {
+                        padding.push(index);
+                    } else if name.contains("section")
                         || matches!(name, ".text" | ".data" | ".bss" | ".previous")
                     {
                         self.switch_section(index, name, arguments);
@@ -924,9 +930,18 @@ impl<'t, 'a> Reader<'t, 'a> {
                 effect,
                 what,
             );
+            if let Some(op) = self.part().and_then(|part| part.ops.last_mut()) {
+                op.padding = padding;
+            }
+        } else {
+            self.aligned |= !padding.is_empty();
         }
         index + 1
     }
+}
+
+fn is_alignment(directive: &str) -> bool {
+    matches!(directive, ".p2align" | ".align" | ".balign" | ".nops")
 }
 
 /// Sections that describe code without control ever coming from them.

@@ -157,7 +157,7 @@ impl Collector {
         if let Some(program) = &self.program {
             counters.module.clone_from(program);
         }
-        // Modules of one process are one run; the earliest file says when it began.
+        // Modules of one process are one run.
         let key = self
             .runs
             .keys()
@@ -176,8 +176,9 @@ impl Collector {
     fn store(mut self, profile_path: &Path, keep: bool) -> Result<()> {
         let mut profile = None;
         let mut stored = 0;
-        for ((created, _), parts) in std::mem::take(&mut self.runs) {
-            let Some(run) = self.run(created, &parts) else {
+        for (_, mut parts) in std::mem::take(&mut self.runs) {
+            parts.sort_by_key(|part| part.created);
+            let Some(run) = self.run(&parts) else {
                 continue;
             };
             let profile = match &mut profile {
@@ -218,10 +219,11 @@ impl Collector {
         Ok(())
     }
 
-    /// One run from what its process counted; `None` if a module cannot be understood.
-    fn run(&mut self, created: u64, parts: &[Counters]) -> Option<Run> {
+    /// One run from what its process counted, the oldest first; `None` if a module cannot be
+    /// understood.
+    fn run(&mut self, parts: &[Counters]) -> Option<Run> {
         let mut run = Run {
-            started: created,
+            started: parts.first()?.created,
             cpu: cpu(),
             ..Run::default()
         };
@@ -229,7 +231,7 @@ impl Collector {
         for part in parts {
             match self.counts(part) {
                 Ok((counts, notes)) => {
-                    run.modules.push(counts);
+                    add_up(&mut run.modules, counts);
                     run.notes.extend(notes);
                 }
                 Err(error) => {
@@ -238,7 +240,10 @@ impl Collector {
                 }
             }
             ids.push(part.id.iter().map(|byte| format!("{byte:02x}")).collect());
-            run.command.clone_from(&part.command);
+            // What was started first is the command; the others are what it became by `exec`.
+            if run.command.is_empty() {
+                run.command.clone_from(&part.command);
+            }
             run.ended = run.ended.max(modified(&part.origin));
             run.notes.extend(part.complaints());
         }
@@ -284,6 +289,27 @@ impl Collector {
             functions: recovered.functions,
         };
         Ok((counts, notes))
+    }
+}
+
+/// Adds the counts of a module. It may be there already: the process executed its own program
+/// again, or closed a library and opened it once more.
+fn add_up(modules: &mut Vec<ModuleCounts>, more: ModuleCounts) {
+    let Some(known) = modules
+        .iter_mut()
+        .find(|known| known.build_id == more.build_id)
+    else {
+        modules.push(more);
+        return;
+    };
+    // One build, so the same functions with the same blocks and edges.
+    for (known, more) in known.functions.iter_mut().zip(&more.functions) {
+        let blocks = known.blocks.iter_mut().zip(&more.blocks);
+        let edges = known.edges.iter_mut().zip(&more.edges);
+        for (sum, count) in blocks.chain(edges) {
+            // More than 2^64 cannot be stored anyway, and will be refused there.
+            *sum = sum.saturating_add(*count);
+        }
     }
 }
 
