@@ -315,17 +315,6 @@ pub fn holds(address: u64, value: u32) -> bool {
     result == Err(ETIMEDOUT)
 }
 
-/// Whether eight bytes can be read at this address.
-///
-/// The kernel reads a signal set before it looks at what to do with it, and what we ask it to do
-/// is nonsense: it answers EFAULT or EINVAL, and changes nothing.
-pub fn is_readable(address: u64) -> bool {
-    const NONSENSE: u64 = 0x7fff_ffff;
-    // SAFETY: see above. (14: rt_sigprocmask)
-    let result = unsafe { call4(14, NONSENSE, address, 0, 8) };
-    result != Err(EFAULT)
-}
-
 // ---- who we are
 
 pub fn process() -> u32 {

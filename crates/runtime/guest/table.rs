@@ -197,9 +197,7 @@ impl Table {
                     table().begin();
                     Some(table())
                 }
-                Err(kernel::EEXIST) if kernel::is_readable(*address) => {
-                    table().is_ours().then(table)
-                }
+                Err(kernel::EEXIST) => is_table(*address).then(table),
                 Err(_) => None,
             }
         })
@@ -232,18 +230,6 @@ impl Table {
             .word
             .store(if wiped { DETECTS } else { BLIND }, Relaxed);
         self.magic.store(crate::LAYOUT, Release);
-    }
-
-    /// Whether what lies at our address is a table of ours. Another module may be about to
-    /// begin it, in another thread: it needs a moment.
-    fn is_ours(&self) -> bool {
-        for _ in 0..1000 {
-            match self.magic.load(Acquire) {
-                0 => kernel::give_way(),
-                magic => return magic == crate::LAYOUT,
-            }
-        }
-        false
     }
 
     // ---- processes
@@ -540,6 +526,21 @@ impl Table {
     }
 }
 
+/// Whether what lies at an address is a table of ours. The kernel looks at it for us: it may not
+/// be readable. Another module may be about to begin it, in another thread, and needs a moment.
+fn is_table(address: u64) -> bool {
+    for _ in 0..1000 {
+        if kernel::holds(address, crate::LAYOUT as u32) {
+            return true;
+        }
+        if !kernel::holds(address, 0) {
+            return false;
+        }
+        kernel::give_way();
+    }
+    false
+}
+
 /// Serials are told from what else may be in memory.
 const FIRST_SERIAL: u32 = 0x5eed_0001;
 
@@ -550,7 +551,7 @@ const BLIND: u64 = 2;
 /// Where the room of the main stack ends, seen from below. `top` is an address in it.
 fn ceiling(top: Option<u64>) -> u64 {
     const USER_SPACE: u64 = 0x7fff_ffff_f000;
-    const MARGIN: u64 = 64 << 20;
+    const MARGIN: u64 = 16 << 20;
     const MOST: u64 = 16 << 30;
     // Where nothing is known: the kernel puts the stack within 16 GiB of the end.
     let top = top.unwrap_or(USER_SPACE - MOST);

@@ -39,11 +39,7 @@ fn only_the_owner_may_read_the_counts() {
     succeed(&mut command);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&shop.only_file().path), 0o600);
-    succeed(
-        &mut Command::new("rm")
-            .arg("-r")
-            .arg(shop.folder.join(wire::DEFAULT_FOLDER)),
-    );
+    fs::remove_dir_all(shop.folder.join(wire::DEFAULT_FOLDER)).unwrap();
     program.run();
     assert_eq!(mode(&shop.folder.join(wire::DEFAULT_FOLDER)), 0o700);
 }

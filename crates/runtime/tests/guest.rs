@@ -71,7 +71,7 @@ fn nothing_is_needed_at_link_time() {
 #[test]
 fn the_text_is_short() {
     let lines = headcount_runtime::ASSEMBLY.lines().count();
-    assert!(lines < 4000, "{lines} lines go into every object file");
+    assert!(lines < 6000, "{lines} lines go into every object file");
 }
 
 #[test]
