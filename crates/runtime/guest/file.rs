@@ -209,7 +209,10 @@ unsafe fn bytes_at(text: *const u8) -> &'static [u8] {
 /// `<module>.<process>.<random>.counts`
 fn file_name(header: &FileHeader, into: &mut [u8]) -> Option<usize> {
     let path = header.path.get(..header.path_len as usize)?;
-    let name = facts::base_name(path);
+    let name = match facts::base_name(path) {
+        [] => b"unknown",
+        name => name,
+    };
     let random = header.id.get(..8)?;
     let mut text = Text::new(into);
     text.bytes(name.get(..NAME_BYTES).unwrap_or(name));

@@ -27,15 +27,16 @@ const MODULES: usize = 512;
 const WORDS: usize = MODULES / 64;
 
 /// Where the table may lie: far from where the kernel puts things by itself. (Valgrind gives out
-/// the lower addresses only.)
-const ADDRESSES: [u64; 4] = [
+/// the lower addresses only; ThreadSanitizer and MemorySanitizer leave the last two.)
+const ADDRESSES: [u64; 6] = [
     0x3d00_0000_0000,
     0x2d00_0000_0000,
     0x1d00_0000_0000,
     0x0d00_0000_0000,
+    0x7e90_0000_0000,
+    0x0070_0000_0000,
 ];
 
-/// Where the table says so, for every module of the process.
 #[repr(C, align(4096))]
 pub struct Table {
     magic: AtomicU64,
