@@ -302,6 +302,13 @@ pub fn wipe_on_fork(address: u64, bytes: u64) -> Result<()> {
     unsafe { call3(28, address, bytes, MADV_WIPEONFORK) }.map(drop)
 }
 
+/// Tells the kernel that neighbours of a page that is used need not be used.
+pub fn expect_no_order(address: u64, bytes: u64) {
+    const MADV_RANDOM: u64 = 1;
+    // SAFETY: changes nothing but the kernel's guesses. (28: madvise)
+    _ = unsafe { call3(28, address, bytes, MADV_RANDOM) };
+}
+
 /// Whether a word of memory has this value; no, if there is no such memory.
 ///
 /// The kernel looks for us: it says EAGAIN or EFAULT at once, or that it has waited no time for

@@ -1,14 +1,16 @@
 //! How does a thread get a lane in which all its modules have a slot?
 
 use core::mem::offset_of;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-use headcount_wire::{SLOT_HEADER_BYTES, SlotHeader, failure, slot_state};
+use headcount_wire::{PAGE, SLOT_HEADER_BYTES, SlotHeader, failure, slot_state};
 
 use super::delta;
 use super::file;
-use super::kernel;
+use super::kernel::{self, Path};
 use super::module::{Module, counts_here};
+use super::scratch::Scratch;
 use super::table::{Lane, Registration, Standing, Table, Thread};
 
 /// Dead threads' lanes to look for before a fresh one is taken: enough to keep up with a program
@@ -206,14 +208,50 @@ fn take_memory(place: Place, ours: bool) -> Result<(), Unfit> {
     result.map_err(|_| Unfit)
 }
 
+/// Pages of counters that are cheaper to read than to ask about.
+const FEW_PAGES: usize = 16;
+
 /// What was counted in place, before there was any lane, goes into the first slot.
 fn move_counts(module: &Module, place: Place) {
     if module.moved.swap(1, Relaxed) != 0 {
         return;
     }
+    let counters = module.counters.load(Relaxed) as usize;
+    let pages = (counters * 8).div_ceil(PAGE);
+    let first_page = module.start.load(Relaxed) / PAGE as u64;
+    let mut scratch = (pages > FEW_PAGES)
+        .then(|| Scratch::new(pages * 8))
+        .flatten();
+    let touched = scratch
+        .as_mut()
+        .and_then(|scratch| pages_touched(first_page, scratch));
+    for page in 0..pages {
+        if touched.is_none_or(|touched| touched.get(page).is_none_or(|state| is_there(*state))) {
+            let first = page * (PAGE / 8);
+            move_some(module, place, first..counters.min(first + PAGE / 8));
+        }
+    }
+}
+
+/// What `/proc/self/pagemap` says of the counters' pages: a program may have millions of counters
+/// and have come to none.
+fn pages_touched(first_page: u64, scratch: &mut Scratch) -> Option<&[u64]> {
+    let path = Path::new(b"/proc/self/pagemap\0")?;
+    let file = kernel::open(path, kernel::O_RDONLY | kernel::O_CLOEXEC).ok()?;
+    let pages = scratch.words();
+    kernel::read_at(&file, pages, first_page * 8).ok()?;
+    Some(pages)
+}
+
+/// Whether a page is in memory or in swap (bits 63 and 62). All others are zero still.
+fn is_there(page: u64) -> bool {
+    page >> 62 != 0
+}
+
+fn move_some(module: &Module, place: Place, counters: Range<usize>) {
     let from = module.start.load(Relaxed) as *mut u64;
     let to = (place.address + SLOT_HEADER_BYTES as u64) as *mut u64;
-    for counter in 0..module.counters.load(Relaxed) as usize {
+    for counter in counters {
         // SAFETY: the module's counters are there as long as it is; the slot has as many. Another
         // thread that cannot have a lane may be counting, hence atomics.
         let (from, to) = unsafe {

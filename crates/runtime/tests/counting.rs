@@ -329,3 +329,15 @@ fn a_child_of_vfork_may_be_the_first_to_come() {
     assert_eq!((first.total(2), first.failures), (11, 0));
     assert_eq!((second.total(2), second.failures), (1100, 0));
 }
+
+#[test]
+fn a_million_counters_cost_what_is_used() {
+    let shop = Workshop::new("many-counters");
+    shop.build("gcc", "many_counters.c", &[]).run();
+    let file = shop.only_file();
+    assert_eq!((file.counters, file.failures), (1_000_000, 0));
+    let counts = &file.slots[0].counts;
+    let counted = counts.iter().enumerate().filter(|(_, count)| **count != 0);
+    let counted: Vec<(usize, u64)> = counted.map(|(counter, count)| (counter, *count)).collect();
+    assert_eq!(counted, [(0, 2), (511, 2), (512, 2), (777_777, 20), (999_999, 2)]);
+}
