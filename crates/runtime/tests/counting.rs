@@ -339,5 +339,30 @@ fn a_million_counters_cost_what_is_used() {
     let counts = &file.slots[0].counts;
     let counted = counts.iter().enumerate().filter(|(_, count)| **count != 0);
     let counted: Vec<(usize, u64)> = counted.map(|(counter, count)| (counter, *count)).collect();
-    assert_eq!(counted, [(0, 2), (511, 2), (512, 2), (777_777, 20), (999_999, 2)]);
+    assert_eq!(
+        counted,
+        [(0, 2), (511, 2), (512, 2), (777_777, 20), (999_999, 2)]
+    );
+}
+
+#[test]
+fn children_of_clone_count_for_themselves() {
+    // With CLONE_VM and CLONE_VFORK the child uses its parent's memory, and its parent waits.
+    for (flags, in_parent) in [
+        ("-DFLAGS=0", 0),
+        ("-DFLAGS=CLONE_VM|CLONE_VFORK", 2_000_000),
+    ] {
+        let shop = Workshop::new("clones");
+        let output = shop.build("gcc", "clones.c", &[flags]).run();
+        let child: u32 = String::from_utf8(output.stdout)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let file = shop.only_file();
+        let counts = |pid: u32| [0, 1, 2].map(|counter| file.total_of(pid, counter));
+        assert_eq!(counts(file.pid), [1, 3_000_000, in_parent], "{flags}");
+        assert_eq!(counts(child), [0, 0, 2_000_000 - in_parent], "{flags}");
+        assert_eq!(file.failures, 0, "{flags}");
+    }
 }

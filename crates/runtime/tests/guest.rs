@@ -161,3 +161,16 @@ fn the_smallest_stack_is_large_enough() {
     let file = shop.only_file();
     assert_eq!((file.total(0), file.total(1), file.failures), (1, 1000, 0));
 }
+
+#[test]
+fn a_child_of_a_thread_without_place_runs_uncounted() {
+    let shop = Workshop::new("lost-forks");
+    let library = shop.object("gcc", "library.c", &["-fPIC"]);
+    let library = shop.link("gcc", "libwork.so", &[library], &["-shared"]);
+    let program = shop.object("gcc", "lost_forks.c", &[]);
+    let program = shop.link("gcc", "program", &[&program, &library.program], &[]);
+    program.run();
+    for file in shop.files() {
+        assert_eq!(file.failures, failure::THREAD_LOST, "{}", file.module);
+    }
+}
