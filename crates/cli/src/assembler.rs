@@ -9,8 +9,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
+use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
+use std::thread;
 
 use anyhow::{Context, Result};
 use headcount_asm::{Counted, Options, Source};
@@ -18,6 +20,10 @@ use headcount_model::Refusal;
 
 /// The compiler that `headcount cc` was asked to run: it knows where its assembler is.
 pub const COMPILER_VARIABLE: &str = "HEADCOUNT_COMPILER";
+/// Set if that compiler is clang, which has an assembler of its own.
+pub const CLANG_VARIABLE: &str = "HEADCOUNT_CLANG";
+/// Where gcc tells the programs it starts to look for the programs they start.
+const GCC_PATH_VARIABLE: &str = "COMPILER_PATH";
 
 /// Whether this process was started under the assembler's name.
 pub fn is_called() -> bool {
@@ -28,23 +34,22 @@ pub fn is_called() -> bool {
 /// Assembles, counting. `arguments` are the assembler's own.
 pub fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     let assembler = real_assembler()?;
-    let Some(job) = Job::new(&arguments) else {
-        return Err(Command::new(&assembler).args(&arguments).exec())
-            .with_context(|| format!("cannot run the assembler {}", assembler.display()));
+    let job = Job::new(&arguments);
+    let Some((job, bytes)) = job.and_then(|job| job.read().map(|bytes| (job, bytes))) else {
+        return become_assembler(&assembler, &arguments);
     };
-    let bytes = job.read()?;
-    let Ok(text) = String::from_utf8(bytes) else {
-        let original = fs::read(&job.input).unwrap_or_default();
-        return finish(assemble(&assembler, &job, &original)?);
-    };
-    let name = source_name(&text, &job.input);
-    let counted = count(&text, &name);
-    let mut output = assemble(
-        &assembler,
-        &job,
-        job.with_marker(&counted, &text).as_bytes(),
-    )?;
-    if !output.status.success() && counted != text {
+    let text = Text::new(bytes);
+    let name = source_name(&text.text, &job.input);
+    let counted = count_or_say_why(&text.text, &name);
+    if counted != text.text {
+        let output = assemble(
+            &assembler,
+            &job,
+            &text.like(job.introduce(&counted, &text.text)),
+        )?;
+        if output.status.success() {
+            return finish(&output);
+        }
         let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
         let complaint = complaint
             .lines()
@@ -54,16 +59,99 @@ pub fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
             &name,
             format!("the assembler rejects its counted form: {complaint}"),
         );
-        let plain = headcount_asm::only_refusals(&text, &name, &[refusal]);
-        output = assemble(&assembler, &job, job.with_marker(&plain, &text).as_bytes())?;
+        let plain = headcount_asm::only_refusals(&text.text, &name, &[refusal]);
+        let output = assemble(
+            &assembler,
+            &job,
+            &text.like(job.introduce(&plain, &text.text)),
+        )?;
+        if output.status.success() {
+            return finish(&output);
+        }
     }
-    finish(output)
+    as_if_we_were_not_there(&assembler, &arguments, &job, &text)
 }
 
-fn finish(output: Output) -> Result<ExitCode> {
+/// What the assembler makes of the text itself, in its own words; for clang, whose own assembler
+/// knows more, what that makes of it.
+fn as_if_we_were_not_there(
+    assembler: &Path,
+    arguments: &[OsString],
+    job: &Job,
+    text: &Text,
+) -> Result<ExitCode> {
+    let original = text.like(text.text.clone());
+    let mut command = Command::new(assembler);
+    command.args(arguments);
+    let output = feed(&mut command, &original)?;
+    if !output.status.success()
+        && let Some(compiler) = env::var_os(COMPILER_VARIABLE)
+        && env::var_os(CLANG_VARIABLE).is_some()
+    {
+        let mut command = Command::new(compiler);
+        command.args(["-c", "-fintegrated-as", "-Wno-unused-command-line-argument"]);
+        command
+            .args(job.output())
+            .args(["-x", "assembler"])
+            .arg(&job.input);
+        return finish(&feed(&mut command, &original)?);
+    }
+    finish(&output)
+}
+
+fn become_assembler(assembler: &Path, arguments: &[OsString]) -> Result<ExitCode> {
+    Err(Command::new(assembler).args(arguments).exec())
+        .with_context(|| format!("cannot run the assembler {}", assembler.display()))
+}
+
+fn finish(output: &Output) -> Result<ExitCode> {
     io::stderr().write_all(&output.stderr)?;
     let status = output.status.code().unwrap_or(1);
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
+}
+
+/// Bytes as text. Where they are not UTF-8, each is taken for a character: only ASCII means
+/// anything to an assembler.
+struct Text {
+    text: String,
+    utf8: bool,
+}
+
+impl Text {
+    fn new(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Self { text, utf8: true },
+            Err(error) => Self {
+                text: error.as_bytes().iter().copied().map(char::from).collect(),
+                utf8: false,
+            },
+        }
+    }
+
+    /// The bytes of a text that was made from this one.
+    fn like(&self, text: String) -> Vec<u8> {
+        if self.utf8 {
+            return text.into_bytes();
+        }
+        text.chars()
+            .map(|letter| u8::try_from(letter).unwrap_or(b'?'))
+            .collect()
+    }
+}
+
+/// The counted text. A fault of ours must not keep anyone from building their program.
+fn count_or_say_why(text: &str, name: &str) -> String {
+    let silent = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let counted = panic::catch_unwind(|| count(text, name));
+    panic::set_hook(silent);
+    counted.unwrap_or_else(|_| {
+        let refusal = whole_file(
+            name,
+            "headcount failed on it (please report this)".to_owned(),
+        );
+        headcount_asm::only_refusals(text, name, &[refusal])
+    })
 }
 
 /// The counted text; or the text itself with the reason why it is not counted.
@@ -175,38 +263,47 @@ impl Job {
         self.input == Path::new("-") || self.input == Path::new("--")
     }
 
-    fn read(&self) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        if self.is_standard_input() {
-            io::stdin()
-                .lock()
-                .read_to_end(&mut bytes)
-                .context("cannot read standard input")?;
-        } else {
-            bytes = fs::read(&self.input)
-                .with_context(|| format!("{}: cannot be read", self.input.display()))?;
+    /// The text to assemble; `None` if it cannot be read, which the assembler says best.
+    fn read(&self) -> Option<Vec<u8>> {
+        if !self.is_standard_input() {
+            return fs::read(&self.input).ok();
         }
-        Ok(bytes)
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// `-o` and what follows it.
+    fn output(&self) -> &[OsString] {
+        let at = self.others.iter().position(|word| word == "-o");
+        at.and_then(|at| self.others.get(at..at + 2))
+            .unwrap_or_default()
     }
 
     /// The text, introduced by the name of its file: the assembler reads it from a pipe, but
     /// its messages and the debug information it may make should speak of the file.
-    fn with_marker(&self, counted: &str, original: &str) -> String {
+    fn introduce(&self, counted: &str, original: &str) -> String {
         let opening = if counted == original {
             ""
         } else {
             headcount_runtime::OPENING
         };
-        if self.is_standard_input() || original.starts_with('#') {
+        if names_its_lines(original) {
             return format!("{opening}{counted}");
         }
-        let path = self
-            .input
-            .to_string_lossy()
-            .replace('\\', "\\\\")
-            .replace('"', "\\\"");
+        let path = match self.is_standard_input() {
+            true => "{standard input}".into(),
+            false => self.input.to_string_lossy(),
+        };
+        let path = path.replace('\\', "\\\\").replace('"', "\\\"");
         format!("{opening}# 1 \"{path}\"\n{counted}")
     }
+}
+
+/// Whether a text begins with a line that says what it is a part of: `# 1 "file.S"`.
+fn names_its_lines(text: &str) -> bool {
+    text.strip_prefix("# ")
+        .is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()))
 }
 
 fn takes_value(option: &str) -> bool {
@@ -233,59 +330,65 @@ fn source_name(text: &str, input: &Path) -> String {
 }
 
 fn assemble(assembler: &Path, job: &Job, text: &[u8]) -> Result<Output> {
-    let mut child = Command::new(assembler)
-        .args(&job.others)
-        .arg("-")
+    feed(Command::new(assembler).args(&job.others).arg("-"), text)
+}
+
+fn feed(command: &mut Command, text: &[u8]) -> Result<Output> {
+    let name = format!(
+        "cannot run the assembler {}",
+        command.get_program().display()
+    );
+    let mut child = command
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .with_context(|| format!("cannot run the assembler {}", assembler.display()))?;
+        .context(name)?;
     let mut input = child.stdin.take().context("the assembler takes no input")?;
-    // It may end early, having found an error: that is for its status to say.
-    let written = input.write_all(text);
-    drop(input);
-    let output = child
-        .wait_with_output()
-        .context("cannot wait for the assembler")?;
-    match written {
-        Err(error) if output.status.success() => {
-            Err(error).context("cannot write to the assembler")
-        }
-        _ => Ok(output),
-    }
+    // It may end early, having found an error, or read a file instead: that is for its status to
+    // say. Its messages must not wait for us, nor we for them.
+    let output = thread::scope(|scope| {
+        scope.spawn(move || drop(input.write_all(text)));
+        child.wait_with_output()
+    });
+    output.context("cannot wait for the assembler")
 }
 
 /// The assembler the compiler would have run.
 fn real_assembler() -> Result<PathBuf> {
-    let compiler = env::var_os(COMPILER_VARIABLE);
-    let answer = compiler.and_then(|compiler| {
-        let asked = Command::new(compiler)
-            .arg("-print-prog-name=as")
-            .output()
-            .ok()?;
-        let name = String::from_utf8(asked.stdout).ok()?;
+    let ourselves = env::current_exe().and_then(|path| path.canonicalize()).ok();
+    let is_other = |path: &Path| {
+        path.canonicalize()
+            .is_ok_and(|path| Some(path) != ourselves)
+    };
+    let answer = env::var_os(COMPILER_VARIABLE).and_then(|compiler| {
+        let mut ask = Command::new(compiler);
+        ask.arg("-print-prog-name=as");
+        // A compiler that a linker started for `-flto` has been told of our folder: it would
+        // answer with our own name.
+        if let Some(paths) = env::var_os(GCC_PATH_VARIABLE) {
+            let others = env::split_paths(&paths).filter(|folder| !is_ours(folder, &is_other));
+            ask.env(GCC_PATH_VARIABLE, env::join_paths(others).ok()?);
+        }
+        let name = String::from_utf8(ask.output().ok()?.stdout).ok()?;
         Some(PathBuf::from(name.trim_end()))
     });
     let name = answer
         .filter(|name| !name.as_os_str().is_empty())
         .unwrap_or_else(|| "as".into());
-    if name.is_absolute() {
+    if name.is_absolute() && is_other(&name) {
         return Ok(name);
     }
-    find_in_path(name.as_os_str())
+    let name = name.file_name().unwrap_or(OsStr::new("as"));
+    env::var_os("PATH")
+        .and_then(|paths| {
+            let mut candidates = env::split_paths(&paths).map(|folder| folder.join(name));
+            candidates.find(|candidate| is_other(candidate))
+        })
         .with_context(|| format!("no assembler `{}` in PATH", name.display()))
 }
 
-/// The first program of this name in PATH that is not ourselves.
-fn find_in_path(name: &OsStr) -> Option<PathBuf> {
-    let ourselves = env::current_exe()
-        .ok()
-        .and_then(|path| path.canonicalize().ok());
-    env::split_paths(&env::var_os("PATH")?)
-        .map(|folder| folder.join(name))
-        .find(|candidate| {
-            candidate
-                .canonicalize()
-                .is_ok_and(|path| Some(path) != ourselves)
-        })
+/// Whether the `as` of a folder is ourselves.
+fn is_ours(folder: &Path, is_other: &dyn Fn(&Path) -> bool) -> bool {
+    let link = folder.join("as");
+    link.exists() && !is_other(&link)
 }

@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 
 use crate::args::Cc;
-use crate::assembler::COMPILER_VARIABLE;
+use crate::assembler::{CLANG_VARIABLE, COMPILER_VARIABLE};
 use crate::talk;
 
 /// The compiler could not be run; the status is the shell's for that.
@@ -64,6 +64,9 @@ fn take_the_assemblers_place(run: &mut Command, compiler: &OsStr, folder: &Path)
     run.arg(prefix);
     if is_clang(compiler) {
         run.args(["-fno-integrated-as", "-Wno-unused-command-line-argument"]);
+        run.env(CLANG_VARIABLE, "1");
+    } else {
+        run.env_remove(CLANG_VARIABLE);
     }
     run.env(COMPILER_VARIABLE, compiler);
 }
