@@ -36,7 +36,12 @@ impl Unit {
     /// A refusal of the unit as a whole.
     pub fn refusal(&self, source: &Source, reason: String) -> Refusal {
         let part = self.parts[0];
-        refusal(source, part, source.statements[source.parts[part].label].line, reason)
+        refusal(
+            source,
+            part,
+            source.statements[source.parts[part].label].line,
+            reason,
+        )
     }
 }
 
@@ -82,9 +87,12 @@ pub fn units(source: &Source) -> (Vec<Unit>, Vec<Refusal>) {
     let mut refusals = source.refusals.clone();
     let mut refused = HashSet::new();
     for component in &components {
-        let reason = component
-            .iter()
-            .find_map(|part| source.parts[*part].refusal.clone().or_else(|| stray_jump(source, *part)));
+        let reason = component.iter().find_map(|part| {
+            source.parts[*part]
+                .refusal
+                .clone()
+                .or_else(|| stray_jump(source, *part))
+        });
         if let Some((line, reason)) = reason {
             refused.insert(component[0]);
             refusals.push(refusal(source, component[0], line, reason));
@@ -94,7 +102,11 @@ pub fn units(source: &Source) -> (Vec<Unit>, Vec<Refusal>) {
     let units = components
         .into_iter()
         .filter(|component| !refused.contains(&component[0]))
-        .filter(|component| component.iter().any(|part| !source.parts[*part].ops.is_empty()))
+        .filter(|component| {
+            component
+                .iter()
+                .any(|part| !source.parts[*part].ops.is_empty())
+        })
         .map(|parts| Builder::new(source, parts, &arrivals).build())
         .collect::<Vec<_>>();
     for unit in &units {
@@ -147,7 +159,10 @@ fn stray_jump(source: &Source, part: usize) -> Option<(u32, String)> {
             let local = name.starts_with(".L") || crate::lex::is_numbered_reference(name);
             local && source.find(name, op.statements.start).is_none()
         })?;
-        Some((line, format!("it jumps to `{stray}`, which is not in sight")))
+        Some((
+            line,
+            format!("it jumps to `{stray}`, which is not in sight"),
+        ))
     })
 }
 
@@ -229,12 +244,20 @@ impl Groups {
 /// Code labels that control may reach from anywhere: their address is taken, exceptions land
 /// there, or they are called in the midst of a function (retpolines do that).
 fn arrivals(source: &Source) -> BTreeSet<Spot> {
-    let named = source.mentioned.iter().chain(&source.pads).map(|name| (*name, 0));
+    let named = source
+        .mentioned
+        .iter()
+        .chain(&source.pads)
+        .map(|name| (*name, 0));
     let numbered = source.mentioned_numbers.iter().copied();
-    let called = source.parts.iter().flat_map(|part| &part.ops).filter_map(|op| match op.control {
-        Control::Call(Target::Symbol { name, .. }) => Some((name, op.statements.start)),
-        _ => None,
-    });
+    let called = source
+        .parts
+        .iter()
+        .flat_map(|part| &part.ops)
+        .filter_map(|op| match op.control {
+            Control::Call(Target::Symbol { name, .. }) => Some((name, op.statements.start)),
+            _ => None,
+        });
     named
         .chain(numbered)
         .chain(called)
@@ -275,11 +298,7 @@ enum Way {
 }
 
 impl<'s, 't> Builder<'s, 't> {
-    fn new(
-        source: &'s Source<'t>,
-        parts: Vec<usize>,
-            arrivals: &'s BTreeSet<Spot>,
-    ) -> Self {
+    fn new(source: &'s Source<'t>, parts: Vec<usize>, arrivals: &'s BTreeSet<Spot>) -> Self {
         Self {
             source,
             arrivals,
@@ -317,10 +336,16 @@ impl<'s, 't> Builder<'s, 't> {
                     leaders.insert(Spot { part, op: index });
                 }
                 if self.ends_block(op) {
-                    leaders.insert(Spot { part, op: index + 1 });
+                    leaders.insert(Spot {
+                        part,
+                        op: index + 1,
+                    });
                 }
             }
-            let range = Spot { part, op: 0 }..Spot { part: part + 1, op: 0 };
+            let range = Spot { part, op: 0 }..Spot {
+                part: part + 1,
+                op: 0,
+            };
             leaders.extend(self.arrivals.range(range));
         }
         for part in self.parts.clone() {
@@ -378,13 +403,26 @@ impl<'s, 't> Builder<'s, 't> {
 
     fn edges_into(&mut self, block: BlockId) {
         let BlockAt { part, ops } = self.blocks[block.index()].clone();
-        let spot = Spot { part, op: ops.start };
+        let spot = Spot {
+            part,
+            op: ops.start,
+        };
         let entry = ops.start == 0 && !is_cold_part(self.source, part);
         let twice = ops.start > 0 && self.returns_twice(self.op(part, ops.start - 1));
         if entry {
-            self.edge(Node::Outside, Node::Block(block), EdgeKind::Entry, Way::None);
+            self.edge(
+                Node::Outside,
+                Node::Block(block),
+                EdgeKind::Entry,
+                Way::None,
+            );
         } else if twice || self.arrivals.contains(&spot) {
-            self.edge(Node::Outside, Node::Block(block), EdgeKind::Arrival, Way::None);
+            self.edge(
+                Node::Outside,
+                Node::Block(block),
+                EdgeKind::Arrival,
+                Way::None,
+            );
         }
     }
 
@@ -471,7 +509,9 @@ impl<'s, 't> Builder<'s, 't> {
     /// What is live decides the form of each probe, and so its cost.
     fn weigh(self, graph: FlowGraph) -> Unit {
         let live = Liveness::of(self.source, &self.blocks, &graph);
-        let block_sites: Vec<_> = (0..self.blocks.len()).map(|block| live.block_site(block)).collect();
+        let block_sites: Vec<_> = (0..self.blocks.len())
+            .map(|block| live.block_site(block))
+            .collect();
         let edge_sites: Vec<_> = graph
             .edges
             .iter()
@@ -490,10 +530,17 @@ impl<'s, 't> Builder<'s, 't> {
             })
             .collect();
         let costs = ProbeCosts {
-            blocks: block_sites.iter().map(|site| Some(style_cost(site.style))).collect(),
+            blocks: block_sites
+                .iter()
+                .map(|site| Some(style_cost(site.style)))
+                .collect(),
             edges: edge_sites.iter().map(|site| edge_cost(*site)).collect(),
         };
-        let cold = self.blocks.iter().map(|block| self.is_cold(block)).collect();
+        let cold = self
+            .blocks
+            .iter()
+            .map(|block| self.is_cold(block))
+            .collect();
         let entry_scratch = self
             .parts
             .iter()

@@ -281,7 +281,8 @@ impl<'s, 't> Inserter<'s, 't> {
             let op = &part.ops[index];
             let mut before = self.before(block, at.part, index);
             let tangled = matches!(op.what, What::Asm { tangled: true, .. });
-            let was_tangled = index > 0 && matches!(part.ops[index - 1].what, What::Asm { tangled: true, .. });
+            let was_tangled =
+                index > 0 && matches!(part.ops[index - 1].what, What::Asm { tangled: true, .. });
             let breaks = index == at.ops.start || !op.rows.is_empty() || tangled || was_tangled;
             if breaks || op.aligned || !before.is_empty() {
                 let start = self.fresh();
@@ -311,10 +312,42 @@ impl<'s, 't> Inserter<'s, 't> {
             if let (true, Some(span)) = (tangled, open) {
                 self.spans[span].end = self.spans[span].start;
             }
+            if !tangled {
+                open = self.leave_out_padding(op, open);
+            }
             self.behind(block, index, open);
         }
         // A block has an operation, so a span is open.
         open.unwrap_or(0)
+    }
+
+    /// Alignment inside an operation splits its span.
+    fn leave_out_padding(&mut self, op: &Op, open: Option<usize>) -> Option<usize> {
+        let mut open = open;
+        for statement in &op.padding {
+            let Some(span) = open else { break };
+            let at = self.source.statements[*statement].at.clone();
+            let (end, start) = (self.fresh(), self.fresh());
+            let (before, behind) = (self.label(end), self.label(start));
+            self.edits.insert(at.start, &format!("{before}: "));
+            self.edits.insert(at.end, &format!("; {behind}:"));
+            self.spans[span].end = end;
+            let SpanAt {
+                block, ref rows, ..
+            } = self.spans[span];
+            let rows = rows.last().map(|row| Row {
+                is_stmt: false,
+                ..*row
+            });
+            self.spans.push(SpanAt {
+                block,
+                start,
+                end: 0,
+                rows: rows.into_iter().collect(),
+            });
+            open = Some(self.spans.len() - 1);
+        }
+        open
     }
 
     /// Gives a span its end: `shared` if the next span begins right there.
@@ -434,14 +467,21 @@ impl<'s, 't> Inserter<'s, 't> {
         let detour = self.fresh();
         let detour = self.label(detour);
         let target = match self.source.find(name, op.statements.start) {
-            Some(spot) => self.spot_labels.get(&spot).map_or(name, String::as_str).to_owned(),
+            Some(spot) => self
+                .spot_labels
+                .get(&spot)
+                .map_or(name, String::as_str)
+                .to_owned(),
             None => operands.to_owned(),
         };
         let probe = probed
             .map(|(counter, style)| self.probe(counter, style, op.frame))
             .unwrap_or_default();
-        self.edits
-            .replace(operand_at, self.source.statements[statement].at.end, &detour);
+        self.edits.replace(
+            operand_at,
+            self.source.statements[statement].at.end,
+            &detour,
+        );
         let code = format!("{detour}: {probe}jmp {target}");
         if short || op.frame == FrameId::Beyond || self.last_frame_is_beyond(block) {
             let over = self.fresh();
@@ -454,7 +494,9 @@ impl<'s, 't> Inserter<'s, 't> {
 
     fn last_frame_is_beyond(&self, block: usize) -> bool {
         let part = &self.source.parts[self.unit.blocks[block].part];
-        part.ops.last().is_some_and(|op| op.frame == FrameId::Beyond)
+        part.ops
+            .last()
+            .is_some_and(|op| op.frame == FrameId::Beyond)
     }
 
     /// Closes a part: its last span, and the code that stands behind it.
@@ -498,7 +540,9 @@ impl<'s, 't> Inserter<'s, 't> {
     fn probe(&self, counter: usize, style: Style, frame: FrameId) -> String {
         let counter = self.counter(counter);
         let add = |register: &str| {
-            format!("movq {counter}, %{register}; leaq 1(%{register}), %{register}; movq %{register}, {counter}; ")
+            format!(
+                "movq {counter}, %{register}; leaq 1(%{register}), %{register}; movq %{register}, {counter}; "
+            )
         };
         match style {
             Style::Plain => format!("incq {counter}; "),
@@ -534,7 +578,9 @@ impl<'s, 't> Inserter<'s, 't> {
 
     fn check(&mut self, part: usize, op: &Op) -> String {
         let test = |register: &str| {
-            format!("movq headcount_ready@gottpoff(%rip), %{register}; cmpb $0, %fs:(%{register}); ")
+            format!(
+                "movq headcount_ready@gottpoff(%rip), %{register}; cmpb $0, %fs:(%{register}); "
+            )
         };
         if self.source.parts[part].by_hand {
             let over = self.fresh();
@@ -548,8 +594,10 @@ impl<'s, 't> Inserter<'s, 't> {
         }
         let (enter, back) = (self.fresh(), self.fresh());
         let (enter, back) = (self.label(enter), self.label(back));
-        self.stubs
-            .push((op.frame, format!("{enter}: call headcount_enter; jmp {back}")));
+        self.stubs.push((
+            op.frame,
+            format!("{enter}: call headcount_enter; jmp {back}"),
+        ));
         match self.unit.entry_scratch.get(&part).copied().flatten() {
             Some(number) => format!("{}je {enter}; {back}: ", test(SCRATCH[number])),
             None => {
@@ -586,7 +634,12 @@ impl<'s, 't> Inserter<'s, 't> {
             .blocks
             .iter()
             .map(|block| BlockMap {
-                part: self.unit.parts.iter().position(|part| *part == block.part).unwrap_or(0) as u32,
+                part: self
+                    .unit
+                    .parts
+                    .iter()
+                    .position(|part| *part == block.part)
+                    .unwrap_or(0) as u32,
                 spans: Vec::new(),
             })
             .collect();
@@ -622,12 +675,28 @@ impl<'s, 't> Inserter<'s, 't> {
             Some(group) => ("G", format!(",{group},comdat")),
             None => ("", String::new()),
         };
-        let _ = writeln!(text, "\t.section\theadcount_counters,\"aw{flag}\",@nobits{group}");
-        let _ = writeln!(text, "\t.balign 8\n.Lhc_{number}_c:\t.zero\t{}", 8 * map.plan.counters.len());
+        let _ = writeln!(
+            text,
+            "\t.section\theadcount_counters,\"aw{flag}\",@nobits{group}"
+        );
+        let _ = writeln!(
+            text,
+            "\t.balign 8\n.Lhc_{number}_c:\t.zero\t{}",
+            8 * map.plan.counters.len()
+        );
         let _ = writeln!(text, "\t.section\t.headcount,\"{flag}\",@progbits{group}");
-        let _ = writeln!(text, ".Lhc_{number}_m:\t.long\t{}, .Lhc_{number}_n-.Lhc_{number}_m", map::MAGIC);
+        let _ = writeln!(
+            text,
+            ".Lhc_{number}_m:\t.long\t{}, .Lhc_{number}_n-.Lhc_{number}_m",
+            map::MAGIC
+        );
         let _ = writeln!(text, "\t.byte\t{}\n\t.quad\t.Lhc_{number}_c", map::UNIT);
-        let _ = writeln!(text, "\t.long\t{}, {}", map.plan.counters.len(), map.parts.len());
+        let _ = writeln!(
+            text,
+            "\t.long\t{}, {}",
+            map.plan.counters.len(),
+            map.parts.len()
+        );
         for part in &self.unit.parts {
             let _ = writeln!(text, "\t.quad\t.Lhc_{number}_p{part}");
         }

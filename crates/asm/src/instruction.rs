@@ -140,7 +140,11 @@ impl<'t> Instruction<'t> {
             "xbegin" => Control::Branch(Target::Odd("xbegin")),
             "call" | "callq" | "callw" | "calll" => match self.operands.strip_prefix('*') {
                 // What `-fno-plt` makes of an ordinary call.
-                Some(place) => match place.trim_start().strip_suffix("@GOTPCREL(%rip)").map(target) {
+                Some(place) => match place
+                    .trim_start()
+                    .strip_suffix("@GOTPCREL(%rip)")
+                    .map(target)
+                {
                     Some(Target::Symbol { name, .. }) => Control::Call(Target::Symbol {
                         name,
                         through_plt: true,
@@ -151,9 +155,8 @@ impl<'t> Instruction<'t> {
             },
             "lcall" | "lcalll" | "lcallq" => Control::IndirectCall,
             "ret" | "retq" | "retw" | "retl" | "lret" | "lretq" | "lretl" | "iret" | "iretq"
-            | "iretl" | "iretw" | "sysret" | "sysretq" | "sysretl" | "sysexit" | "sysexitq" | "uiret" => {
-                Control::Return
-            }
+            | "iretl" | "iretw" | "sysret" | "sysretq" | "sysretl" | "sysexit" | "sysexitq"
+            | "uiret" => Control::Return,
             "ud0" | "ud1" | "ud2" | "ud2a" | "ud2b" | "hlt" => Control::Trap,
             "syscall" | "sysenter" | "int" => Control::Kernel,
             _ => Control::Next,
@@ -171,7 +174,8 @@ impl<'t> Instruction<'t> {
         if known.kills_flags && !shifts_by_cl(&self.name, &operands) && !self.prefixed_string() {
             effect.kills = effect.kills.with(Set::FLAGS);
         }
-        let hidden = known.hidden_registers || (self.name.starts_with("imul") && operands.len() == 1);
+        let hidden =
+            known.hidden_registers || (self.name.starts_with("imul") && operands.len() == 1);
         if hidden || self.prefixed_string() {
             effect.uses = effect.uses.with(Set::REGISTERS);
             return effect;
@@ -203,7 +207,16 @@ impl<'t> Instruction<'t> {
         let name = self.name.as_ref();
         matches!(
             name,
-            "mov" | "movl" | "movq" | "movabsq" | "movabs" | "lea" | "leal" | "leaq" | "pop" | "popq"
+            "mov"
+                | "movl"
+                | "movq"
+                | "movabsq"
+                | "movabs"
+                | "lea"
+                | "leal"
+                | "leaq"
+                | "pop"
+                | "popq"
         ) || name.starts_with("movz")
             || name.starts_with("movs")
     }
@@ -230,9 +243,28 @@ fn first_word(text: &str) -> (&str, &str) {
 fn is_prefix(word: &str) -> bool {
     matches!(
         word,
-        "lock" | "rep" | "repe" | "repz" | "repne" | "repnz" | "data16" | "data32" | "addr16"
-            | "addr32" | "notrack" | "bnd" | "xacquire" | "xrelease" | "cs" | "ds" | "es" | "fs"
-            | "gs" | "ss" | "wait" | "fwait"
+        "lock"
+            | "rep"
+            | "repe"
+            | "repz"
+            | "repne"
+            | "repnz"
+            | "data16"
+            | "data32"
+            | "addr16"
+            | "addr32"
+            | "notrack"
+            | "bnd"
+            | "xacquire"
+            | "xrelease"
+            | "cs"
+            | "ds"
+            | "es"
+            | "fs"
+            | "gs"
+            | "ss"
+            | "wait"
+            | "fwait"
     ) || word.starts_with("rex")
         || word.starts_with('{')
 }
@@ -240,7 +272,9 @@ fn is_prefix(word: &str) -> bool {
 fn target(operand: &str) -> Target<'_> {
     let operand = operand.trim();
     let (name, suffix) = operand.split_once('@').unwrap_or((operand, ""));
-    let plain = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+    let plain = name
+        .strip_prefix('"')
+        .and_then(|name| name.strip_suffix('"'));
     let name = plain.unwrap_or(name);
     let is_symbol = !name.is_empty()
         && name != "."
@@ -281,7 +315,9 @@ fn operands(text: &str) -> Vec<&str> {
 
 /// A shift by a register leaves the flags alone when the register holds 0.
 fn shifts_by_cl(name: &str, operands: &[&str]) -> bool {
-    ["sh", "sa", "ro", "rc"].iter().any(|stem| name.starts_with(stem))
+    ["sh", "sa", "ro", "rc"]
+        .iter()
+        .any(|stem| name.starts_with(stem))
         && operands.first().is_some_and(|first| *first == "%cl")
 }
 
@@ -372,10 +408,19 @@ mod tests {
         assert_eq!(control("jmp .L3"), Control::Jump(symbol(".L3", false)));
         assert_eq!(control("notrack jmp *%rax"), Control::IndirectJump);
         assert_eq!(control("jne 1b"), Control::Branch(symbol("1b", false)));
-        assert_eq!(control("loop 1b"), Control::ShortBranch(symbol("1b", false)));
-        assert_eq!(control("call puts@PLT"), Control::Call(symbol("puts", true)));
+        assert_eq!(
+            control("loop 1b"),
+            Control::ShortBranch(symbol("1b", false))
+        );
+        assert_eq!(
+            control("call puts@PLT"),
+            Control::Call(symbol("puts", true))
+        );
         assert_eq!(control("callq *8(%rax)"), Control::IndirectCall);
-        assert_eq!(control("call *puts@GOTPCREL(%rip)"), Control::Call(symbol("puts", true)));
+        assert_eq!(
+            control("call *puts@GOTPCREL(%rip)"),
+            Control::Call(symbol("puts", true))
+        );
         assert_eq!(control("call *table(%rip)"), Control::IndirectCall);
         assert_eq!(control("jmp f"), Control::Jump(symbol("f", false)));
         assert_eq!(control("rep ret"), Control::Return);

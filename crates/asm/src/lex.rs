@@ -172,7 +172,13 @@ impl Lexer<'_> {
                 }
                 b'"' => self.skip_string(),
                 // A character constant: `'a`, `'\n`, and the quote that may close it.
-                b'\'' => self.position += if self.rest().get(1) == Some(&b'\\') { 3 } else { 2 },
+                b'\'' => {
+                    self.position += if self.rest().get(1) == Some(&b'\\') {
+                        3
+                    } else {
+                        2
+                    }
+                }
                 _ => self.position += 1,
             }
             self.position = self.position.min(self.bytes.len());
@@ -223,7 +229,13 @@ impl Lexer<'_> {
             .unwrap_or_default();
         matches!(
             word,
-            b".section" | b".pushsection" | b".text" | b".data" | b".bss" | b".previous" | b".popsection"
+            b".section"
+                | b".pushsection"
+                | b".text"
+                | b".data"
+                | b".bss"
+                | b".previous"
+                | b".popsection"
         )
     }
 }
@@ -233,18 +245,26 @@ impl Lexer<'_> {
 fn is_debug_section(text: &[u8]) -> bool {
     let mut words = text.split(|byte| byte.is_ascii_whitespace() || *byte == b',');
     matches!(words.next(), Some(b".section" | b".pushsection"))
-        && words
-            .find(|word| !word.is_empty())
-            .is_some_and(|name| name.strip_prefix(b"\"").unwrap_or(name).starts_with(b".debug_"))
+        && words.find(|word| !word.is_empty()).is_some_and(|name| {
+            name.strip_prefix(b"\"")
+                .unwrap_or(name)
+                .starts_with(b".debug_")
+        })
 }
 
 /// The length of a label with its colon, if the text begins with one.
 fn label_length(text: &[u8]) -> Option<usize> {
     if text.first() == Some(&b'"') {
-        let close = text[1..].iter().position(|byte| *byte == b'"' || *byte == b'\n')? + 1;
+        let close = text[1..]
+            .iter()
+            .position(|byte| *byte == b'"' || *byte == b'\n')?
+            + 1;
         return (text[close] == b'"' && text.get(close + 1) == Some(&b':')).then_some(close + 2);
     }
-    let name = text.iter().take_while(|byte| is_symbol_byte(**byte)).count();
+    let name = text
+        .iter()
+        .take_while(|byte| is_symbol_byte(**byte))
+        .count();
     let blanks = text[name..]
         .iter()
         .take_while(|byte| matches!(byte, b' ' | b'\t'))
@@ -253,7 +273,10 @@ fn label_length(text: &[u8]) -> Option<usize> {
 }
 
 fn is_assignment(text: &[u8]) -> bool {
-    let name = text.iter().take_while(|byte| is_symbol_byte(**byte)).count();
+    let name = text
+        .iter()
+        .take_while(|byte| is_symbol_byte(**byte))
+        .count();
     let rest = text[name..].trim_ascii_start();
     name > 0 && rest.first() == Some(&b'=')
 }
@@ -298,7 +321,10 @@ pub fn symbols(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn name_length(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| is_symbol_byte(**byte)).count()
+    bytes
+        .iter()
+        .take_while(|byte| is_symbol_byte(**byte))
+        .count()
 }
 
 /// Numbers are no symbols, but `1f` and `12b` are references to numbered labels.

@@ -74,14 +74,20 @@ fn predecessors(successors: &[Vec<Node>]) -> Vec<Vec<usize>> {
 }
 
 fn at_boundary(part: &Part) -> Set {
-    if part.by_hand { Set::ALL } else { Set::REGISTERS }
+    if part.by_hand {
+        Set::ALL
+    } else {
+        Set::REGISTERS
+    }
 }
 
 /// What is live before an operation, given what is live after it.
 fn before(part: &Part, op: &Op, after: Set) -> Set {
     let (uses, kills) = match op.control {
         Control::Call(_) | Control::IndirectCall if !part.by_hand => (Set::REGISTERS, Set::FLAGS),
-        Control::Call(_) | Control::IndirectCall | Control::Return => (at_boundary(part), Set::default()),
+        Control::Call(_) | Control::IndirectCall | Control::Return => {
+            (at_boundary(part), Set::default())
+        }
         _ => (op.effect.uses, op.effect.kills),
     };
     after.without(kills).with(uses)
@@ -132,12 +138,14 @@ impl<'s, 't> Liveness<'s, 't> {
 
     fn live_out(&self, block: usize) -> Set {
         let (part, _) = self.ops(block);
-        self.successors[block].iter().fold(Set::default(), |all, node| {
-            all.with(match node {
-                Node::Block(next) => self.live[next.index()],
-                Node::Outside => at_boundary(part),
+        self.successors[block]
+            .iter()
+            .fold(Set::default(), |all, node| {
+                all.with(match node {
+                    Node::Block(next) => self.live[next.index()],
+                    Node::Outside => at_boundary(part),
+                })
             })
-        })
     }
 
     /// The best place for a probe in a block: the first where flags are dead, or else where a
@@ -177,7 +185,9 @@ impl<'s, 't> Liveness<'s, 't> {
             overwritten = overwritten.with(op.effect.kills);
             let unknown = match op.control {
                 Control::IndirectCall => true,
-                Control::Call(Target::Symbol { name, .. }) => !self.source.labels.contains_key(name),
+                Control::Call(Target::Symbol { name, .. }) => {
+                    !self.source.labels.contains_key(name)
+                }
                 _ => false,
             };
             if unknown {

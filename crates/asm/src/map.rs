@@ -19,7 +19,9 @@
 //!
 //! then, for both kinds, the rest as a string of LEB128 numbers and length-prefixed texts.
 
-use headcount_model::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, LinkAddr, Node, Place, Plan, Refusal};
+use headcount_model::{
+    BlockId, Edge, EdgeId, EdgeKind, FlowGraph, LinkAddr, Node, Place, Plan, Refusal,
+};
 
 /// Begins a record.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"HCm1");
@@ -135,8 +137,16 @@ pub fn decode(section: &[u8]) -> Result<Vec<Record>, Broken> {
             .ok_or(fail("a record is cut off"))?;
         let mut bytes = Bytes(record);
         records.push(match head.u8() {
-            Some(UNIT) => Record::Unit(bytes.unit().ok_or(fail("a function's record makes no sense"))?),
-            Some(OBJECT) => Record::Object(bytes.object().ok_or(fail("a file's record makes no sense"))?),
+            Some(UNIT) => Record::Unit(
+                bytes
+                    .unit()
+                    .ok_or(fail("a function's record makes no sense"))?,
+            ),
+            Some(OBJECT) => Record::Object(
+                bytes
+                    .object()
+                    .ok_or(fail("a file's record makes no sense"))?,
+            ),
             _ => return Err(fail("a record of an unknown kind")),
         });
         at += length;

@@ -34,6 +34,8 @@ pub struct Op<'t> {
     pub what: What<'t>,
     /// Whether alignment stands right before it.
     pub aligned: bool,
+    /// Alignment inside it (inline assembly): statements whose bytes are not the program's.
+    pub padding: Vec<usize>,
 }
 
 /// What kind of thing an operation is.
@@ -539,8 +541,8 @@ impl<'t, 'a> Reader<'t, 'a> {
     fn directive(&mut self, index: usize, body: &'t str) {
         let (name, arguments) = split(body);
         match name {
-            ".section" | ".text" | ".data" | ".bss" | ".pushsection" | ".popsection" | ".previous"
-            | ".subsection" => self.switch_section(index, name, arguments),
+            ".section" | ".text" | ".data" | ".bss" | ".pushsection" | ".popsection"
+            | ".previous" | ".subsection" => self.switch_section(index, name, arguments),
             ".file" => self.files.directive(arguments),
             ".loc" => self.row(arguments),
             ".size" => {
@@ -551,7 +553,7 @@ impl<'t, 'a> Reader<'t, 'a> {
                     self.open[self.section] = None;
                 }
             }
-            ".p2align" | ".align" | ".balign" | ".nops" => self.aligned = true,
+            _ if is_alignment(name) => self.aligned = true,
             _ if name.starts_with(".cfi_") => {
                 self.frames.directive(name, arguments);
             }
@@ -560,8 +562,9 @@ impl<'t, 'a> Reader<'t, 'a> {
             | ".asciz" | ".ascii" | ".zero" | ".skip" | ".space" | ".fill" | ".org" | ".incbin"
             | ".float" | ".double" | ".single" | ".base64" => self.data(index, name, arguments),
             ".set" | ".equ" | ".equiv" | ".eqv" => self.mention(index, arguments),
-            ".if" | ".ifdef" | ".ifndef" | ".ifc" | ".ifeq" | ".ifne" | ".ifb" | ".ifnb" | ".else"
-            | ".elseif" | ".endif" | ".rept" | ".irp" | ".irpc" | ".endr" | ".include" => {
+            ".if" | ".ifdef" | ".ifndef" | ".ifc" | ".ifeq" | ".ifne" | ".ifb" | ".ifnb"
+            | ".else" | ".elseif" | ".endif" | ".rept" | ".irp" | ".irpc" | ".endr"
+            | ".include" => {
                 self.refuse(index, format!("the assembler decides what it is: `{name}`"));
             }
             _ => {}
@@ -645,7 +648,9 @@ impl<'t, 'a> Reader<'t, 'a> {
         }
         let code = match flags {
             Some(flags) => flags.contains('x'),
-            None => name == ".text" || name.starts_with(".text.") || matches!(name, ".init" | ".fini"),
+            None => {
+                name == ".text" || name.starts_with(".text.") || matches!(name, ".init" | ".fini")
+            }
         };
         let _ = kind;
         self.sections.push(Section { name, code, group });
@@ -694,7 +699,10 @@ impl<'t, 'a> Reader<'t, 'a> {
             }
         };
         let same = self.pending_rows == 0
-            && self.rows.last().is_some_and(|row| row.file == file && row.line == line);
+            && self
+                .rows
+                .last()
+                .is_some_and(|row| row.file == file && row.line == line);
         if !same {
             self.rows.push(Row {
                 file,
@@ -802,7 +810,11 @@ impl<'t, 'a> Reader<'t, 'a> {
         let line = self.statements[index].line;
         let section = self.sections[self.section].name;
         let subject = format!("code without a label in {section}");
-        if self.refusals.iter().all(|refusal| refusal.subject != subject) {
+        if self
+            .refusals
+            .iter()
+            .all(|refusal| refusal.subject != subject)
+        {
             self.refusals.push(Refusal {
                 subject,
                 file: self.name.to_owned(),
@@ -839,6 +851,7 @@ impl<'t, 'a> Reader<'t, 'a> {
                 rows,
                 what,
                 aligned,
+                padding: Vec::new(),
             });
         }
     }
@@ -852,6 +865,7 @@ impl<'t, 'a> Reader<'t, 'a> {
         let mut macro_use = None;
         let mut index = begin + 1;
         let mut instructions = 0;
+        let mut padding = Vec::new();
         while index < self.statements.len() && self.statements[index].kind != Kind::AppEnd {
             let body = self.body(index);
             match self.statements[index].kind {
@@ -866,7 +880,9 @@ impl<'t, 'a> Reader<'t, 'a> {
                     }
                     match instruction.control() {
                         Control::Next => self.mention(index, instruction.operands),
-                        Control::Jump(target) | Control::Branch(target) | Control::ShortBranch(target) => {
+                        Control::Jump(target)
+                        | Control::Branch(target)
+                        | Control::ShortBranch(target) => {
                             jumps.push((index, target));
                         }
                         _ => lost = true,
@@ -874,7 +890,11 @@ impl<'t, 'a> Reader<'t, 'a> {
                 }
                 Kind::Directive => {
                     let (name, arguments) = split(body);
-                    if name.contains("section") || matches!(name, ".text" | ".data" | ".bss" | ".previous") {
+                    if is_alignment(name) && self.section == home {
+                        padding.push(index);
+                    } else if name.contains("section")
+                        || matches!(name, ".text" | ".data" | ".bss" | ".previous")
+                    {
                         self.switch_section(index, name, arguments);
                     } else if !matches!(name, ".loc" | ".file") {
                         self.mention(index, arguments);
@@ -915,10 +935,25 @@ impl<'t, 'a> Reader<'t, 'a> {
                 lost,
                 tangled,
             };
-            self.push(begin, index.min(self.statements.len() - 1), Control::Next, effect, what);
+            self.push(
+                begin,
+                index.min(self.statements.len() - 1),
+                Control::Next,
+                effect,
+                what,
+            );
+            if let Some(op) = self.part().and_then(|part| part.ops.last_mut()) {
+                op.padding = padding;
+            }
+        } else {
+            self.aligned |= !padding.is_empty();
         }
         index + 1
     }
+}
+
+fn is_alignment(directive: &str) -> bool {
+    matches!(directive, ".p2align" | ".align" | ".balign" | ".nops")
 }
 
 /// Sections that describe code without control ever coming from them.

@@ -107,7 +107,11 @@ impl Frames {
                 let _ = write!(text, ".cfi_offset {register}, {offset}; ");
             }
         }
-        for register in from.saved.keys().filter(|name| !to.saved.contains_key(*name)) {
+        for register in from
+            .saved
+            .keys()
+            .filter(|name| !to.saved.contains_key(*name))
+        {
             let _ = write!(text, ".cfi_restore {register}; ");
         }
         text
@@ -234,7 +238,10 @@ mod tests {
             frames.change_to(entry, inside),
             ".cfi_def_cfa %rsp, 16; .cfi_offset 6, -16; "
         );
-        assert_eq!(frames.change_to(inside, entry), ".cfi_def_cfa %rsp, 8; .cfi_restore 6; ");
+        assert_eq!(
+            frames.change_to(inside, entry),
+            ".cfi_def_cfa %rsp, 8; .cfi_restore 6; "
+        );
         frames.directive(".cfi_escape", "0x0f");
         assert_eq!(frames.here(), FrameId::Beyond);
         frames.directive(".cfi_endproc", "");

@@ -70,7 +70,7 @@ Examples:
   CC='headcount cc -- clang' ./configure")]
 pub struct Cc {
     /// How counters get into the program.
-    #[arg(long, default_value = "assembly", value_name = "ROUTE")]
+    #[arg(long, default_value = "assembly", value_parser = ["assembly"], value_name = "ROUTE")]
     pub via: String,
     /// The compiler and its arguments.
     #[arg(

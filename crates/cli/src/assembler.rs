@@ -42,15 +42,29 @@ pub fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     let name = source_name(&text.text, &job.input);
     let counted = count_or_say_why(&text.text, &name);
     if counted != text.text {
-        let output = assemble(&assembler, &job, &text.like(job.introduce(&counted, &text.text)))?;
+        let output = assemble(
+            &assembler,
+            &job,
+            &text.like(job.introduce(&counted, &text.text)),
+        )?;
         if output.status.success() {
             return finish(&output);
         }
         let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-        let complaint = complaint.lines().find(|line| line.contains("Error")).unwrap_or_default();
-        let refusal = whole_file(&name, format!("the assembler rejects its counted form: {complaint}"));
+        let complaint = complaint
+            .lines()
+            .find(|line| line.contains("Error"))
+            .unwrap_or_default();
+        let refusal = whole_file(
+            &name,
+            format!("the assembler rejects its counted form: {complaint}"),
+        );
         let plain = headcount_asm::only_refusals(&text.text, &name, &[refusal]);
-        let output = assemble(&assembler, &job, &text.like(job.introduce(&plain, &text.text)))?;
+        let output = assemble(
+            &assembler,
+            &job,
+            &text.like(job.introduce(&plain, &text.text)),
+        )?;
         if output.status.success() {
             return finish(&output);
         }
@@ -76,7 +90,10 @@ fn as_if_we_were_not_there(
     {
         let mut command = Command::new(compiler);
         command.args(["-c", "-fintegrated-as", "-Wno-unused-command-line-argument"]);
-        command.args(job.output()).args(["-x", "assembler"]).arg(&job.input);
+        command
+            .args(job.output())
+            .args(["-x", "assembler"])
+            .arg(&job.input);
         return finish(&feed(&mut command, &original)?);
     }
     finish(&output)
@@ -116,7 +133,9 @@ impl Text {
         if self.utf8 {
             return text.into_bytes();
         }
-        text.chars().map(|letter| u8::try_from(letter).unwrap_or(b'?')).collect()
+        text.chars()
+            .map(|letter| u8::try_from(letter).unwrap_or(b'?'))
+            .collect()
     }
 }
 
@@ -127,7 +146,10 @@ fn count_or_say_why(text: &str, name: &str) -> String {
     let counted = panic::catch_unwind(|| count(text, name));
     panic::set_hook(silent);
     counted.unwrap_or_else(|_| {
-        let refusal = whole_file(name, "headcount failed on it (please report this)".to_owned());
+        let refusal = whole_file(
+            name,
+            "headcount failed on it (please report this)".to_owned(),
+        );
         headcount_asm::only_refusals(text, name, &[refusal])
     })
 }
@@ -157,10 +179,20 @@ fn count(text: &str, name: &str) -> String {
         }
     }
     let folder = env::current_dir().unwrap_or_default();
-    let broken = env::var_os("HEADCOUNT_TEST_BREAK").is_some();
+    let broken = cfg!(debug_assertions) && env::var_os("HEADCOUNT_TEST_BREAK").is_some();
     let runtime = headcount_runtime::ASSEMBLY;
-    let text = headcount_asm::insert(&source, &counted, &refusals, runtime, &folder.to_string_lossy());
-    if broken { break_on_purpose(&text) } else { text }
+    let text = headcount_asm::insert(
+        &source,
+        &counted,
+        &refusals,
+        runtime,
+        &folder.to_string_lossy(),
+    );
+    if broken {
+        break_on_purpose(&text)
+    } else {
+        text
+    }
 }
 
 /// Loses every seventh probe, so that tests can tell whether they would notice.
@@ -168,7 +200,11 @@ fn break_on_purpose(text: &str) -> String {
     let mut pieces = text.split("incq %gs:.Lhc_");
     let mut broken = pieces.next().unwrap_or_default().to_owned();
     for (number, piece) in pieces.enumerate() {
-        broken.push_str(if number % 7 == 0 { "testq %rax, %gs:.Lhc_" } else { "incq %gs:.Lhc_" });
+        broken.push_str(if number % 7 == 0 {
+            "testq %rax, %gs:.Lhc_"
+        } else {
+            "incq %gs:.Lhc_"
+        });
         broken.push_str(piece);
     }
     broken
@@ -240,13 +276,18 @@ impl Job {
     /// `-o` and what follows it.
     fn output(&self) -> &[OsString] {
         let at = self.others.iter().position(|word| word == "-o");
-        at.and_then(|at| self.others.get(at..at + 2)).unwrap_or_default()
+        at.and_then(|at| self.others.get(at..at + 2))
+            .unwrap_or_default()
     }
 
     /// The text, introduced by the name of its file: the assembler reads it from a pipe, but
     /// its messages and the debug information it may make should speak of the file.
     fn introduce(&self, counted: &str, original: &str) -> String {
-        let opening = if counted == original { "" } else { headcount_runtime::OPENING };
+        let opening = if counted == original {
+            ""
+        } else {
+            headcount_runtime::OPENING
+        };
         if names_its_lines(original) {
             return format!("{opening}{counted}");
         }
@@ -261,13 +302,21 @@ impl Job {
 
 /// Whether a text begins with a line that says what it is a part of: `# 1 "file.S"`.
 fn names_its_lines(text: &str) -> bool {
-    text.strip_prefix("# ").is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()))
+    text.strip_prefix("# ")
+        .is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()))
 }
 
 fn takes_value(option: &str) -> bool {
     matches!(
         option,
-        "-o" | "-I" | "--defsym" | "--debug-prefix-map" | "--MD" | "-MD" | "--hash-size" | "-mtune" | "-march"
+        "-o" | "-I"
+            | "--defsym"
+            | "--debug-prefix-map"
+            | "--MD"
+            | "-MD"
+            | "--hash-size"
+            | "-mtune"
+            | "-march"
     )
 }
 
@@ -285,7 +334,10 @@ fn assemble(assembler: &Path, job: &Job, text: &[u8]) -> Result<Output> {
 }
 
 fn feed(command: &mut Command, text: &[u8]) -> Result<Output> {
-    let name = format!("cannot run the assembler {}", command.get_program().display());
+    let name = format!(
+        "cannot run the assembler {}",
+        command.get_program().display()
+    );
     let mut child = command
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
@@ -304,7 +356,10 @@ fn feed(command: &mut Command, text: &[u8]) -> Result<Output> {
 /// The assembler the compiler would have run.
 fn real_assembler() -> Result<PathBuf> {
     let ourselves = env::current_exe().and_then(|path| path.canonicalize()).ok();
-    let is_other = |path: &Path| path.canonicalize().is_ok_and(|path| Some(path) != ourselves);
+    let is_other = |path: &Path| {
+        path.canonicalize()
+            .is_ok_and(|path| Some(path) != ourselves)
+    };
     let answer = env::var_os(COMPILER_VARIABLE).and_then(|compiler| {
         let mut ask = Command::new(compiler);
         ask.arg("-print-prog-name=as");
@@ -317,7 +372,9 @@ fn real_assembler() -> Result<PathBuf> {
         let name = String::from_utf8(ask.output().ok()?.stdout).ok()?;
         Some(PathBuf::from(name.trim_end()))
     });
-    let name = answer.filter(|name| !name.as_os_str().is_empty()).unwrap_or_else(|| "as".into());
+    let name = answer
+        .filter(|name| !name.as_os_str().is_empty())
+        .unwrap_or_else(|| "as".into());
     if name.is_absolute() && is_other(&name) {
         return Ok(name);
     }

@@ -98,7 +98,9 @@ impl Counters {
             if slot.is_empty() {
                 break;
             }
-            counters.add_slot(&slot[..slot.len().min(step)]).with_context(name)?;
+            counters
+                .add_slot(&slot[..slot.len().min(step)])
+                .with_context(name)?;
             at += step;
         }
         Ok(counters)
@@ -107,9 +109,13 @@ impl Counters {
     fn header(bytes: &[u8]) -> Result<Self> {
         let field = Fields(bytes);
         if field.u64(offset_of!(FileHeader, magic)) != Some(FILE_MAGIC) {
-            bail!("is no counter file (or was cut off before its first page); remove it if you do not know it");
+            bail!(
+                "is no counter file (or was cut off before its first page); remove it if you do not know it"
+            );
         }
-        let version = field.u32(offset_of!(FileHeader, version)).unwrap_or_default();
+        let version = field
+            .u32(offset_of!(FileHeader, version))
+            .unwrap_or_default();
         if version != VERSION {
             bail!(
                 "was written by another headcount (format {version}, this one reads {VERSION}); \
@@ -129,7 +135,11 @@ impl Counters {
         if count > 1 << 32 {
             bail!("claims to have {count} counters; it is damaged, remove it");
         }
-        let path = text(offset_of!(FileHeader, path), offset_of!(FileHeader, path_len), PATH_BYTES);
+        let path = text(
+            offset_of!(FileHeader, path),
+            offset_of!(FileHeader, path_len),
+            PATH_BYTES,
+        );
         let command = text(
             offset_of!(FileHeader, command),
             offset_of!(FileHeader, command_len),
@@ -162,7 +172,9 @@ impl Counters {
         match field.u64(offset_of!(SlotHeader, magic)) {
             Some(SLOT_MAGIC) => {}
             Some(0) => return Ok(()),
-            _ => bail!("has a damaged thread: its counts are not to be trusted; run the program again"),
+            _ => bail!(
+                "has a damaged thread: its counts are not to be trusted; run the program again"
+            ),
         }
         if field.u64(offset_of!(SlotHeader, counters)) != Some(self.sums.len() as u64)
             || field.u64(offset_of!(SlotHeader, fingerprint)) != Some(self.fingerprint)
@@ -181,7 +193,9 @@ impl Counters {
         self.threads.push(Thread {
             process: ProcessKey {
                 pid: small(offset_of!(SlotHeader, pid)),
-                start_ticks: field.u64(offset_of!(SlotHeader, start_ticks)).unwrap_or_default(),
+                start_ticks: field
+                    .u64(offset_of!(SlotHeader, start_ticks))
+                    .unwrap_or_default(),
             },
             tid: small(offset_of!(SlotHeader, tid)),
             ended: small(offset_of!(SlotHeader, state)) == slot_state::EXITED,
@@ -195,7 +209,9 @@ impl Counters {
         let bit = |bit| self.failures & bit != 0;
         let mut all = Vec::new();
         if bit(failure::THREAD_LOST) {
-            all.push(format!("{module}: some threads were not counted: no address space for their counters"));
+            all.push(format!(
+                "{module}: some threads were not counted: no address space for their counters"
+            ));
         }
         if bit(failure::THREAD_IN_MEMORY) {
             all.push(format!(
@@ -204,7 +220,9 @@ impl Counters {
             ));
         }
         if bit(failure::GS_IN_USE) {
-            all.push(format!("{module}: the program uses the gs register itself, so its threads were not counted"));
+            all.push(format!(
+                "{module}: the program uses the gs register itself, so its threads were not counted"
+            ));
         }
         all
     }
@@ -222,14 +240,20 @@ impl Fields<'_> {
     }
 
     fn id(&self, at: usize) -> [u8; 16] {
-        let bytes = self.0.get(at..at + 16).and_then(|bytes| bytes.try_into().ok());
+        let bytes = self
+            .0
+            .get(at..at + 16)
+            .and_then(|bytes| bytes.try_into().ok());
         bytes.unwrap_or_default()
     }
 }
 
 /// Finds headers and slots in pieces of memory: those of a core dump, or of a running process
 /// that could not make a file.
-pub fn in_memory<'a>(pieces: impl Iterator<Item = &'a [u8]>, origin: &Path) -> Vec<Result<Counters>> {
+pub fn in_memory<'a>(
+    pieces: impl Iterator<Item = &'a [u8]>,
+    origin: &Path,
+) -> Vec<Result<Counters>> {
     let mut found: BTreeMap<[u8; 16], Result<Counters>> = BTreeMap::new();
     let mut slots: Vec<&[u8]> = Vec::new();
     for piece in pieces {

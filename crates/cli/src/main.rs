@@ -19,8 +19,20 @@ fn main() -> ExitCode {
     if assembler::is_called() {
         return finish(assembler::run(std::env::args_os().skip(1).collect()), 1);
     }
-    let verb = Headcount::parse().verb;
+    let verb = Headcount::try_parse().unwrap_or_else(usage).verb;
     finish(run(&verb), failure_status(&verb))
+}
+
+/// Words that make no sense, or a wish for help. Where we stand in front of another program, our
+/// own failure is 125.
+fn usage(error: clap::Error) -> Headcount {
+    let _ = error.print();
+    let in_front = std::env::args_os().nth(1).is_some_and(|verb| verb == "cc");
+    std::process::exit(match error.exit_code() {
+        0 => 0,
+        _ if in_front => 125,
+        other => other,
+    })
 }
 
 /// The only place where errors are printed.

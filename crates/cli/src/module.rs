@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use headcount_asm::map::{self, Record, UnitMap};
 use headcount_flow::Contradiction;
 use headcount_model::{
-    Block, FileId, Function, FunctionCounts, FunctionEdge, GraphCounts, LineRun, LinkAddr, Module, Node,
-    Readings, Refusal, Span,
+    Block, FileId, Function, FunctionCounts, FunctionEdge, GraphCounts, LineRun, LinkAddr, Module,
+    Node, Readings, Refusal, Span,
 };
 use headcount_wire::{COUNTERS_SECTION, IDS_SECTION, MAP_SECTION, fingerprint};
 use object::{Object, ObjectSection};
@@ -50,7 +50,8 @@ impl CountedModule {
     pub fn read(path: &Path) -> Result<Self> {
         let name = || format!("{}", path.display());
         let bytes = fs::read(path).with_context(|| format!("{}: cannot be read", name()))?;
-        let file = object::File::parse(&*bytes).with_context(|| format!("{}: is no ELF file", name()))?;
+        let file =
+            object::File::parse(&*bytes).with_context(|| format!("{}: is no ELF file", name()))?;
         Self::parse(path, &file).with_context(name)
     }
 
@@ -61,7 +62,9 @@ impl CountedModule {
                 format!("has no section {name}; it was not built with `headcount cc`, or was stripped of it")
             })?;
             let data = section.uncompressed_data();
-            Ok(data.with_context(|| format!("its section {name} is broken"))?.into_owned())
+            Ok(data
+                .with_context(|| format!("its section {name} is broken"))?
+                .into_owned())
         };
         let map = section(MAP_SECTION)?;
         let ids = section(IDS_SECTION)?;
@@ -114,7 +117,9 @@ impl CountedModule {
         let mut uncertain = Vec::new();
         for unit in &self.units {
             let range = unit.first..unit.first + unit.map.plan.counters.len();
-            let readings = sums.get(range).context("has fewer counters than its map says")?;
+            let readings = sums
+                .get(range)
+                .context("has fewer counters than its map says")?;
             let (counts, cut_short) = unit.counts(&Readings(readings.to_vec()))?;
             if cut_short {
                 uncertain.push(unit.map.parts[0].name.clone());
@@ -143,7 +148,9 @@ impl PlacedUnit {
                 let (counts, _) = headcount_flow::recover_lenient(graph, plan, readings)?;
                 Ok((counts, true))
             }
-            Err(other) => Err(other).with_context(|| format!("function {}", self.map.parts[0].name)),
+            Err(other) => {
+                Err(other).with_context(|| format!("function {}", self.map.parts[0].name))
+            }
         }
     }
 }
@@ -168,7 +175,10 @@ impl<'a> Code<'a> {
     }
 
     fn get(&self, at: LinkAddr, length: u32) -> Option<&'a [u8]> {
-        let (range, bytes) = self.sections.iter().find(|(range, _)| range.contains(&at.0))?;
+        let (range, bytes) = self
+            .sections
+            .iter()
+            .find(|(range, _)| range.contains(&at.0))?;
         let offset = (at.0 - range.start) as usize;
         bytes.get(offset..offset.checked_add(length as usize)?)
     }
@@ -199,7 +209,9 @@ impl Builder<'_> {
             return Ok(());
         }
         let offset = unit.counters.0.checked_sub(self.start);
-        let first = offset.filter(|offset| offset % 8 == 0).map(|offset| offset / 8);
+        let first = offset
+            .filter(|offset| offset % 8 == 0)
+            .map(|offset| offset / 8);
         let end = first.and_then(|first| first.checked_add(unit.plan.counters.len() as u64));
         let (Some(first), true) = (first, end.is_some_and(|end| end <= self.counters)) else {
             bail!("its map names counters that are not there: the .headcount section is garbage");
@@ -210,7 +222,9 @@ impl Builder<'_> {
         let mut blocks = Vec::with_capacity(unit.blocks.len());
         let mut begun = vec![false; unit.parts.len()];
         for block in &unit.blocks {
-            let owner = *owners.get(block.part as usize).context("a block of no function")?;
+            let owner = *owners
+                .get(block.part as usize)
+                .context("a block of no function")?;
             let mut built = self.block(block, &files, base + owner)?;
             if !std::mem::replace(&mut begun[block.part as usize], true) {
                 // A function begins with its label, even where a probe stands behind it.
@@ -229,7 +243,8 @@ impl Builder<'_> {
             let (from, to) = (place(edge.from), place(edge.to));
             let owner = from.or(to).map_or(base, |(function, _)| function);
             let inside = |end: Option<(usize, usize)>| {
-                end.filter(|(function, _)| *function == owner).map(|(_, block)| block as u32)
+                end.filter(|(function, _)| *function == owner)
+                    .map(|(_, block)| block as u32)
             };
             let function = &mut self.module.functions[owner];
             function.edges.push(FunctionEdge {
@@ -280,12 +295,19 @@ impl Builder<'_> {
 
     fn block(&mut self, block: &map::BlockMap, files: &[FileId], function: usize) -> Result<Block> {
         let mut built = Block {
-            address: block.spans.first().map(|span| span.address).unwrap_or_default(),
+            address: block
+                .spans
+                .first()
+                .map(|span| span.address)
+                .unwrap_or_default(),
             ..Block::default()
         };
         for span in &block.spans {
             let bytes = self.code.get(span.address, span.length).with_context(|| {
-                format!("its map speaks of code at {} that is not there", span.address)
+                format!(
+                    "its map speaks of code at {} that is not there",
+                    span.address
+                )
             })?;
             let code = Span {
                 address: span.address,
@@ -330,7 +352,10 @@ impl Builder<'_> {
         for function in &mut self.module.functions {
             let order = sorted_by_address(&function.blocks, |block| block.address);
             let places = inverse(&order);
-            function.blocks = order.iter().map(|index| function.blocks[*index].clone()).collect();
+            function.blocks = order
+                .iter()
+                .map(|index| function.blocks[*index].clone())
+                .collect();
             for edge in &mut function.edges {
                 for end in [&mut edge.from, &mut edge.to].into_iter().flatten() {
                     *end = places[*end as usize] as u32;
@@ -348,7 +373,10 @@ impl Builder<'_> {
             }
         }
         let mut functions: Vec<_> = self.module.functions.into_iter().map(Some).collect();
-        self.module.functions = order.iter().filter_map(|index| functions[*index].take()).collect();
+        self.module.functions = order
+            .iter()
+            .filter_map(|index| functions[*index].take())
+            .collect();
         self.module.refusals.sort();
         self.module.refusals.dedup();
         CountedModule {

@@ -4,35 +4,40 @@ use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-/// Writes a result to the file the user named, or to standard output.
+/// Writes a result to the file the user named, or to standard output: colour, if there is any in
+/// it, only where it is wanted (`NO_COLOR`, terminals).
 pub fn write(to: Option<&Path>, text: &str) -> anyhow::Result<()> {
-    match to.filter(|path| *path != Path::new("-")) {
-        Some(path) => std::fs::write(path, anstream::adapter::strip_str(text).to_string())
-            .with_context(|| format!("{}: cannot be written", path.display())),
-        None => {
-            // Colour, if there is any in it, only where it is wanted (`NO_COLOR`, terminals).
-            let mut stdout = anstream::stdout().lock();
-            stdout.write_all(text.as_bytes())?;
-            Ok(stdout.flush()?)
-        }
+    match file(to) {
+        Some(path) => write_file(path, &anstream::adapter::strip_str(text).to_string()),
+        None => write_to(anstream::stdout().lock(), text),
     }
 }
 
 /// Writes text that must arrive as it is (CSV): untouched, unless it goes to a terminal, which
 /// must not obey what stands in names.
 pub fn write_exact(to: Option<&Path>, text: &str) -> anyhow::Result<()> {
-    match to.filter(|path| *path != Path::new("-")) {
-        Some(path) => std::fs::write(path, text)
-            .with_context(|| format!("{}: cannot be written", path.display())),
-        None => {
-            let mut stdout = io::stdout().lock();
-            match stdout.is_terminal() {
-                true => stdout.write_all(headcount_report::visible_lines(text).as_bytes())?,
-                false => stdout.write_all(text.as_bytes())?,
-            }
-            Ok(stdout.flush()?)
-        }
+    let stdout = io::stdout().lock();
+    match file(to) {
+        Some(path) => write_file(path, text),
+        None if stdout.is_terminal() => write_to(stdout, &headcount_report::visible_lines(text)),
+        None => write_to(stdout, text),
     }
+}
+
+/// The file the user named; `-` is standard output.
+fn file(to: Option<&Path>) -> Option<&Path> {
+    to.filter(|path| *path != Path::new("-"))
+}
+
+fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("{}: cannot be written", path.display()))
+}
+
+fn write_to(mut stdout: impl Write, text: &str) -> anyhow::Result<()> {
+    let written = stdout.write_all(text.as_bytes());
+    written
+        .and_then(|()| stdout.flush())
+        .context("standard output: cannot be written")
 }
 
 /// Did the reader of our output go away? Then there is nothing left to do, and nothing wrong.

@@ -322,3 +322,45 @@ fn nothing_in_names_reaches_the_output_raw() {
         assert!(!format!("{stdout}{stderr}").contains('\u{1b}'), "{words:?}");
     }
 }
+
+#[test]
+fn colour_is_for_those_who_want_it() {
+    let folder = sample::folder();
+    let annotate = |name: &str, value: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_headcount"))
+            .args(["annotate", "max.c"])
+            .current_dir(folder.path())
+            .env_remove("NO_COLOR")
+            .env(name, value)
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let plain = quietly(folder.path(), &["annotate", "max.c"]);
+    assert_eq!(annotate("NO_COLOR", "1"), plain);
+    let coloured = annotate("CLICOLOR_FORCE", "1");
+    assert!(coloured.contains("\u{1b}[1m\u{1b}[31m"), "{coloured}");
+    // What stands in names is still no command.
+    assert!(coloured.contains("start\\x1b[2J"), "{coloured}");
+}
+
+#[test]
+fn output_that_does_not_fit_is_an_error() {
+    let folder = sample::folder();
+    for verb in ["report", "annotate", "runs"] {
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_headcount"))
+            .arg(verb)
+            .current_dir(folder.path())
+            .stdout(full)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{verb}");
+        let talk = String::from_utf8(output.stderr).unwrap();
+        let expected = "headcount: standard output: cannot be written: No space left";
+        assert!(talk.starts_with(expected), "{talk}");
+    }
+}

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use headcount_model::{BlockId, EdgeId, FlowGraph, GraphCounts, Place, Plan, Readings};
+use headcount_model::{BlockId, EdgeId, EdgeKind, FlowGraph, GraphCounts, Place, Plan, Readings};
 
 use crate::net::{Net, NoSuchBlock};
 
@@ -109,13 +109,17 @@ impl From<NoSuchBlock> for Contradiction {
 }
 
 /// The counts of all blocks and edges, from the readings of a plan's counters.
+///
+/// A call may come back more often than it was made: after `fork`, every function that was active
+/// goes on twice. Its edge [`EdgeKind::Lost`] is then below zero, which contradicts nothing, and
+/// is reported as zero; all other counts are exact.
 pub fn recover(
     graph: &FlowGraph,
     plan: &Plan,
     readings: &Readings,
 ) -> Result<GraphCounts, Contradiction> {
     let solved = Solved::new(graph, plan, readings)?;
-    solved.check()?;
+    solved.check(graph)?;
     solved.counts(graph)
 }
 
@@ -131,7 +135,7 @@ pub fn recover_lenient(
     readings: &Readings,
 ) -> Result<(GraphCounts, Vec<Place>), Contradiction> {
     let solved = Solved::new(graph, plan, readings)?;
-    Ok((solved.counts(graph)?, solved.odd_places()))
+    Ok((solved.counts(graph)?, solved.odd_places(graph)))
 }
 
 /// Every count as the arithmetic gives it, be it below zero.
@@ -156,8 +160,8 @@ impl Solved {
         })
     }
 
-    fn check(&self) -> Result<(), Contradiction> {
-        if let Some(pipe) = self.counts.iter().position(|&count| count < 0) {
+    fn check(&self, graph: &FlowGraph) -> Result<(), Contradiction> {
+        if let Some(pipe) = (0..self.counts.len()).find(|&pipe| self.is_too_low(graph, pipe)) {
             return Err(Contradiction::Negative {
                 place: self.net.place(pipe),
                 count: self.counts[pipe],
@@ -169,16 +173,25 @@ impl Solved {
         }
     }
 
+    /// Whether a count is below zero where that makes no sense.
+    fn is_too_low(&self, graph: &FlowGraph, pipe: usize) -> bool {
+        let may_come_back_twice = || match self.net.place(pipe) {
+            Place::Edge(edge) => graph.edges[edge.index()].kind == EdgeKind::Lost,
+            Place::Block(_) => false,
+        };
+        self.counts[pipe] < 0 && !may_come_back_twice()
+    }
+
     /// The places that `check` would complain about.
-    fn odd_places(&self) -> Vec<Place> {
+    fn odd_places(&self, graph: &FlowGraph) -> Vec<Place> {
         let is_uneven = |place| match place {
             Place::Block(block) => self.uneven.binary_search(&block).is_ok(),
             Place::Edge(_) => false,
         };
-        let places = (0..self.counts.len()).map(|pipe| (self.net.place(pipe), self.counts[pipe]));
-        places
-            .filter(|&(place, count)| count < 0 || is_uneven(place))
-            .map(|(place, _)| place)
+        (0..self.counts.len())
+            .map(|pipe| (pipe, self.net.place(pipe)))
+            .filter(|&(pipe, place)| self.is_too_low(graph, pipe) || is_uneven(place))
+            .map(|(_, place)| place)
             .collect()
     }
 

@@ -458,6 +458,24 @@ fn a_program_stopped_in_a_block_is_forgiven_and_the_place_named() {
     );
 }
 
+/// `fork`, or a function that calls it: block 0 makes the call once, block 1 comes after it twice.
+#[test]
+fn a_call_that_comes_back_twice_contradicts_nothing() {
+    let mut graph = two_blocks();
+    graph.edges[2].kind = EdgeKind::Lost;
+    let plan = counters_at(&[BLOCK_0, BLOCK_1]);
+    let counts = GraphCounts {
+        blocks: vec![1, 2],
+        edges: vec![1, 2, 0, 2],
+    };
+    let readings = Readings(vec![1, 2]);
+    assert_eq!(recover(&graph, &plan, &readings), Ok(counts.clone()));
+    assert_eq!(
+        recover_lenient(&graph, &plan, &readings),
+        Ok((counts, vec![]))
+    );
+}
+
 #[test]
 fn a_block_without_edges_ran_never() {
     let graph = FlowGraph {

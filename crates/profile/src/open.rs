@@ -2,6 +2,7 @@
 
 use crate::{Problem, Profile, Result};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -143,25 +144,32 @@ fn check(db: &Connection) -> Result<(), Problem> {
     check_tables(db)
 }
 
-/// Every table must be the one `schema.sql` makes. Tables that someone else added do no harm.
+/// Every table must be the one `schema.sql` makes, but for its comments. Tables that someone else
+/// added do no harm.
 fn check_tables(db: &Connection) -> Result<(), Problem> {
     let ideal = Connection::open_in_memory()?;
     ideal.execute_batch(SCHEMA)?;
-    let mut statement =
-        ideal.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")?;
-    let mut tables = statement.query([])?;
-    while let Some(table) = tables.next()? {
-        let (name, sql): (String, String) = (table.get(0)?, table.get(1)?);
-        let same: bool = db.query_row(
-            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1 AND sql = ?2",
-            [&name, &sql],
-            |row| Ok(row.get::<_, i64>(0)? == 1),
-        )?;
-        if !same {
+    let found = tables(db)?;
+    for (name, definition) in tables(&ideal)? {
+        if found.get(&name) != Some(&definition) {
             return Err(Problem::Damaged(format!("its table `{name}` is not ours")));
         }
     }
     Ok(())
+}
+
+/// The tables and their definitions, without comments.
+fn tables(db: &Connection) -> Result<BTreeMap<String, String>, Problem> {
+    let mut query = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")?;
+    let rows = query.query_map([], |row| {
+        let definition: String = row.get(1)?;
+        let code = definition
+            .lines()
+            .filter_map(|line| line.split("--").next());
+        let words: Vec<&str> = code.flat_map(str::split_whitespace).collect();
+        Ok((row.get(0)?, words.join(" ")))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 fn application_id(db: &Connection) -> Result<i64, Problem> {

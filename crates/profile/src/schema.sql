@@ -4,6 +4,14 @@
 -- refusals); each run adds only what it counted (runs, processes, threads, run_modules,
 -- block_counts, edge_counts). A count that is not there is zero.
 --
+-- The ten functions that executed most instructions in run 1:
+--
+--     SELECT functions.name, sum(count * blocks.instructions) AS executed
+--     FROM block_counts
+--     JOIN blocks ON blocks.id = block
+--     JOIN functions ON functions.id = function
+--     WHERE run = 1 GROUP BY functions.id ORDER BY executed DESC LIMIT 10;
+--
 -- Addresses are link addresses. One above 2^63 is stored as the negative number with the same
 -- bits; printf('0x%x', address) shows any of them rightly. Counts and times are never negative.
 --

@@ -246,6 +246,29 @@ fn a_table_that_is_not_ours_is_refused() {
     assert!(matches!(error.problem, Problem::Damaged(_)), "{error}");
 }
 
+/// The example in `schema.sql`.
+#[test]
+fn anyone_can_ask_the_file_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it.db");
+    let module = max();
+    let mut profile = Profile::create_or_open(&path).unwrap();
+    profile
+        .add(std::slice::from_ref(&module), &run("a", &module, 5))
+        .unwrap();
+    let schema = include_str!("../src/schema.sql");
+    let lines = schema.lines().skip_while(|line| !line.contains("SELECT"));
+    let query: Vec<&str> = lines
+        .map(|line| line.trim_start_matches("-- "))
+        .take_while(|line| *line != "--")
+        .collect();
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let hottest: (String, i64) = db
+        .query_row(&query.join("\n"), [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap();
+    assert_eq!(hottest, ("main".into(), 20));
+}
+
 /// Whatever is cut off or changed, the answer is an error or the truth about another profile;
 /// never a panic.
 #[test]

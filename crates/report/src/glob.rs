@@ -39,9 +39,10 @@ impl Pattern {
         self.0[in_pattern..].iter().all(|c| *c == '*')
     }
 
-    /// Is the path, or the last part of it, of this form?
+    /// Is the path, or an end of it that begins after a `/`, of this form?
     pub fn matches_path(&self, path: &str) -> bool {
-        self.matches(path) || self.matches(base_name(path))
+        let mut ends = path.match_indices('/').map(|(slash, _)| &path[slash + 1..]);
+        self.matches(path) || ends.any(|end| self.matches(end))
     }
 }
 
@@ -71,8 +72,10 @@ mod tests {
     }
 
     #[test]
-    fn a_path_matches_by_its_last_part() {
+    fn a_path_matches_by_its_last_parts() {
         assert!(Pattern::new("max.c").matches_path("/home/u/max.c"));
+        assert!(Pattern::new("u/*.c").matches_path("/home/u/max.c"));
+        assert!(!Pattern::new("ax.c").matches_path("/home/u/max.c"));
         assert!(Pattern::new("*/u/*").matches_path("/home/u/max.c"));
         assert!(!Pattern::new("u").matches_path("/home/u/max.c"));
     }

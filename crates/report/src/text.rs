@@ -1,5 +1,6 @@
 //! The report for people: aligned, hottest first, and always ending with what was not counted.
 
+use crate::annotate::is_of_the_system;
 use crate::escape::visible;
 use crate::glob::base_name;
 use crate::number::{share, thousands};
@@ -11,9 +12,13 @@ const WIDEST: usize = 40;
 
 /// The whole report.
 pub fn write(report: &Report) -> String {
+    let folder = common_folder(report);
     let mut out = heading(report);
+    if !folder.is_empty() {
+        out.push_str(&format!("sources in {}\n", visible(folder)));
+    }
     out.push('\n');
-    out.push_str(&aligned(&layout(report)));
+    out.push_str(&aligned(&layout(report, folder)));
     if report.table.rows.is_empty() {
         out.push_str("  (no row)\n");
     }
@@ -97,7 +102,7 @@ struct Column {
 }
 
 /// The columns of the text report: numbers first, names last, where they may be long.
-fn layout(report: &Report) -> Vec<Column> {
+fn layout(report: &Report, folder: &str) -> Vec<Column> {
     let rows = &report.table.rows;
     let unit = report.table.unit;
     let place = |name: &str| report.table.column(name).unwrap_or(0);
@@ -125,14 +130,23 @@ fn layout(report: &Report) -> Vec<Column> {
             _ => String::new(),
         })
     };
+    let file = || {
+        let file = place("file");
+        of_row("file", false, &|row| match &row.cells[file] {
+            Cell::Text(file) => visible(below(folder, file)).into_owned(),
+            _ => String::new(),
+        })
+    };
     let source = |title: &'static str| {
         let (file, line) = (place("file"), place("line"));
         of_row(
             title,
             false,
             &|row| match (&row.cells[file], &row.cells[line]) {
-                (Cell::Text(file), Cell::Number(0)) => visible(file).into_owned(),
-                (Cell::Text(file), Cell::Number(line)) => format!("{}:{line}", visible(file)),
+                (Cell::Text(file), Cell::Number(0)) => visible(below(folder, file)).into_owned(),
+                (Cell::Text(file), Cell::Number(line)) => {
+                    format!("{}:{line}", visible(below(folder, file)))
+                }
                 _ => String::new(),
             },
         )
@@ -153,7 +167,7 @@ fn layout(report: &Report) -> Vec<Column> {
             number("blocks_executed"),
             number("blocks"),
             number("blocks_never"),
-            words("file"),
+            file(),
         ],
         Unit::Function => vec![
             number("executed"),
@@ -161,8 +175,8 @@ fn layout(report: &Report) -> Vec<Column> {
             number("calls"),
             number("instructions"),
             number("never"),
-            words("function"),
             source("source"),
+            words("function"),
         ],
         Unit::Line => vec![number("count"), number("executed"), part(), source("line")],
         Unit::Block => vec![
@@ -174,8 +188,8 @@ fn layout(report: &Report) -> Vec<Column> {
         Unit::Instruction => vec![
             number("count"),
             number("address"),
-            words("function"),
             words("text"),
+            words("function"),
         ],
         Unit::Edge => vec![
             number("count"),
@@ -187,12 +201,48 @@ fn layout(report: &Report) -> Vec<Column> {
     };
     let names_module = unit.columns()[0] == "module" && unit != Unit::Module;
     if report.modules > 1 && names_module {
-        columns.push(of_row("module", false, &|row| match &row.cells[0] {
+        let module = of_row("module", false, &|row| match &row.cells[0] {
             Cell::Text(path) => visible(base_name(path)).into_owned(),
             _ => String::new(),
-        }));
+        });
+        let before_function = columns.iter().position(|it| it.title == "function");
+        columns.insert(before_function.unwrap_or(0), module);
     }
     columns
+}
+
+/// The folder that all sources in the table are in, with its `/`; those of the system aside,
+/// which are elsewhere on every machine. Rows need not repeat it.
+fn common_folder(report: &Report) -> &str {
+    let Some(column) = report.table.column("file") else {
+        return "";
+    };
+    let names = report
+        .table
+        .rows
+        .iter()
+        .filter_map(|row| match &row.cells[column] {
+            Cell::Text(name) => Some(name.as_ref()),
+            _ => None,
+        });
+    let own = names.filter(|name| name.starts_with('/') && !is_of_the_system(name));
+    let folder = |name: &str| name.rfind('/').map_or(0, |slash| slash + 1);
+    own.map(|name| &name[..folder(name)])
+        .reduce(|common, next| {
+            let equal = common.bytes().zip(next.bytes()).take_while(|(a, b)| a == b);
+            // Both are valid text up to the last slash in front of the first difference.
+            let slash = common.as_bytes()[..equal.count()]
+                .iter()
+                .rposition(|byte| *byte == b'/');
+            &common[..slash.map_or(0, |slash| slash + 1)]
+        })
+        .filter(|common| *common != "/")
+        .unwrap_or("")
+}
+
+/// A path without the folder it is in.
+fn below<'a>(folder: &str, path: &'a str) -> &'a str {
+    path.strip_prefix(folder).unwrap_or(path)
 }
 
 fn show(cell: &Cell) -> String {

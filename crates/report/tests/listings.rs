@@ -146,6 +146,23 @@ fn an_excerpt_beyond_the_end_of_the_file_is_empty() {
     assert_eq!(plain(&shown), "gone\n\ncount   line\n");
 }
 
+#[test]
+fn a_function_that_begins_at_its_brace_is_shown_with_its_heading() {
+    let text = "int x;\n\nstatic int\nmax(int a)\n{\n    return a;\n}\n";
+    let excerpt = Excerpt {
+        heading: "max".into(),
+        lines: 5..=7,
+    };
+    let shown = plain(&annotate::listing(
+        &lines(text),
+        &counts(&[(5, 1)]),
+        &[excerpt],
+    ));
+    let first = shown.lines().nth(3);
+    assert_eq!(first, Some("           3 | static int"));
+    assert_eq!(shown.lines().count(), 3 + 5);
+}
+
 fn files(of: &Chosen) -> Vec<&str> {
     of.files.iter().map(String::as_str).collect()
 }

@@ -471,12 +471,36 @@ fn the_text_report_is_aligned() {
 ./it
 19,925,421 instructions executed; 2 of 47 never ran
 
-  executed   share    calls  instructions  never  function  source  module
-19,925,414  100.0%  524,353            38      0  work      a.c:1   a
-         7    0.0%        1             7      0  main      a.c:1   a
-         0    0.0%        0             2      2  foo()     b.c:1   libb.so
+  executed   share    calls  instructions  never  source  module   function
+19,925,414  100.0%  524,353            38      0  a.c:1   a        work
+         7    0.0%        1             7      0  a.c:1   a        main
+         0    0.0%        0             2      2  b.c:1   libb.so  foo()
 
 Not counted: nothing.
 ";
     assert_eq!(shown, expected);
+}
+
+#[test]
+fn sources_are_named_below_the_folder_they_share() {
+    let of_file = |file: u32, at| {
+        let lines = [(file, 1, true, 1)];
+        function("f", Some((file, 1)), vec![block(at, 1, &lines)])
+    };
+    let files = |names: [&str; 3]| {
+        let functions = (0..3).map(|file| (of_file(file, 0x10 + u64::from(file)), vec![1]));
+        let it = counted("/bin/it", &names, functions.collect());
+        text::write(&report(&[it], &request(Unit::Line)))
+    };
+    let shown = files(["/home/u/a/é.c", "/home/u/a/ê/b.c", "/usr/include/x.h"]);
+    assert!(
+        shown.contains("never ran\nsources in /home/u/a/\n\n"),
+        "{shown}"
+    );
+    for row in ["  é.c:1\n", "  ê/b.c:1\n", "  /usr/include/x.h:1\n"] {
+        assert!(shown.contains(row), "{shown}");
+    }
+    let shown = files(["/home/u/a.c", "/tmp/b.c", "c.c"]);
+    assert!(!shown.contains("sources in"), "{shown}");
+    assert!(shown.contains("  /home/u/a.c:1\n"), "{shown}");
 }

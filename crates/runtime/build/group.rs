@@ -8,12 +8,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Functions that `entry.s` calls, and so keep their names.
+/// Names that `entry.s` and the guest both use.
 const EXPORTS: &[&str] = &[
     "headcount_set_up",
     "headcount_construct",
     "headcount_finish",
     "headcount_adopt",
+    "headcount_detector",
 ];
 
 /// Name of the COMDAT group.
@@ -36,17 +37,20 @@ pub fn in_group(text: &str, version: u32) -> String {
 /// The compiler's text, changed as the head of this file says.
 pub fn guest_text(text: &str, version: u32) -> Result<String, String> {
     let lines = || text.lines().filter(|line| !is_comment(line));
-    let names = new_names(lines().filter_map(|line| label(line).or_else(|| alias(line))));
+    let labels = lines().filter_map(|line| label(line).or_else(|| alias(line)));
+    let names = new_names(labels.chain(EXPORTS.iter().copied()));
     let mut result = String::new();
-    let mut in_code = false;
+    let (mut in_code, mut current) = (false, String::new());
     for line in lines() {
         match directive(line) {
             Some((".section" | ".text" | ".data" | ".bss", rest)) => {
                 let name = rest.split(',').next().unwrap_or_default();
                 let name = if name.is_empty() { line.trim() } else { name };
                 in_code = name.trim_matches('"').starts_with(".text");
-                if let Some(section) = section(name, version)? {
+                let section = section(name, version)?;
+                if let Some(section) = section.filter(|section| *section != current) {
                     _ = writeln!(result, "\t.section {section}");
+                    current = section;
                 }
             }
             // Short is better than fast, for code that runs once a thread.
@@ -173,4 +177,65 @@ fn rename(line: &str, names: &BTreeMap<&str, String>) -> String {
 
 fn is_part_of_a_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMPILED: &str = "
+	.file	\"guest\"
+	.section	.text.headcount_set_up,\"ax\",@progbits
+	.globl	headcount_set_up
+	.p2align	4
+	.type	headcount_set_up,@function
+headcount_set_up:
+	movq	_ZN5state17hE@GOTPCREL(%rip), %rax
+	callq	*memcpy@GOTPCREL(%rip)
+	movq	environ@GOTPCREL(%rip), %rcx
+	#APP
+	wrgsbaseq	%rax
+	#NO_APP
+	jne	.LBB0_1
+	jmpq	*memcpy@GOTPCREL(%rip)
+.LBB0_1:
+	retq
+	.size	headcount_set_up, .-headcount_set_up
+	.section	.text.memcpy,\"ax\",@progbits
+memcpy:
+	retq
+	.section	.bss._ZN5state17hE,\"aw\",@nobits
+	.p2align	3, 0x0
+_ZN5state17hE:
+	.zero	8
+	.section	\".note.GNU-stack\",\"\",@progbits
+";
+
+    #[test]
+    fn everything_joins_the_group_under_names_of_our_own() {
+        let expected = "	.section .text.headcount,\"axG\",@progbits,headcount_runtime_v7,comdat
+.Lheadcount_set_up:
+	leaq	.Lheadcount_3(%rip), %rax
+	callq	.Lheadcount_2
+	movq	environ@GOTPCREL(%rip), %rcx
+	wrgsbase	%rax
+	jne	.Lheadcount_1
+	jmp	.Lheadcount_2
+.Lheadcount_1:
+	retq
+.Lheadcount_2:
+	retq
+	.section .bss.headcount,\"awG\",@nobits,headcount_runtime_v7,comdat
+	.p2align	3, 0x0
+.Lheadcount_3:
+	.zero	8
+";
+        assert_eq!(guest_text(COMPILED, 7).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_section_without_a_place_is_refused() {
+        let data = "\t.section\t.data.rel.ro,\"aw\",@progbits\n";
+        assert!(guest_text(data, 7).unwrap_err().contains(".data.rel.ro"));
+    }
 }

@@ -11,11 +11,13 @@ const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
 
 /// From one lane of a family to the next.
-pub const STEP: u64 = 64 << 20;
+const STEP: u64 = 64 << 20;
+/// The same, for the family of last resort.
+const SHORT_STEP: u64 = 1 << 20;
 /// Lanes a family has.
 pub const FAMILY_LANES: usize = 2048;
 /// How many families there are.
-pub const FAMILIES: usize = 8;
+pub const FAMILIES: usize = 9;
 /// The first family whose deltas are positive.
 pub const POSITIVE: usize = 4;
 /// How many lanes there are.
@@ -39,14 +41,24 @@ const fn base(family: usize) -> u64 {
         5 => TIB,
         // Above AddressSanitizer's shadow, which ends 2 GiB above 16 TiB.
         6 => 20 * TIB,
-        _ => 256 * GIB,
+        7 => 256 * GIB,
+        // For a program at a fixed address whose libraries lie close below the stack (as without
+        // address space randomization): there are about 100 MiB between them, no more.
+        _ => 16 << 20,
+    }
+}
+
+const fn step(family: usize) -> u64 {
+    match family {
+        0..8 => STEP,
+        _ => SHORT_STEP,
     }
 }
 
 /// How far lane `lane` lies from the counters themselves (modulo 2^64).
 pub fn delta(lane: usize) -> u64 {
     let family = lane / FAMILY_LANES;
-    let distance = (lane % FAMILY_LANES) as u64 * STEP;
+    let distance = (lane % FAMILY_LANES) as u64 * step(family);
     match family < POSITIVE {
         true => base(family).wrapping_sub(distance),
         false => base(family).wrapping_add(distance),
@@ -62,8 +74,8 @@ pub fn lane(gs_base: u64) -> Option<usize> {
         } else {
             from
         };
-        let number = distance / STEP;
-        (distance.is_multiple_of(STEP) && number < FAMILY_LANES as u64)
+        let number = distance / step(family);
+        (distance.is_multiple_of(step(family)) && number < FAMILY_LANES as u64)
             .then_some(family * FAMILY_LANES + number as usize)
     })
 }
@@ -88,7 +100,7 @@ mod tests {
 
     #[test]
     fn other_values_are_no_lane() {
-        for gs_base in [0, 1, STEP, 16 * GIB + 8, 0x7fff_dead_b000, u64::MAX] {
+        for gs_base in [0, 1, SHORT_STEP, 16 * GIB + 8, 0x7fff_dead_b000, u64::MAX] {
             assert_eq!(lane(gs_base), None, "{gs_base:#x}");
         }
     }

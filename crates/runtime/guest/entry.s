@@ -26,6 +26,12 @@
 headcount_ready:
 	.zero 1
 
+# Where the table's detector is, once there is a table.
+	.section .bss.headcount,"awG",@nobits,GROUP,comdat
+	.balign 8
+headcount_detector:
+	.zero 8
+
 # First and last of all constructors and destructors of the module.
 	.section .init_array.00001,"awG",@init_array,GROUP,comdat
 	.balign 8
@@ -46,13 +52,23 @@ headcount_enter:
 	jmp .Lheadcount_guard
 	.size headcount_enter, .-headcount_enter
 
-# Called after a call that may have made a child without libc's knowing. Keeps every register.
+# Called after a call that may have made a child without libc's knowing. Keeps every register but
+# the flags. Most calls make no child: these only read the detector, which is 1 then.
 	.globl headcount_after_fork
 	.hidden headcount_after_fork
 	.type headcount_after_fork,@function
 headcount_after_fork:
 	pushq %rbx
+	movq headcount_detector(%rip), %rbx
+	testq %rbx, %rbx
+	je .Lheadcount_no_child
+	cmpq $1, (%rbx)
+	je .Lheadcount_no_child
 	leaq .Lheadcount_look(%rip), %rbx
+	jmp .Lheadcount_guard
+.Lheadcount_no_child:
+	popq %rbx
+	ret
 	.size headcount_after_fork, .-headcount_after_fork
 
 .Lheadcount_guard:

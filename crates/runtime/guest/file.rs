@@ -209,7 +209,10 @@ unsafe fn bytes_at(text: *const u8) -> &'static [u8] {
 /// `<module>.<process>.<random>.counts`
 fn file_name(header: &FileHeader, into: &mut [u8]) -> Option<usize> {
     let path = header.path.get(..header.path_len as usize)?;
-    let name = facts::base_name(path);
+    let name = match facts::base_name(path) {
+        [] => b"unknown",
+        name => name,
+    };
     let random = header.id.get(..8)?;
     let mut text = Text::new(into);
     text.bytes(name.get(..NAME_BYTES).unwrap_or(name));
@@ -303,7 +306,10 @@ fn slot_offset(number: u32, place: slot::Place) -> u64 {
 fn map_at(file: &File, offset: u64, place: slot::Place) -> kernel::Result<()> {
     let flags = kernel::MAP_SHARED | kernel::MAP_FIXED;
     // SAFETY: a `Place` is memory of ours.
-    unsafe { kernel::map(place.address, place.bytes, flags, Some((file, offset))) }.map(drop)
+    unsafe { kernel::map(place.address, place.bytes, flags, Some((file, offset))) }?;
+    // Only counters of code that runs should cost anything.
+    kernel::expect_no_order(place.address, place.bytes);
+    Ok(())
 }
 
 /// Looks for a slot whose process is dead, and maps it. Its counts stay: they are part of the sum.

@@ -302,6 +302,13 @@ pub fn wipe_on_fork(address: u64, bytes: u64) -> Result<()> {
     unsafe { call3(28, address, bytes, MADV_WIPEONFORK) }.map(drop)
 }
 
+/// Tells the kernel that neighbours of a page that is used need not be used.
+pub fn expect_no_order(address: u64, bytes: u64) {
+    const MADV_RANDOM: u64 = 1;
+    // SAFETY: changes nothing but the kernel's guesses. (28: madvise)
+    _ = unsafe { call3(28, address, bytes, MADV_RANDOM) };
+}
+
 /// Whether a word of memory has this value; no, if there is no such memory.
 ///
 /// The kernel looks for us: it says EAGAIN or EFAULT at once, or that it has waited no time for
@@ -313,17 +320,6 @@ pub fn holds(address: u64, value: u32) -> bool {
     // SAFETY: the kernel reads one word and a `struct timespec`. (202: futex)
     let result = unsafe { call4(202, address, FUTEX_WAIT_PRIVATE, u64::from(value), no_time) };
     result == Err(ETIMEDOUT)
-}
-
-/// Whether eight bytes can be read at this address.
-///
-/// The kernel reads a signal set before it looks at what to do with it, and what we ask it to do
-/// is nonsense: it answers EFAULT or EINVAL, and changes nothing.
-pub fn is_readable(address: u64) -> bool {
-    const NONSENSE: u64 = 0x7fff_ffff;
-    // SAFETY: see above. (14: rt_sigprocmask)
-    let result = unsafe { call4(14, NONSENSE, address, 0, 8) };
-    result != Err(EFAULT)
 }
 
 // ---- who we are

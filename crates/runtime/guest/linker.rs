@@ -44,6 +44,15 @@ pub fn environment() -> *const *const u8 {
     }
 }
 
+/// Tells `headcount_after_fork` where to look.
+pub fn set_detector(address: u64) {
+    // SAFETY: writes a variable of `entry.s`, always the same value.
+    unsafe {
+        asm!("movq {}, headcount_detector(%rip)", in(reg) address,
+            options(att_syntax, nostack, preserves_flags));
+    }
+}
+
 /// A value of the auxiliary vector, if libc has a way to say it.
 pub fn auxiliary(key: u64) -> Option<u64> {
     type Get = extern "C" fn(u64) -> u64;

@@ -136,6 +136,7 @@ impl Module {
                 .store((table as *const Table).cast_mut(), Relaxed);
             table.register(self, range, range.wrapping_add(self.stride()))
         });
+        linker::set_detector(table.map_or(0, Table::detector));
         let room = table
             .zip(number)
             .and_then(|(table, number)| table.header_room(number));

@@ -19,6 +19,11 @@ impl Scratch {
         // SAFETY: `new` mapped this many bytes, `drop` unmaps them, and `self` is borrowed.
         unsafe { core::slice::from_raw_parts_mut(self.address as *mut u8, self.length) }
     }
+
+    pub fn words(&mut self) -> &mut [u64] {
+        // SAFETY: as in `bytes`; pages are aligned.
+        unsafe { core::slice::from_raw_parts_mut(self.address as *mut u64, self.length / 8) }
+    }
 }
 
 impl Drop for Scratch {

@@ -1,14 +1,16 @@
 //! How does a thread get a lane in which all its modules have a slot?
 
 use core::mem::offset_of;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-use headcount_wire::{SLOT_HEADER_BYTES, SlotHeader, failure, slot_state};
+use headcount_wire::{PAGE, SLOT_HEADER_BYTES, SlotHeader, failure, slot_state};
 
 use super::delta;
 use super::file;
-use super::kernel;
+use super::kernel::{self, Path};
 use super::module::{Module, counts_here};
+use super::scratch::Scratch;
 use super::table::{Lane, Registration, Standing, Table, Thread};
 
 /// Dead threads' lanes to look for before a fresh one is taken: enough to keep up with a program
@@ -42,7 +44,7 @@ pub fn settle(table: &'static Table, module: &'static Module, number: usize) -> 
         Standing::Owns(lane) => move_out(table, module, number, Some(lane), &me),
         Standing::New => move_out(table, module, number, None, &me),
         // The thread that lent us its memory will come back to its lane: only that lane will do.
-        Standing::Borrows(Some(lane)) if furnish(table, lane, number, &me).is_ok() => true,
+        Standing::Borrows(Some(lane)) if furnish_for_lender(table, lane, number, &me) => true,
         Standing::Borrows(_) => {
             module.fail(failure::THREAD_LOST);
             table.leave_lanes();
@@ -57,6 +59,12 @@ pub fn settle(table: &'static Table, module: &'static Module, number: usize) -> 
             true
         }
     }
+}
+
+/// The slot is to be the lender's: it will outlive us.
+fn furnish_for_lender(table: &Table, lane: usize, number: usize, me: &Thread) -> bool {
+    let lender = table.lane(lane).map(|lane| lane.lender(me));
+    lender.is_some_and(|lender| furnish(table, lane, number, &lender).is_ok())
 }
 
 /// Takes a lane where the module fits, and with it everything the thread had in its old lane.
@@ -124,15 +132,28 @@ fn lose(table: &Table, module: &Module, old: Option<usize>, me: &Thread) {
             .families()
             .find_map(|family| table.take_fresh(family, me))
     });
-    let Some((number, lane)) = lane.and_then(|n| Some((n, table.lane(n)?))) else {
-        return;
-    };
-    for other in lane.current_modules() {
-        if let Some(other) = open_module(table, other) {
-            other.fail(failure::THREAD_LOST);
-        }
+    if let Some(lane) = lane {
+        lose_lane(table, lane, me);
+    }
+}
+
+/// The owner of this lane is counted nowhere from here on, in no module.
+fn lose_lane(table: &Table, number: usize, me: &Thread) {
+    table.leave_lanes();
+    for module in table
+        .lane(number)
+        .into_iter()
+        .flat_map(Lane::current_modules)
+    {
+        lose_module(table, module);
     }
     table.lose(number, me);
+}
+
+fn lose_module(table: &Table, number: usize) {
+    if let Some(module) = open_module(table, number) {
+        module.fail(failure::THREAD_LOST);
+    }
 }
 
 fn open_module(table: &Table, number: usize) -> Option<&'static Module> {
@@ -164,8 +185,9 @@ fn furnish(table: &Table, lane_number: usize, number: usize, me: &Thread) -> Res
     let lane = table.lane(lane_number).ok_or(Unfit)?;
     let header = place.address as *mut SlotHeader;
     if lane.is_current(number) {
+        let owner = counts_here(me.process, me.thread);
         // SAFETY: `current` says that a slot is mapped there. A reader may look at it.
-        unsafe { AtomicU32::from_ptr(&raw mut (*header).tid) }.store(me.thread, Relaxed);
+        unsafe { AtomicU64::from_ptr((&raw mut (*header).pid).cast()) }.store(owner, Relaxed);
         return Ok(());
     }
     take_memory(place, lane.is_mapped(number))?;
@@ -206,14 +228,50 @@ fn take_memory(place: Place, ours: bool) -> Result<(), Unfit> {
     result.map_err(|_| Unfit)
 }
 
+/// Pages of counters that are cheaper to read than to ask about.
+const FEW_PAGES: usize = 16;
+
 /// What was counted in place, before there was any lane, goes into the first slot.
 fn move_counts(module: &Module, place: Place) {
     if module.moved.swap(1, Relaxed) != 0 {
         return;
     }
+    let counters = module.counters.load(Relaxed) as usize;
+    let pages = (counters * 8).div_ceil(PAGE);
+    let first_page = module.start.load(Relaxed) / PAGE as u64;
+    let mut scratch = (pages > FEW_PAGES)
+        .then(|| Scratch::new(pages * 8))
+        .flatten();
+    let touched = scratch
+        .as_mut()
+        .and_then(|scratch| pages_touched(first_page, scratch));
+    for page in 0..pages {
+        if touched.is_none_or(|touched| touched.get(page).is_none_or(|state| is_there(*state))) {
+            let first = page * (PAGE / 8);
+            move_some(module, place, first..counters.min(first + PAGE / 8));
+        }
+    }
+}
+
+/// What `/proc/self/pagemap` says of the counters' pages: a program may have millions of counters
+/// and have come to none.
+fn pages_touched(first_page: u64, scratch: &mut Scratch) -> Option<&[u64]> {
+    let path = Path::new(b"/proc/self/pagemap\0")?;
+    let file = kernel::open(path, kernel::O_RDONLY | kernel::O_CLOEXEC).ok()?;
+    let pages = scratch.words();
+    kernel::read_at(&file, pages, first_page * 8).ok()?;
+    Some(pages)
+}
+
+/// Whether a page is in memory or in swap (bits 63 and 62). All others are zero still.
+fn is_there(page: u64) -> bool {
+    page >> 62 != 0
+}
+
+fn move_some(module: &Module, place: Place, counters: Range<usize>) {
     let from = module.start.load(Relaxed) as *mut u64;
     let to = (place.address + SLOT_HEADER_BYTES as u64) as *mut u64;
-    for counter in 0..module.counters.load(Relaxed) as usize {
+    for counter in counters {
         // SAFETY: the module's counters are there as long as it is; the slot has as many. Another
         // thread that cannot have a lane may be counting, hence atomics.
         let (from, to) = unsafe {
@@ -231,29 +289,19 @@ fn move_counts(module: &Module, place: Place) {
 /// In a forked child: new slots, at the same place, for all modules the thread counts. Until this
 /// is done the child counts in its parent's slots.
 pub fn adopt(table: &'static Table, me: &Thread) {
-    let before = table.generation();
-    table.inherit(me.process);
-    let Some((number, lane)) = delta::lane(me.gs_base).and_then(|n| Some((n, table.lane(n)?)))
-    else {
+    let Some((number, lane, was_lost)) = table.inherit(me) else {
         return;
     };
-    if !lane.is_of(before) || !lane.belongs_to(me) {
-        return;
-    }
-    lane.inherit(table, me);
-    let renewed = lane.current_modules().all(|module| {
+    let mut is_lost = was_lost;
+    for module in lane.current_modules() {
         lane.set_current(module, false);
-        furnish(table, number, module, me).is_ok()
-    });
-    if !renewed {
-        for module in lane
-            .current_modules()
-            .filter_map(|module| open_module(table, module))
-        {
-            module.fail(failure::THREAD_LOST);
+        if was_lost || furnish(table, number, module, me).is_err() {
+            is_lost = true;
+            lose_module(table, module);
         }
-        table.leave_lanes();
-        table.lose(number, me);
+    }
+    if is_lost {
+        lose_lane(table, number, me);
     }
 }
 

@@ -27,15 +27,16 @@ const MODULES: usize = 512;
 const WORDS: usize = MODULES / 64;
 
 /// Where the table may lie: far from where the kernel puts things by itself. (Valgrind gives out
-/// the lower addresses only.)
-const ADDRESSES: [u64; 4] = [
+/// the lower addresses only; ThreadSanitizer and MemorySanitizer leave the last two.)
+const ADDRESSES: [u64; 6] = [
     0x3d00_0000_0000,
     0x2d00_0000_0000,
     0x1d00_0000_0000,
     0x0d00_0000_0000,
+    0x7e90_0000_0000,
+    0x0070_0000_0000,
 ];
 
-/// Where the table says so, for every module of the process.
 #[repr(C, align(4096))]
 pub struct Table {
     magic: AtomicU64,
@@ -142,10 +143,15 @@ impl Owner {
 
     /// Whether this is a living thread that shares our memory.
     fn is_alive(self, generation: u32) -> bool {
-        let id = |word: u64| (word & 0x3f_ffff) as u32;
+        let (process, thread) = self.ids();
         self.0 != 0
             && self.0 >> 44 == u64::from(generation & 0xf_ffff)
-            && kernel::is_alive(id(self.0 >> 22), id(self.0))
+            && kernel::is_alive(process, thread)
+    }
+
+    fn ids(self) -> (u32, u32) {
+        let id = |word: u64| (word & 0x3f_ffff) as u32;
+        (id(self.0 >> 22), id(self.0))
     }
 }
 
@@ -197,9 +203,7 @@ impl Table {
                     table().begin();
                     Some(table())
                 }
-                Err(kernel::EEXIST) if kernel::is_readable(*address) => {
-                    table().is_ours().then(table)
-                }
+                Err(kernel::EEXIST) => is_table(*address).then(table),
                 Err(_) => None,
             }
         })
@@ -224,7 +228,7 @@ impl Table {
         self.privileged.store(u32::from(privileged), Relaxed);
         self.ceiling.store(ceiling(value(key::RANDOM)), Relaxed);
         self.process.store(kernel::process(), Relaxed);
-        let detector = &raw const self.detector as u64;
+        let detector = self.detector();
         // Without it (Linux before 4.14) the word stays what it is, and processes are told
         // apart by their numbers.
         let wiped = kernel::wipe_on_fork(detector, size_of::<Detector>() as u64).is_ok();
@@ -234,22 +238,15 @@ impl Table {
         self.magic.store(crate::LAYOUT, Release);
     }
 
-    /// Whether what lies at our address is a table of ours. Another module may be about to
-    /// begin it, in another thread: it needs a moment.
-    fn is_ours(&self) -> bool {
-        for _ in 0..1000 {
-            match self.magic.load(Acquire) {
-                0 => kernel::give_way(),
-                magic => return magic == crate::LAYOUT,
-            }
-        }
-        false
-    }
-
     // ---- processes
 
     pub fn generation(&self) -> u32 {
         self.generation.load(Relaxed)
+    }
+
+    /// Where the word is that says whether we are in a forked child: not if it is 1.
+    pub fn detector(&self) -> u64 {
+        &raw const self.detector.word as u64
     }
 
     /// Whether we are in a forked child that nobody has told the table about.
@@ -261,14 +258,28 @@ impl Table {
         }
     }
 
-    /// Makes the table the child's own: every lane becomes a leftover of the parent's.
-    pub fn inherit(&self, process: u32) {
-        self.generation.fetch_add(1, Relaxed);
-        self.process.store(process, Relaxed);
-        self.lost.store(0, Relaxed);
+    /// Makes the table the child's own: every lane becomes a leftover of the parent's, but for
+    /// the one that the forking thread had, which is returned. Says whether it was lost.
+    pub fn inherit(&self, me: &Thread) -> Option<(usize, &Lane, bool)> {
+        let parents = self.generation.fetch_add(1, Relaxed);
+        self.process.store(me.process, Relaxed);
+        let some_were_lost = self.lost.swap(0, Relaxed) != 0;
         if self.detector.word.load(Relaxed) == 0 {
             self.detector.word.store(DETECTS, Relaxed);
         }
+        let (number, lane) = match delta::lane(me.gs_base) {
+            Some(number) => self.used_lane(number)?,
+            None if some_were_lost => self
+                .used_lanes()
+                .find(|(_, lane)| lane.lost.load(Relaxed) != 0 && lane.is_held(parents, me))?,
+            None => return None,
+        };
+        if !lane.is_held(parents, me) {
+            return None;
+        }
+        lane.owner.store(self.owner(me).0, Release);
+        lane.generation.store(self.generation(), Relaxed);
+        Some((number, lane, lane.lost.load(Relaxed) != 0))
     }
 
     // ---- threads
@@ -540,6 +551,21 @@ impl Table {
     }
 }
 
+/// Whether what lies at an address is a table of ours. The kernel looks at it for us: it may not
+/// be readable. Another module may be about to begin it, in another thread, and needs a moment.
+fn is_table(address: u64) -> bool {
+    for _ in 0..1000 {
+        if kernel::holds(address, crate::LAYOUT as u32) {
+            return true;
+        }
+        if !kernel::holds(address, 0) {
+            return false;
+        }
+        kernel::give_way();
+    }
+    false
+}
+
 /// Serials are told from what else may be in memory.
 const FIRST_SERIAL: u32 = 0x5eed_0001;
 
@@ -550,7 +576,7 @@ const BLIND: u64 = 2;
 /// Where the room of the main stack ends, seen from below. `top` is an address in it.
 fn ceiling(top: Option<u64>) -> u64 {
     const USER_SPACE: u64 = 0x7fff_ffff_f000;
-    const MARGIN: u64 = 64 << 20;
+    const MARGIN: u64 = 16 << 20;
     const MOST: u64 = 16 << 30;
     // Where nothing is known: the kernel puts the stack within 16 GiB of the end.
     let top = top.unwrap_or(USER_SPACE - MOST);
@@ -611,15 +637,22 @@ impl Lane {
         }
     }
 
-    /// Makes the lane the child's after a fork, in the thread that owned it in the parent.
-    pub fn inherit(&self, table: &Table, me: &Thread) {
-        self.owner.store(table.owner(me).0, Release);
-        self.generation.store(table.generation(), Relaxed);
-        self.lost.store(0, Relaxed);
+    /// Whether the thread with this thread pointer held it in this generation.
+    fn is_held(&self, generation: u32, me: &Thread) -> bool {
+        let owner = self.owner.load(Relaxed);
+        owner != 0
+            && owner >> 44 == u64::from(generation & 0xf_ffff)
+            && self.fs_base.load(Relaxed) == me.fs_base
     }
 
-    pub fn belongs_to(&self, me: &Thread) -> bool {
-        self.fs_base.load(Relaxed) == me.fs_base
+    /// The thread that the lane belongs to, as seen by one that uses it in the meantime.
+    pub fn lender(&self, me: &Thread) -> Thread {
+        let (process, thread) = Owner(self.owner.load(Relaxed)).ids();
+        Thread {
+            process,
+            thread,
+            ..*me
+        }
     }
 
     pub fn is_of(&self, generation: u32) -> bool {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Workshop, is_installed};
+use common::{CounterFile, Workshop, is_installed, succeed};
 use headcount_wire::slot_state;
 
 #[test]
@@ -164,63 +164,68 @@ fn threads_of_c11_are_counted() {
     assert_eq!((file.total(0), file.failures), (4_000_000, 0));
 }
 
+/// Builds `library.c` and `uses_library.c`, runs the program by way of `wrapper`, and checks the
+/// counts of both.
+fn program_with_library(compiler: &str, link: &str, wrapper: &[&str]) {
+    let case = format!("{compiler} {link} {wrapper:?}");
+    let shop = Workshop::new("library");
+    let library = shop.object(compiler, "library.c", &["-fPIC"]);
+    let library = shop.link(compiler, "libwork.so", &[library], &["-shared"]);
+    let code = if link == "-pie" { "-fPIE" } else { "-fno-pie" };
+    let program = shop.object(compiler, "uses_library.c", &[code]);
+    let program = shop.link(compiler, "program", &[&program, &library.program], &[link]);
+    succeed(&mut program.command_under(wrapper));
+    let [of_library, of_program] = &shop.files()[..] else {
+        panic!("two files: {case}")
+    };
+    assert!(
+        of_library.module.ends_with("/libwork.so"),
+        "{case}: {}",
+        of_library.module
+    );
+    assert!(
+        of_program.module.ends_with("/program"),
+        "{case}: {}",
+        of_program.module
+    );
+    let parent = of_program.pid;
+    let parent_and_child = |file: &CounterFile, counter| {
+        let of_parent = file.total_of(parent, counter);
+        (of_parent, file.total(counter) - of_parent)
+    };
+    assert_eq!(
+        parent_and_child(of_library, 2),
+        (4_000_000, 500_000),
+        "{case}"
+    );
+    assert_eq!(
+        parent_and_child(of_program, 1),
+        (4_000_000, 500_000),
+        "{case}"
+    );
+    assert_eq!((of_library.failures, of_program.failures), (0, 0), "{case}");
+}
+
 #[test]
 fn a_program_and_its_library_have_a_file_each() {
+    program_with_library("gcc", "-pie", &[]);
+    program_with_library("clang", "-pie", &[]);
+    program_with_library("musl-gcc", "-pie", &[]);
     // A program at a fixed address cannot use the lanes its library chose before.
-    for (compiler, link) in [
-        ("gcc", "-pie"),
-        ("gcc", "-no-pie"),
-        ("clang", "-pie"),
-        ("musl-gcc", "-pie"),
-    ] {
-        let shop = Workshop::new("library");
-        let library = shop.object(compiler, "library.c", &["-fPIC"]);
-        let library = shop
-            .link(compiler, "libwork.so", &[library], &["-shared"])
-            .program;
-        let program = shop.object(
-            compiler,
-            "uses_library.c",
-            &[if link == "-pie" { "-fPIE" } else { "-fno-pie" }],
-        );
-        let program = shop.link(compiler, "program", &[&program, &library], &[link]);
-        program.run();
-        let [of_library, of_program] = &shop.files()[..] else {
-            panic!("two files")
-        };
-        assert!(
-            of_library.module.ends_with("/libwork.so"),
-            "{}",
-            of_library.module
-        );
-        assert!(
-            of_program.module.ends_with("/program"),
-            "{}",
-            of_program.module
-        );
-        let main = of_program.pid;
-        let both = |file: &common::CounterFile, counter| {
-            let all = file.total(counter);
-            (
-                file.total_of(main, counter),
-                all - file.total_of(main, counter),
-            )
-        };
-        assert_eq!(
-            both(of_library, 2),
-            (4_000_000, 500_000),
-            "{compiler} {link}"
-        );
-        assert_eq!(
-            both(of_program, 1),
-            (4_000_000, 500_000),
-            "{compiler} {link}"
-        );
-        assert_eq!(
-            (of_library.failures, of_program.failures),
-            (0, 0),
-            "{compiler} {link}"
-        );
+    program_with_library("gcc", "-no-pie", &[]);
+}
+
+#[test]
+fn every_address_space_has_room() {
+    for link in ["-pie", "-no-pie"] {
+        // Without randomization, the libraries are right below the stack.
+        program_with_library("gcc", link, &["setarch", "-R"]);
+        // An unlimited stack makes the kernel lay out everything from the bottom up.
+        program_with_library("gcc", link, &["prlimit", "--stack=unlimited"]);
+        // Valgrind gives out low addresses only, and knows no wrgsbase.
+        if is_installed("valgrind") {
+            program_with_library("gcc", link, &["valgrind", "-q", "--tool=none"]);
+        }
     }
 }
 
@@ -239,7 +244,7 @@ fn plugins(shop: &Workshop, host_flags: &[&str]) -> std::process::Command {
 fn plug_ins_of_a_program_that_is_not_counted_are() {
     for flags in [&["-pie"][..], &["-no-pie"]] {
         let shop = Workshop::new("plugins");
-        common::succeed(&mut plugins(&shop, flags));
+        succeed(&mut plugins(&shop, flags));
         let files = shop.files();
         assert_eq!(files.len(), 2);
         for file in files {
@@ -252,7 +257,7 @@ fn plug_ins_of_a_program_that_is_not_counted_are() {
 fn plug_ins_may_come_and_go() {
     let shop = Workshop::new("reloads");
     let flags = ["-DTIMES=700", "-DTHREADS=1", "-DROUNDS=10"];
-    common::succeed(&mut plugins(&shop, &flags));
+    succeed(&mut plugins(&shop, &flags));
     let files = shop.files();
     assert_eq!(files.len(), 1400);
     for file in files {
@@ -317,10 +322,47 @@ fn a_child_of_vfork_may_be_the_first_to_come() {
     let plugins = names.map(|name| shop.link("gcc", name, &[&object], &["-shared"]).program);
     let source = common::programs().join("vfork_enters.c");
     let host = shop.link("gcc", "host", &[source], &[]);
-    common::succeed(host.command().args(plugins));
+    succeed(host.command().args(plugins));
     let [first, second] = &shop.files()[..] else {
         panic!("two files")
     };
     assert_eq!((first.total(2), first.failures), (11, 0));
     assert_eq!((second.total(2), second.failures), (1100, 0));
+}
+
+#[test]
+fn a_million_counters_cost_what_is_used() {
+    let shop = Workshop::new("many-counters");
+    shop.build("gcc", "many_counters.c", &[]).run();
+    let file = shop.only_file();
+    assert_eq!((file.counters, file.failures), (1_000_000, 0));
+    let counts = &file.slots[0].counts;
+    let counted = counts.iter().enumerate().filter(|(_, count)| **count != 0);
+    let counted: Vec<(usize, u64)> = counted.map(|(counter, count)| (counter, *count)).collect();
+    assert_eq!(
+        counted,
+        [(0, 2), (511, 2), (512, 2), (777_777, 20), (999_999, 2)]
+    );
+}
+
+#[test]
+fn children_of_clone_count_for_themselves() {
+    // With CLONE_VM and CLONE_VFORK the child uses its parent's memory, and its parent waits.
+    for (flags, in_parent) in [
+        ("-DFLAGS=0", 0),
+        ("-DFLAGS=CLONE_VM|CLONE_VFORK", 2_000_000),
+    ] {
+        let shop = Workshop::new("clones");
+        let output = shop.build("gcc", "clones.c", &[flags]).run();
+        let child: u32 = String::from_utf8(output.stdout)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let file = shop.only_file();
+        let counts = |pid: u32| [0, 1, 2].map(|counter| file.total_of(pid, counter));
+        assert_eq!(counts(file.pid), [1, 3_000_000, in_parent], "{flags}");
+        assert_eq!(counts(child), [0, 0, 2_000_000 - in_parent], "{flags}");
+        assert_eq!(file.failures, 0, "{flags}");
+    }
 }

@@ -39,11 +39,7 @@ fn only_the_owner_may_read_the_counts() {
     succeed(&mut command);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&shop.only_file().path), 0o600);
-    succeed(
-        &mut Command::new("rm")
-            .arg("-r")
-            .arg(shop.folder.join(wire::DEFAULT_FOLDER)),
-    );
+    fs::remove_dir_all(shop.folder.join(wire::DEFAULT_FOLDER)).unwrap();
     program.run();
     assert_eq!(mode(&shop.folder.join(wire::DEFAULT_FOLDER)), 0o700);
 }
@@ -194,4 +190,44 @@ fn a_file_that_is_gone_leaves_new_threads_in_memory() {
     let (_, slots) = in_memory(&child);
     assert_eq!((slots.len(), slots[0].counts[1]), (1, 1000));
     finish(child);
+}
+
+#[test]
+fn a_program_with_more_rights_than_its_caller_writes_no_file() {
+    let shop = Workshop::new("setuid");
+    let program = shop.build("gcc", "waits.c", &[]);
+    if std::os::unix::fs::chown(&program.program, Some(65534), None).is_err() {
+        eprintln!("skipped: may not give a file away");
+        return;
+    }
+    fs::set_permissions(&program.program, fs::Permissions::from_mode(0o4755)).unwrap();
+    fs::set_permissions(&shop.folder, fs::Permissions::from_mode(0o777)).unwrap();
+    finish(start(&mut program.command()));
+    assert!(!shop.folder.join(wire::DEFAULT_FOLDER).exists());
+}
+
+#[test]
+fn a_bare_root_without_proc_will_do() {
+    let shop = Workshop::new("chroot");
+    shop.build("gcc", "forks.c", &["-static"]);
+    let mut command = Command::new("chroot");
+    command.arg(&shop.folder).arg("/forks");
+    if !command.output().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: may not change the root");
+        return;
+    }
+    let file = shop.only_file();
+    assert!(
+        file.path
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .starts_with("unknown.")
+    );
+    let totals = [0, 1, 2, 3].map(|counter| file.total(counter));
+    assert_eq!(
+        (totals, file.failures),
+        ([1, 3_000_000, 2_000_000, 1_000_000], 0)
+    );
 }

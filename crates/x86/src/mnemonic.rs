@@ -30,7 +30,8 @@ pub const UNKNOWN: Effect = Effect {
 };
 
 /// The flags `inc` overwrites.
-const FIVE: u32 = RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::PF;
+const FIVE: u32 =
+    RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::PF;
 
 /// The effect of the instruction with this AT&T name, without its prefixes.
 pub fn effect(name: &str) -> Effect {
@@ -141,11 +142,18 @@ fn hides_registers(name: &str) -> bool {
     ];
     const ALIASES: [&str; 6] = ["cltq", "cltd", "cqto", "cwtl", "cwtd", "cbtw"];
     const STEMS: [&str; 25] = [
-        "cmps", "cmpxchg", "encl", "getsec", "ins", "invlpga", "lods", "loop", "maskmov", "monitor",
-        "movsb", "movsd", "movsl", "movsq", "movsw", "mwait", "outs", "pcmpestr", "pcmpistr", "rdpru",
-        "scas", "stos", "vm", "xrstor", "xsave",
+        "cmps", "cmpxchg", "encl", "getsec", "ins", "invlpga", "lods", "loop", "maskmov",
+        "monitor", "movsb", "movsd", "movsl", "movsq", "movsw", "mwait", "outs", "pcmpestr",
+        "pcmpistr", "rdpru", "scas", "stos", "vm", "xrstor", "xsave",
     ];
-    const MORE: [&str; 6] = ["xcrypt", "xgetbv", "xsetbv", "xstore", "vpcmpestr", "vpcmpistr"];
+    const MORE: [&str; 6] = [
+        "xcrypt",
+        "xgetbv",
+        "xsetbv",
+        "xstore",
+        "vpcmpestr",
+        "vpcmpistr",
+    ];
     EXACT.contains(&name)
         || ALIASES.contains(&name)
         || STEMS.iter().chain(&MORE).any(|stem| name.starts_with(stem))
@@ -165,10 +173,14 @@ mod tests {
 
     #[test]
     fn conditions_read_flags_but_the_carry_alone_does_not_count() {
-        for name in ["je", "jz", "jne", "ja", "jnbe", "jle", "setg", "cmovs", "cmovzl", "jp", "jpe"] {
+        for name in [
+            "je", "jz", "jne", "ja", "jnbe", "jle", "setg", "cmovs", "cmovzl", "jp", "jpe",
+        ] {
             assert!(reads(name), "{name}");
         }
-        for name in ["jc", "jb", "jae", "jnc", "setb", "cmovae", "adcl", "sbbq", "jmp"] {
+        for name in [
+            "jc", "jb", "jae", "jnc", "setb", "cmovae", "adcl", "sbbq", "jmp",
+        ] {
             assert!(!reads(name), "{name}");
         }
     }
@@ -177,11 +189,14 @@ mod tests {
     fn arithmetic_overwrites_all_five() {
         for name in [
             "addl", "subq", "cmpb", "testl", "xorl", "incl", "decq", "negl", "adcq", "andw", "orb",
-            "imulq", "ucomisd", "vucomiss", "comiss", "bsrl", "popfq", "cmpxchgq", "xaddl", "andnq",
+            "imulq", "ucomisd", "vucomiss", "comiss", "bsrl", "popfq", "cmpxchgq", "xaddl",
+            "andnq",
         ] {
             assert!(kills(name), "{name}");
         }
-        for name in ["movl", "leaq", "btl", "notl", "pushq", "movaps", "vaddsd", "bswapl", "rorl"] {
+        for name in [
+            "movl", "leaq", "btl", "notl", "pushq", "movaps", "vaddsd", "bswapl", "rorl",
+        ] {
             assert!(!kills(name), "{name}");
         }
     }
@@ -193,10 +208,14 @@ mod tests {
 
     #[test]
     fn hidden_registers_are_seen() {
-        for name in ["divl", "mulq", "cltd", "cqto", "cpuid", "rdtsc", "stosb", "cmpxchgl", "mulxq"] {
+        for name in [
+            "divl", "mulq", "cltd", "cqto", "cpuid", "rdtsc", "stosb", "cmpxchgl", "mulxq",
+        ] {
             assert!(effect(name).hidden_registers, "{name}");
         }
-        for name in ["movl", "leaq", "addq", "vaddsd", "pushq", "popq", "shll", "imulq"] {
+        for name in [
+            "movl", "leaq", "addq", "vaddsd", "pushq", "popq", "shll", "imulq",
+        ] {
             assert!(!effect(name).hidden_registers, "{name}");
         }
     }

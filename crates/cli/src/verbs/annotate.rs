@@ -200,7 +200,7 @@ impl Sources {
             .folders
             .iter()
             .flat_map(|folder| candidates(folder, file))
-            .find_map(|path| Some((path.clone(), std::fs::read(path).ok()?)))?;
+            .find_map(|path| Some((path.clone(), read_source(&path)?)))?;
         let changed = path.metadata().and_then(|it| it.modified()).ok();
         if let (Some(changed), Some(began)) = (changed, self.began)
             && changed > began
@@ -212,6 +212,15 @@ impl Sources {
         }
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
+}
+
+/// The bytes of a source file. A profile may come from anyone and may name anything: what is no
+/// ordinary file, or too large for a source, is not read.
+fn read_source(path: &Path) -> Option<Vec<u8>> {
+    const LARGEST: u64 = 1 << 28;
+    let about = path.metadata().ok()?;
+    let ordinary = about.is_file() && about.len() <= LARGEST;
+    ordinary.then(|| std::fs::read(path).ok())?
 }
 
 /// Where a file may be in a folder the user named: under its whole path, or ever less of it.

@@ -47,7 +47,11 @@ pub fn run(args: &Cc) -> Result<ExitCode> {
     run.args(arguments);
     let error = run.exec();
     bail!(CannotRun {
-        status: if error.kind() == ErrorKind::NotFound { 127 } else { 126 },
+        status: if error.kind() == ErrorKind::NotFound {
+            127
+        } else {
+            126
+        },
         program: command[0].to_string_lossy().into_owned(),
         error,
     });
@@ -73,7 +77,10 @@ fn compiler_position(command: &[OsString]) -> usize {
     command
         .iter()
         .position(|word| {
-            let name = Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or_default();
+            let name = Path::new(word)
+                .file_name()
+                .and_then(OsStr::to_str)
+                .unwrap_or_default();
             !LAUNCHERS.contains(&name)
         })
         .unwrap_or(0)
@@ -82,7 +89,8 @@ fn compiler_position(command: &[OsString]) -> usize {
 /// Whether the compiler will run an assembler, or a linker that may run one (`-flto`).
 fn assembles(arguments: &[OsString]) -> bool {
     let words = || arguments.iter().filter_map(|word| word.to_str());
-    let stops = words().any(|word| matches!(word, "-E" | "-S" | "-M" | "-MM" | "-fsyntax-only" | "-###"));
+    let stops =
+        words().any(|word| matches!(word, "-E" | "-S" | "-M" | "-MM" | "-fsyntax-only" | "-###"));
     let has_input = words().any(|word| !word.starts_with('-') || word == "-");
     has_input && !stops
 }
@@ -107,8 +115,10 @@ fn is_clang(compiler: &OsStr) -> bool {
 /// A private folder with a link `as` that leads to this program.
 fn assembler_folder() -> Result<PathBuf> {
     let this = env::current_exe().context("cannot find my own program file")?;
-    let meta = fs::metadata(&this).with_context(|| format!("{}: cannot be examined", this.display()))?;
-    let base = cache_folder().context("no place for the link to the assembler: set HOME or XDG_CACHE_HOME")?;
+    let meta =
+        fs::metadata(&this).with_context(|| format!("{}: cannot be examined", this.display()))?;
+    let base = cache_folder()
+        .context("no place for the link to the assembler: set HOME or XDG_CACHE_HOME")?;
     // One folder for each build of headcount, so that two of them never meet.
     let name = format!("as-{:x}-{:x}-{:x}", meta.dev(), meta.ino(), meta.mtime());
     let folder = base.join("headcount").join(name);
@@ -122,7 +132,10 @@ fn assembler_folder() -> Result<PathBuf> {
         .create(&folder)
         .with_context(|| format!("{}: cannot be made", folder.display()))?;
     if !is_private(&folder) {
-        bail!("{}: belongs to another user, or others may write to it", folder.display());
+        bail!(
+            "{}: belongs to another user, or others may write to it",
+            folder.display()
+        );
     }
     // Many compilers run at once: each makes its own link and moves it into place.
     let mine = folder.join(format!("as.{}", std::process::id()));
@@ -136,8 +149,9 @@ fn assembler_folder() -> Result<PathBuf> {
 fn is_private(folder: &Path) -> bool {
     // Who we are: /proc/self belongs to us.
     let us = fs::metadata("/proc/self").map(|meta| meta.uid());
-    fs::symlink_metadata(folder)
-        .is_ok_and(|meta| meta.is_dir() && us.is_ok_and(|us| us == meta.uid()) && meta.mode() & 0o022 == 0)
+    fs::symlink_metadata(folder).is_ok_and(|meta| {
+        meta.is_dir() && us.is_ok_and(|us| us == meta.uid()) && meta.mode() & 0o022 == 0
+    })
 }
 
 fn cache_folder() -> Option<PathBuf> {

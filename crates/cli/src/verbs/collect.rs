@@ -23,7 +23,10 @@ use crate::verbs::DEFAULT_PROFILE;
 
 /// Runs the verb.
 pub fn run(args: &Collect) -> Result<ExitCode> {
-    let profile = args.output.clone().unwrap_or_else(|| DEFAULT_PROFILE.into());
+    let profile = args
+        .output
+        .clone()
+        .unwrap_or_else(|| DEFAULT_PROFILE.into());
     let mut collector = Collector::new(args.program.clone());
     if let Some(pid) = args.running {
         collector.take(running(pid)?, true)?;
@@ -37,7 +40,10 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
         };
         let files = counter_files(&folders)?;
         if files.is_empty() {
-            let names: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+            let names: Vec<_> = folders
+                .iter()
+                .map(|folder| folder.display().to_string())
+                .collect();
             bail!(
                 "{}: no counter files; run a program built with `headcount cc` first",
                 names.join(", ")
@@ -82,7 +88,9 @@ fn counter_files(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
             }
         };
         for entry in entries {
-            let path = entry.with_context(|| format!("{}: cannot be read", folder.display()))?.path();
+            let path = entry
+                .with_context(|| format!("{}: cannot be read", folder.display()))?
+                .path();
             if path.to_string_lossy().ends_with(FILE_SUFFIX) {
                 files.push(path);
             }
@@ -149,8 +157,12 @@ impl Collector {
         if let Some(program) = &self.program {
             counters.module.clone_from(program);
         }
-        // Modules of one process are one run; the earliest file says when it began.
-        let key = self.runs.keys().find(|(_, process)| *process == counters.process).copied();
+        // Modules of one process are one run.
+        let key = self
+            .runs
+            .keys()
+            .find(|(_, process)| *process == counters.process)
+            .copied();
         let key = key.unwrap_or((counters.created, counters.process));
         self.runs.entry(key).or_default().push(counters);
     }
@@ -164,8 +176,9 @@ impl Collector {
     fn store(mut self, profile_path: &Path, keep: bool) -> Result<()> {
         let mut profile = None;
         let mut stored = 0;
-        for ((created, _), parts) in std::mem::take(&mut self.runs) {
-            let Some(run) = self.run(created, &parts) else {
+        for (_, mut parts) in std::mem::take(&mut self.runs) {
+            parts.sort_by_key(|part| part.created);
+            let Some(run) = self.run(&parts) else {
                 continue;
             };
             let profile = match &mut profile {
@@ -180,26 +193,37 @@ impl Collector {
             let added = profile.add(&modules, &run)?;
             stored += usize::from(!matches!(added, Added::AlreadyThere));
             if !keep {
-                for part in parts.iter().filter(|part| !part.origin.as_os_str().is_empty()) {
+                for part in parts
+                    .iter()
+                    .filter(|part| !part.origin.as_os_str().is_empty())
+                {
                     remove(&part.origin);
                 }
             }
         }
         if stored > 0 {
             let runs = if stored == 1 { "run" } else { "runs" };
-            say(format!("collected {stored} {runs} into {}", profile_path.display()));
+            say(format!(
+                "collected {stored} {runs} into {}",
+                profile_path.display()
+            ));
         }
         if self.failed > 0 {
-            let files = if self.failed == 1 { "file was" } else { "files were" };
+            let files = if self.failed == 1 {
+                "file was"
+            } else {
+                "files were"
+            };
             bail!("{} counter {files} not collected (see above)", self.failed);
         }
         Ok(())
     }
 
-    /// One run from what its process counted; `None` if a module cannot be understood.
-    fn run(&mut self, created: u64, parts: &[Counters]) -> Option<Run> {
+    /// One run from what its process counted, the oldest first; `None` if a module cannot be
+    /// understood.
+    fn run(&mut self, parts: &[Counters]) -> Option<Run> {
         let mut run = Run {
-            started: created,
+            started: parts.first()?.created,
             cpu: cpu(),
             ..Run::default()
         };
@@ -207,7 +231,7 @@ impl Collector {
         for part in parts {
             match self.counts(part) {
                 Ok((counts, notes)) => {
-                    run.modules.push(counts);
+                    add_up(&mut run.modules, counts);
                     run.notes.extend(notes);
                 }
                 Err(error) => {
@@ -216,7 +240,10 @@ impl Collector {
                 }
             }
             ids.push(part.id.iter().map(|byte| format!("{byte:02x}")).collect());
-            run.command.clone_from(&part.command);
+            // What was started first is the command; the others are what it became by `exec`.
+            if run.command.is_empty() {
+                run.command.clone_from(&part.command);
+            }
             run.ended = run.ended.max(modified(&part.origin));
             run.notes.extend(part.complaints());
         }
@@ -226,8 +253,9 @@ impl Collector {
             let now = UNIX_EPOCH.elapsed().unwrap_or_default();
             run.key.push_str(&format!("@{}", now.as_nanos()));
             run.ended = now.as_nanos() as u64;
-            run.notes
-                .push("the program was still running: these are its counts at one moment".to_owned());
+            run.notes.push(
+                "the program was still running: these are its counts at one moment".to_owned(),
+            );
         } else {
             run.notes.extend(unfinished(parts));
         }
@@ -264,37 +292,63 @@ impl Collector {
     }
 }
 
+/// Adds the counts of a module. It may be there already: the process executed its own program
+/// again, or closed a library and opened it once more.
+fn add_up(modules: &mut Vec<ModuleCounts>, more: ModuleCounts) {
+    let Some(known) = modules
+        .iter_mut()
+        .find(|known| known.build_id == more.build_id)
+    else {
+        modules.push(more);
+        return;
+    };
+    // One build, so the same functions with the same blocks and edges.
+    for (known, more) in known.functions.iter_mut().zip(&more.functions) {
+        let blocks = known.blocks.iter_mut().zip(&more.blocks);
+        let edges = known.edges.iter_mut().zip(&more.edges);
+        for (sum, count) in blocks.chain(edges) {
+            // More than 2^64 cannot be stored anyway, and will be refused there.
+            *sum = sum.saturating_add(*count);
+        }
+    }
+}
+
 fn remove(path: &Path) {
     if let Err(error) = fs::remove_file(path) {
-        say(format!("{}: collected, but cannot be removed: {error}", path.display()));
+        say(format!(
+            "{}: collected, but cannot be removed: {error}",
+            path.display()
+        ));
     }
     // The folder goes with its last file; otherwise this fails, as it should.
-    if let Some(folder) = path.parent().filter(|folder| folder.ends_with(DEFAULT_FOLDER)) {
+    if let Some(folder) = path
+        .parent()
+        .filter(|folder| folder.ends_with(DEFAULT_FOLDER))
+    {
         let _ = fs::remove_dir(folder);
     }
 }
 
-/// Threads that were stopped, rather than coming to an end.
-fn unfinished(parts: &[Counters]) -> Vec<String> {
-    let mut by_process: BTreeMap<ProcessKey, Vec<u32>> = BTreeMap::new();
-    for thread in parts.iter().flat_map(|part| &part.threads).filter(|thread| !thread.ended) {
-        by_process.entry(thread.process).or_default().push(thread.tid);
-    }
-    by_process
-        .into_iter()
-        .map(|(process, mut threads)| {
-            threads.sort_unstable();
-            threads.dedup();
-            let count = threads.len();
-            let threads = if count == 1 { "a thread" } else { "threads" };
-            format!(
-                "process {}: {count} {threads} did not end by exit: if a signal stopped it, counts in the \
-                 functions active at that moment may be off by one",
-                process.pid
-            )
-            .replace("1 a thread", "a thread")
-        })
-        .collect()
+/// Threads that were stopped, rather than coming to an end. (No process numbers: equal runs make
+/// equal reports.)
+fn unfinished(parts: &[Counters]) -> Option<String> {
+    let mut threads: Vec<_> = parts
+        .iter()
+        .flat_map(|part| &part.threads)
+        .filter(|thread| !thread.ended)
+        .map(|thread| (thread.process, thread.tid))
+        .collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let count = match threads.len() {
+        0 => return None,
+        1 => "a thread".to_owned(),
+        many => format!("{many} threads"),
+    };
+    Some(format!(
+        "{count} did not end by exit: if a signal stopped the program, counts in the function that each \
+         was in at that moment may be off by one"
+    ))
 }
 
 fn processes(parts: &[Counters]) -> Vec<Process> {
@@ -313,7 +367,9 @@ fn processes(parts: &[Counters]) -> Vec<Process> {
 
 fn modified(path: &Path) -> u64 {
     let time = fs::metadata(path).and_then(|meta| meta.modified());
-    let since = time.ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let since = time
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     since.map_or(0, |since| since.as_nanos() as u64)
 }
 
@@ -344,7 +400,11 @@ fn running(pid: u32) -> Result<Vec<Result<Counters>>> {
                 let (Some((start, end)), true) = (range, !line.contains('[')) else {
                     continue;
                 };
-                memory.extend(u64::from_str_radix(start, 16).ok().zip(u64::from_str_radix(end, 16).ok()));
+                memory.extend(
+                    u64::from_str_radix(start, 16)
+                        .ok()
+                        .zip(u64::from_str_radix(end, 16).ok()),
+                );
             }
             _ => {}
         }
@@ -354,7 +414,10 @@ fn running(pid: u32) -> Result<Vec<Result<Counters>>> {
     let mut found: Vec<_> = files.iter().map(|path| Counters::read(path)).collect();
     if found.is_empty() {
         let pieces = memory_of(pid, &memory)?;
-        found = counters::in_memory(pieces.iter().map(Vec::as_slice), Path::new(&format!("process {pid}")));
+        found = counters::in_memory(
+            pieces.iter().map(Vec::as_slice),
+            Path::new(&format!("process {pid}")),
+        );
     }
     if found.is_empty() {
         bail!("process {pid}: counts nothing; is it built with `headcount cc`?");
@@ -381,8 +444,12 @@ fn memory_of(pid: u32, ranges: &[(u64, u64)]) -> Result<Vec<Vec<u8>>> {
 fn from_core(path: &Path) -> Result<Vec<Result<Counters>>> {
     let name = || format!("{}", path.display());
     let bytes = fs::read(path).with_context(|| format!("{}: cannot be read", name()))?;
-    let core = object::File::parse(&*bytes).with_context(|| format!("{}: is no core dump", name()))?;
-    let pieces: Vec<&[u8]> = core.segments().filter_map(|segment| segment.data().ok()).collect();
+    let core =
+        object::File::parse(&*bytes).with_context(|| format!("{}: is no core dump", name()))?;
+    let pieces: Vec<&[u8]> = core
+        .segments()
+        .filter_map(|segment| segment.data().ok())
+        .collect();
     let found = counters::in_memory(pieces.into_iter(), path);
     if found.is_empty() {
         bail!(

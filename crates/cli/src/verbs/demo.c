@@ -1,4 +1,4 @@
-/* How often does a search for the largest number find a larger one? Guess before you look. */
+/* A search for the largest number: how often does it find a larger one? */
 #include <stdio.h>
 #include <stdlib.h>
 

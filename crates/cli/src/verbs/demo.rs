@@ -1,8 +1,10 @@
 //! Show a first count: the steps a user would type, each shown before it is done.
 
+use super::doctor::compiler_words;
 use crate::args::Demo;
 use anyhow::{Context, bail};
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -28,13 +30,13 @@ pub fn run(args: &Demo) -> anyhow::Result<ExitCode> {
 
 fn show(folder: &Path) -> anyhow::Result<ExitCode> {
     std::fs::write(folder.join("max.c"), PROGRAM)?;
-    let cc = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let cc = compiler_words();
     tell("A small program, max.c, looks for the largest of 100,000 random numbers.\n")?;
     tell(
         "\n1. Build it so that it counts itself. Put `headcount cc --` in front of the compiler:\n",
     )?;
     let mut build: Vec<&str> = vec!["headcount", "cc", "--"];
-    build.extend(cc.split_whitespace());
+    build.extend(cc.iter().map(String::as_str));
     build.extend(["-O0", "-g", "-o", "max", "max.c"]);
     step(folder, &build)?;
     tell("\n2. Run it, as often as you like. It behaves as always:\n")?;
@@ -59,7 +61,11 @@ fn step(folder: &Path, words: &[&str]) -> anyhow::Result<()> {
     tell(&format!("\n   $ {}\n\n", words.join(" ")))?;
     let mut command = match words[0] {
         "headcount" => Command::new(std::env::current_exe()?),
-        "./max" => Command::new(folder.join("max")),
+        "./max" => {
+            let mut program = Command::new(folder.join("max"));
+            program.arg0("./max"); // as the user would start it
+            program
+        }
         other => bail!("{other} is no step of the demonstration"),
     };
     let status = command

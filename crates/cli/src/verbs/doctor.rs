@@ -2,6 +2,7 @@
 
 use crate::args::Doctor;
 use crate::output;
+use anyhow::Context;
 use headcount_report::visible;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -76,7 +77,52 @@ fn examine() -> Vec<Finding> {
         other_processes(),
         core_dumps(),
         Finding::good("hardware counters", "not needed"),
+        trial(),
     ]
+}
+
+/// The best question is whether it works.
+fn trial() -> Finding {
+    let name = "a trial count";
+    match try_to_count() {
+        Ok(()) => Finding::good(name, "works"),
+        Err(error) => Finding::bad(
+            name,
+            format!("{error:#}"),
+            "see above; if nothing is wrong there, please tell us",
+        ),
+    }
+}
+
+fn try_to_count() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    std::fs::write(
+        folder.path().join("trial.c"),
+        "int main(void) { return 0; }\n",
+    )?;
+    let mut build = Command::new(std::env::current_exe()?);
+    build.args(["cc", "--"]).args(compiler_words());
+    build.args(["-o", "trial", "trial.c"]);
+    run_in(folder.path(), &mut build).context("it cannot be built")?;
+    let mut trial = Command::new(folder.path().join("trial"));
+    run_in(folder.path(), &mut trial).context("it cannot be run")?;
+    let counts = folder.path().join(headcount_wire::DEFAULT_FOLDER);
+    let files = std::fs::read_dir(counts).map_or(0, Iterator::count);
+    anyhow::ensure!(files > 0, "it ran, but left no counts");
+    Ok(())
+}
+
+fn run_in(folder: &Path, command: &mut Command) -> anyhow::Result<()> {
+    let command = command.current_dir(folder);
+    let answer = command
+        .env_remove(headcount_wire::FOLDER_VARIABLE)
+        .output()?;
+    if !answer.status.success() {
+        let talk = String::from_utf8_lossy(&answer.stderr).into_owned();
+        let first = talk.lines().next().unwrap_or("no reason given");
+        anyhow::bail!("{first} ({})", answer.status);
+    }
+    Ok(())
 }
 
 fn machine() -> Finding {
@@ -96,16 +142,25 @@ fn processor() -> Finding {
 }
 
 fn compiler() -> Finding {
-    let cc = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-    let mut words = cc.split_whitespace();
-    let program = words.next().unwrap_or("cc");
-    match version(Command::new(program).args(words)) {
+    let words = compiler_words();
+    let cc = words.join(" ");
+    match version(Command::new(&words[0]).args(&words[1..])) {
         Some(version) => Finding::good("compiler", format!("{cc}: {version}")),
         None => Finding::bad(
             "compiler",
             format!("{cc}: not found"),
             "install gcc or clang, or set CC to a compiler",
         ),
+    }
+}
+
+/// The compiler of this machine: at least one word.
+pub fn compiler_words() -> Vec<String> {
+    let named = std::env::var("CC").unwrap_or_default();
+    let words: Vec<String> = named.split_whitespace().map(str::to_owned).collect();
+    match words.is_empty() {
+        true => vec!["cc".into()],
+        false => words,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Print counts as a table.
 
 use crate::args::{By, Format, Report};
-use crate::{output, talk};
+use crate::{output, progress, talk};
 use headcount_report::{self as report, Pattern, Request, Unit, thousands};
 use std::process::ExitCode;
 
@@ -18,7 +18,10 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
         decode: &super::decode,
     };
     let runs = super::summaries(&loaded);
-    let report = report::Report::new(&loaded.counted, runs, super::notes(&loaded), &request)?;
+    let notes = super::notes(&loaded);
+    let report = progress::during("making the report", || {
+        report::Report::new(&loaded.counted, runs, notes, &request)
+    })?;
     let to = args.output.as_deref();
     match args.format {
         Format::Text => output::write_exact(to, &report::text::write(&report))?,

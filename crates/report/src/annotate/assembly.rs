@@ -76,8 +76,9 @@ fn one_function(
 
 /// The line run of every instruction of a block. Instructions without one stand at the front.
 fn lines_of(block: &Block) -> impl Iterator<Item = Option<&LineRun>> {
-    let in_lines: u32 = block.lines.iter().map(|run| run.instructions).sum();
-    let without = block.instructions.saturating_sub(in_lines) as usize;
+    let runs = block.lines.iter();
+    let in_lines: u64 = runs.map(|run| u64::from(run.instructions)).sum();
+    let without = u64::from(block.instructions).saturating_sub(in_lines) as usize;
     let runs = block
         .lines
         .iter()

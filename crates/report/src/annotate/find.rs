@@ -76,17 +76,14 @@ fn files_called(counted: &[Counted], name: &str) -> BTreeSet<String> {
     all.filter(is_meant).cloned().collect()
 }
 
-/// `src/max.c` ends `/home/u/src/max.c`, but `ax.c` does not.
+/// `src/max.c` ends `/home/u/src/max.c`, but `ax.c` does not. Users may also say more than the
+/// build knew: `/home/u/max.c` for `max.c`.
 fn path_ends_in(path: &str, name: &str) -> bool {
     let name = name.strip_prefix("./").unwrap_or(name);
     let path = path.strip_prefix("./").unwrap_or(path);
-    let before = path.strip_suffix(name);
-    let is_end =
-        before.is_some_and(|it| it.is_empty() || it.ends_with('/') || name.starts_with('/'));
-    // The user may also say more than the build knew: `/home/u/max.c` for `max.c`.
-    let is_longer = name.strip_suffix(path).is_some_and(|it| it.ends_with('/'));
-    !name.is_empty()
-        && (is_end || is_longer && !path.is_empty() || Pattern::new(name).matches_path(path))
+    let said_more = name.strip_suffix(path).is_some_and(|it| it.ends_with('/'));
+    let is_something = !name.is_empty() && !path.is_empty();
+    is_something && (said_more || Pattern::new(name).matches_path(path))
 }
 
 fn functions_called(counted: &[Counted], name: &str) -> BTreeSet<(usize, usize)> {

@@ -42,7 +42,7 @@ pub fn listing(
             "{QUIET}{:>width$}   {:>number_width$}{QUIET:#}\n",
             "count", "line"
         ));
-        let first = (*excerpt.lines.start()).max(1);
+        let first = with_heading(lines, *excerpt.lines.start());
         for (number, line) in (1_u32..).zip(lines) {
             if number < first || number > *excerpt.lines.end() {
                 continue;
@@ -57,6 +57,20 @@ pub fn listing(
         }
     }
     out
+}
+
+/// Debug information often says that a function begins at its brace. Its heading, up to the blank
+/// line above it, belongs to it too.
+fn with_heading(lines: &[String], first: u32) -> u32 {
+    const LONGEST: usize = 8;
+    let is_brace = |line: &String| line.trim_start().starts_with(['{', ')']);
+    let index = (first as usize).saturating_sub(1);
+    if !lines.get(index).is_some_and(is_brace) {
+        return first.max(1);
+    }
+    let above = lines[..index].iter().rev().take(LONGEST);
+    let heading = above.take_while(|line| !line.trim().is_empty()).count();
+    first - heading as u32
 }
 
 /// A source line: tabs expanded, nothing left that a terminal would obey.

@@ -126,8 +126,18 @@ pub struct Built<'a> {
 
 impl Built<'_> {
     pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+        self.command_under(&[])
+    }
+
+    /// The program, started by another one.
+    pub fn command_under(&self, wrapper: &[&str]) -> Command {
+        let mut words = wrapper
+            .iter()
+            .map(OsStr::new)
+            .chain([self.program.as_os_str()]);
+        let mut command = Command::new(words.next().unwrap());
         command
+            .args(words)
             .current_dir(&self.workshop.folder)
             .env_remove(wire::FOLDER_VARIABLE);
         command

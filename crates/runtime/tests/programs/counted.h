@@ -30,6 +30,10 @@ __asm__(".pushsection headcount_counters,\"aw\",@nobits\n"
         "1:	ret\n"
         "counted_after_fork:\n"
         "	jmp headcount_after_fork\n"
+        "counted_before_clone:\n"
+        "	movq headcount_ready@gottpoff(%rip), %rax\n"
+        "	movb $0, %fs:(%rax)\n"
+        "	ret\n"
         ".popsection\n");
 
 #ifdef __cplusplus
@@ -37,12 +41,14 @@ extern "C" {
 #endif
 void counted_enter(void) __asm__("counted_enter");
 void counted_after_fork(void) __asm__("counted_after_fork");
+void counted_before_clone(void) __asm__("counted_before_clone");
 #ifdef __cplusplus
 }
 #endif
 
 #define ENTER() counted_enter()
 #define AFTER_FORK() counted_after_fork()
+#define BEFORE_CLONE() counted_before_clone()
 #define COUNT(n) \
     __asm__ volatile("incq %%gs:counted_here + 8 * " TEXT(n) "(%%rip)" ::: "memory", "cc")
 

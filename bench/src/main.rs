@@ -1,0 +1,229 @@
+//! What does counting cost?
+//!
+//! Real programs, built natively and in several ways that count, run in turns
+//! on the same work; a table of slowdowns comes out. `bench/run` is the one
+//! command.
+
+mod build;
+mod machine;
+mod measure;
+mod table;
+mod variant;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use headcount_ground::program::Program;
+use headcount_ground::real::{self, Amount};
+use headcount_ground::registry::Sources;
+use headcount_ground::workers::{self, Progress};
+
+use measure::{Subject, Times};
+use variant::{Tools, Variant};
+
+/// Measures what counting costs: headcount beside gcov, clang's counters and
+/// callgrind, on real programs, in one run.
+#[derive(Parser)]
+#[command(name = "bench/run")]
+struct Options {
+    /// How often everything is run
+    #[arg(long, value_name = "N", default_value_t = 9)]
+    rounds: usize,
+    /// Only these programs
+    #[arg(long, value_name = "PROGRAM", value_delimiter = ',')]
+    only: Vec<String>,
+    /// The headcount to be measured
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "HEADCOUNT",
+        default_value = "target/release/headcount"
+    )]
+    headcount: PathBuf,
+    /// Leave callgrind out: it takes fifty times as long as the program
+    #[arg(long)]
+    no_valgrind: bool,
+    /// Leave clang out
+    #[arg(long)]
+    no_clang: bool,
+    #[arg(long, value_name = "COMPILER", default_value = "gcc")]
+    gcc: String,
+    #[arg(long, value_name = "COMPILER", default_value = "g++")]
+    gxx: String,
+    #[arg(long, value_name = "COMPILER", default_value = "clang")]
+    clang: String,
+    #[arg(long, value_name = "COMPILER", default_value = "clang++")]
+    clangxx: String,
+    /// Where to fetch, build and run
+    #[arg(long, value_name = "DIR", default_value = "target/bench")]
+    work: PathBuf,
+    /// Print every time taken, as JSON
+    #[arg(long)]
+    json: bool,
+    /// End with status 1 if a promise about headcount's cost is broken
+    #[arg(long)]
+    judge: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("bench/run: {problem:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// False if somebody wanted a judgement and it is bad.
+fn run(options: &Options) -> Result<bool> {
+    std::fs::create_dir_all(&options.work)?;
+    let work = options.work.canonicalize()?;
+    let headcount = options.headcount.canonicalize().with_context(|| {
+        format!(
+            "{}: cargo build --release -p headcount",
+            options.headcount.display()
+        )
+    })?;
+    let tools = tools(options, &headcount);
+    let subjects = subjects(options, &work)?;
+    let variants = variants(options);
+    build_all(&work, &tools, &subjects, &variants)?;
+    let times = measure_all(&work, &subjects, &variants, options.rounds)?;
+    let machine = machine::facts(&tools);
+    let promises = table::promises(&subjects, &times);
+    if options.json {
+        println!(
+            "{:#}",
+            table::to_json(&machine, &subjects, &times, &variants)
+        );
+    } else {
+        show(
+            &machine,
+            &subjects,
+            &times,
+            &variants,
+            options.rounds,
+            &promises,
+        );
+    }
+    Ok(!options.judge || promises.iter().all(|(_, kept)| *kept))
+}
+
+fn tools<'a>(options: &'a Options, headcount: &'a Path) -> Tools<'a> {
+    Tools {
+        headcount,
+        gcc: &options.gcc,
+        gxx: &options.gxx,
+        clang: &options.clang,
+        clangxx: &options.clangxx,
+    }
+}
+
+fn variants(options: &Options) -> Vec<Variant> {
+    let wanted = |variant: &Variant| match variant {
+        Variant::BriefNative | Variant::Callgrind => !options.no_valgrind,
+        Variant::ClangNative | Variant::ClangProfile => !options.no_clang,
+        _ => true,
+    };
+    variant::ALL.into_iter().filter(wanted).collect()
+}
+
+/// zlib is checked but not measured: bzip2 and zstd say what it would say.
+fn subjects(options: &Options, work: &Path) -> Result<Vec<Subject>> {
+    let sources = Sources::fetch(work)?;
+    let given = |amount| -> Result<Vec<Program>> {
+        let mut programs = real::programs(&sources, amount)?;
+        programs.extend(real::our_own(amount));
+        Ok(programs)
+    };
+    let pairs = given(Amount::Measure)?
+        .into_iter()
+        .zip(given(Amount::Brief)?);
+    let wanted = pairs.filter(|(program, _)| match options.only.as_slice() {
+        [] => program.name != "zlib",
+        only => only.contains(&program.name),
+    });
+    let subjects: Vec<Subject> = wanted
+        .map(|(measure, brief)| subject(measure, brief))
+        .collect();
+    if subjects.is_empty() {
+        bail!("no such program: {}", options.only.join(", "));
+    }
+    Ok(subjects)
+}
+
+fn subject(measure: Program, brief: Program) -> Subject {
+    Subject {
+        name: measure.name.clone(),
+        language: measure.language,
+        is_threaded: measure
+            .libraries
+            .iter()
+            .any(|library| library == "-lpthread"),
+        measure,
+        brief,
+    }
+}
+
+fn build_all(work: &Path, tools: &Tools, subjects: &[Subject], variants: &[Variant]) -> Result<()> {
+    let builds = variants
+        .iter()
+        .filter(|variant| variant.built_as() == **variant);
+    let jobs: Vec<(Variant, &Subject)> = builds
+        .flat_map(|variant| subjects.iter().map(move |subject| (*variant, subject)))
+        .filter(|(variant, subject)| variant.applies_to(subject.language))
+        .collect();
+    let mut progress = Progress::new("bench/run", jobs.len());
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let outcomes = workers::share_out(
+        &jobs,
+        processors,
+        |(variant, subject)| build::build(work, tools, *variant, &subject.measure),
+        |done, _| progress.show(done, "built"),
+    );
+    outcomes.into_iter().collect()
+}
+
+fn measure_all(
+    work: &Path,
+    subjects: &[Subject],
+    variants: &[Variant],
+    rounds: usize,
+) -> Result<Times> {
+    let runs = |subject: &Subject| -> usize {
+        let applicable = variants.iter().filter(|it| it.applies_to(subject.language));
+        applicable.map(|variant| variant.rounds(rounds)).sum()
+    };
+    let mut progress = Progress::new("bench/run", subjects.iter().map(runs).sum());
+    let mut done = 0;
+    measure::measure(work, subjects, variants, rounds, |_, _, _| {
+        done += 1;
+        progress.show(done, "run");
+    })
+}
+
+fn show(
+    machine: &[(String, String)],
+    subjects: &[Subject],
+    times: &Times,
+    variants: &[Variant],
+    rounds: usize,
+    promises: &[(String, bool)],
+) {
+    for (name, fact) in machine {
+        println!("{name}: {fact}");
+    }
+    println!("\n{}", table::text(subjects, times, variants));
+    println!(
+        "Times are user+sys, medians of {rounds} rounds in turns, -O2; all other numbers are\n\
+         how many times as long as the same compiler's native build. The mean is over the\n\
+         programs with one thread. callgrind runs once, on a tenth of the work.\n"
+    );
+    for (promise, kept) in promises {
+        println!("{}: {promise}", if *kept { "kept" } else { "BROKEN" });
+    }
+}

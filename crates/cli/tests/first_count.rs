@@ -1,0 +1,41 @@
+//! What a newcomer does first. Needs a C compiler, as users do.
+
+use assert_cmd::Command;
+
+fn headcount(words: &[&str]) -> (String, String, i32) {
+    let home = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_headcount"))
+        .args(words)
+        .env("HOME", home.path())
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("CC")
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let status = output.status.code().unwrap();
+    (text(output.stdout), text(output.stderr), status)
+}
+
+#[test]
+fn the_demonstration_counts_what_it_says() {
+    let (shown, talk, status) = headcount(&["demo"]);
+    assert_eq!(status, 0, "{talk}");
+    for line in [
+        "$ headcount cc -- cc -O0 -g -o max max.c",
+        "| enum { HOW_MANY = 100000 };",
+        "100,000     13 |     for (int i = 1; i < how_many; i++)",
+        " 99,999     14 |         if (among[i] > among[best])",
+        "100,001     24 |     for (int i = 0; i < HOW_MANY; i++)",
+        "      0 !   29 |         puts(\"this line never runs\");",
+        "Not counted: nothing.",
+    ] {
+        assert!(shown.contains(line), "{line}\n{shown}");
+    }
+}
+
+#[test]
+fn the_doctor_tries_a_count() {
+    let (shown, talk, status) = headcount(&["doctor"]);
+    assert_eq!(status, 0, "{shown}{talk}");
+    assert!(shown.contains("ok  a trial count      works\n"), "{shown}");
+}

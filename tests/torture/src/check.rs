@@ -1,0 +1,211 @@
+//! Does this program behave the same when counted, and are the counts right?
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+use headcount_ground::child::{self, Ended};
+use headcount_ground::program::{NO_ALIGNMENT, Program};
+
+use crate::callgrind;
+use crate::compare::{Comparison, compare};
+use crate::headcount::{Headcount, Said};
+use crate::symbols::Symbols;
+
+/// What all checks have in common.
+pub struct Checker {
+    pub headcount: Headcount,
+    pub compiler: String,
+    pub common_flags: Vec<String>,
+    pub toolchain: BTreeSet<String>,
+    /// Each check works in a folder of its own below this one.
+    pub work: PathBuf,
+    pub limits: Limits,
+    /// Leave every folder behind, not only those of failures.
+    pub keep: bool,
+}
+
+pub struct Limits {
+    pub compile: Duration,
+    pub native: Duration,
+    pub counted: Duration,
+    pub callgrind: Duration,
+}
+
+pub enum Outcome {
+    /// It cannot be built here, or does not pass even uncounted.
+    NotApplicable(String),
+    /// Counting changed its behaviour, or the tool did not do its work.
+    Failed(String),
+    /// It passes when counted.
+    Passed {
+        refused: Vec<String>,
+        counts: Counts,
+    },
+}
+
+pub enum Counts {
+    NotAsked,
+    /// Callgrind itself cannot run this program.
+    NoJudge(String),
+    Compared(Comparison),
+}
+
+/// One build of a program and how it ran.
+struct Ran {
+    executable: PathBuf,
+    ended: Ended,
+}
+
+impl Checker {
+    /// Checks one program at one level; with `counts`, against callgrind too.
+    pub fn check(&self, program: &Program, level: &str, counts: bool) -> Result<Outcome> {
+        let folder = self.work.join(level).join(program.name.replace('/', "-"));
+        let _ = fs::remove_dir_all(&folder);
+        let [native, counted, judged] =
+            ["native", "counted", "callgrind"].map(|step| folder.join(step));
+        for folder in [&native, &counted, &judged] {
+            fs::create_dir_all(folder)?;
+        }
+        let flags = self.flags(level);
+        let outcome = self.compare_runs(program, &flags, [&native, &counted, &judged], counts)?;
+        let differs = matches!(&outcome, Outcome::Passed { counts: Counts::Compared(counts), .. }
+            if !counts.differences.is_empty());
+        if !self.keep && !differs && !matches!(outcome, Outcome::Failed(_)) {
+            fs::remove_dir_all(&folder)?;
+        }
+        Ok(outcome)
+    }
+
+    fn flags(&self, level: &str) -> Vec<String> {
+        let fixed = NO_ALIGNMENT.map(str::to_owned);
+        self.common_flags
+            .iter()
+            .cloned()
+            .chain(fixed)
+            .chain([level.to_owned()])
+            .collect()
+    }
+
+    fn compare_runs(
+        &self,
+        program: &Program,
+        flags: &[String],
+        [native, counted, judged]: [&Path; 3],
+        counts: bool,
+    ) -> Result<Outcome> {
+        let plain = match self.native(program, flags, native)? {
+            Ok(ran) => ran,
+            Err(reason) => return Ok(Outcome::NotApplicable(reason)),
+        };
+        let said = match self.counted(program, flags, counted, &plain.ended)? {
+            Ok(said) => said,
+            Err(reason) => return Ok(Outcome::Failed(reason)),
+        };
+        let counts = if counts {
+            self.judge(program, &plain.executable, judged, &said)?
+        } else {
+            Counts::NotAsked
+        };
+        Ok(Outcome::Passed {
+            refused: said.refused,
+            counts,
+        })
+    }
+
+    /// Builds and runs the program as it is.
+    fn native(
+        &self,
+        program: &Program,
+        flags: &[String],
+        folder: &Path,
+    ) -> Result<Result<Ran, String>> {
+        let compiler = Command::new(&self.compiler);
+        let executable = match self.build(compiler, program, flags, folder)? {
+            Ok(executable) => executable,
+            Err(complaint) => return Ok(Err(format!("does not compile: {complaint}"))),
+        };
+        let mut command = program.command(&executable);
+        let ended = child::run(command.current_dir(folder), folder, self.limits.native)?;
+        if !ended.succeeded() {
+            return Ok(Err(format!("does not pass natively: {}", ended.end)));
+        }
+        Ok(Ok(Ran { executable, ended }))
+    }
+
+    /// Builds and runs it with counters: it must do what it did without, and
+    /// the tool must be able to tell its counts.
+    fn counted(
+        &self,
+        program: &Program,
+        flags: &[String],
+        folder: &Path,
+        native: &Ended,
+    ) -> Result<Result<Said, String>> {
+        let compiler = self.headcount.compiler(&self.compiler);
+        let executable = match self.build(compiler, program, flags, folder)? {
+            Ok(executable) => executable,
+            Err(complaint) => {
+                return Ok(Err(format!("does not compile when counted: {complaint}")));
+            }
+        };
+        let mut command = self.headcount.counted(program.command(&executable), folder);
+        let ended = child::run(command.current_dir(folder), folder, self.limits.counted)?;
+        if !ended.succeeded() {
+            return Ok(Err(format!("does not pass when counted: {}", ended.end)));
+        }
+        if ended.stdout != native.stdout || ended.stderr != native.stderr {
+            return Ok(Err("writes something else when counted".to_owned()));
+        }
+        let said = self.headcount.report(folder, self.limits.counted);
+        Ok(said.map_err(|problem| format!("{problem:#}")))
+    }
+
+    fn build(
+        &self,
+        mut compiler: Command,
+        program: &Program,
+        flags: &[String],
+        folder: &Path,
+    ) -> Result<Result<PathBuf, String>> {
+        let executable = folder.join("program");
+        compiler
+            .args(program.compile(flags, &executable))
+            .current_dir(folder);
+        let ended = child::run(&mut compiler, folder, self.limits.compile)?;
+        Ok(if ended.succeeded() {
+            Ok(executable)
+        } else {
+            Err(ended.complaint())
+        })
+    }
+
+    /// Asks callgrind about the uncounted build.
+    fn judge(
+        &self,
+        program: &Program,
+        executable: &Path,
+        folder: &Path,
+        said: &Said,
+    ) -> Result<Counts> {
+        let command = program.command(executable);
+        let (ended, seen) = callgrind::count(&command, executable, folder, self.limits.callgrind)?;
+        if !ended.succeeded() {
+            return Ok(Counts::NoJudge(format!(
+                "does not pass under callgrind: {}",
+                ended.end
+            )));
+        }
+        let symbols = Symbols::of(executable, folder)?;
+        let seen = symbols.by_function(&seen);
+        Ok(Counts::Compared(compare(
+            &said.executed,
+            &seen,
+            &symbols,
+            &self.toolchain,
+        )))
+    }
+}

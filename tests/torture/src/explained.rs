@@ -1,0 +1,112 @@
+//! Which differences are understood?
+//!
+//! A table of four columns: program, level, function, reason. Every line is
+//! one difference that somebody has looked at. A line that no longer matches
+//! anything is told, so that the table cannot rot.
+
+use std::cell::Cell;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::compare::Difference;
+
+pub struct Explained {
+    rows: Vec<Row>,
+}
+
+struct Row {
+    program: String,
+    level: String,
+    function: String,
+    reason: String,
+    used: Cell<bool>,
+}
+
+impl Explained {
+    pub fn read(table: &Path) -> Result<Explained> {
+        let text = std::fs::read_to_string(table).with_context(|| table.display().to_string())?;
+        Explained::parse(&text).with_context(|| table.display().to_string())
+    }
+
+    fn parse(text: &str) -> Result<Explained> {
+        let lines = text.lines().enumerate();
+        let rows = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+        let rows = rows.map(|(at, line)| {
+            row(line)
+                .with_context(|| format!("line {}: want PROGRAM LEVEL FUNCTION REASON", at + 1))
+        });
+        Ok(Explained {
+            rows: rows.collect::<Result<_>>()?,
+        })
+    }
+
+    /// The reason given for this difference. `*` as a level stands for all.
+    pub fn reason(&self, program: &str, level: &str, difference: &Difference) -> Option<&str> {
+        let row = self.rows.iter().find(|row| {
+            row.program == program
+                && (row.level == "*" || row.level == level)
+                && row.function == difference.function
+        })?;
+        row.used.set(true);
+        Some(&row.reason)
+    }
+
+    /// Rows about programs that were compared, in which nothing differed.
+    pub fn stale<'a>(&'a self, compared: &'a [(&str, &str)]) -> impl Iterator<Item = String> + 'a {
+        let was_compared = |row: &Row| {
+            compared.iter().any(|(program, level)| {
+                row.program == *program && (row.level == "*" || row.level == *level)
+            })
+        };
+        let stale = self
+            .rows
+            .iter()
+            .filter(move |row| !row.used.get() && was_compared(row));
+        stale.map(|row| format!("{} {} {}", row.program, row.level, row.function))
+    }
+}
+
+fn row(line: &str) -> Option<Row> {
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let (program, level, function) = (words.next()?, words.next()?, words.next()?);
+    let reason = words.collect::<Vec<_>>().join(" ");
+    let used = Cell::new(false);
+    (!reason.is_empty()).then_some(Row {
+        program,
+        level,
+        function,
+        reason,
+        used,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_explains_its_function_only_and_unused_rows_are_told() {
+        let table = "# comment\n\npr1 O2 main a signal ends it\npr2 * f reads the clock\n";
+        let table = Explained::parse(table).unwrap();
+        let function = |name: &str| Difference {
+            function: name.to_owned(),
+            headcount: Some(1),
+            callgrind: None,
+        };
+        assert_eq!(
+            table.reason("pr1", "O2", &function("main")),
+            Some("a signal ends it")
+        );
+        assert_eq!(table.reason("pr1", "O0", &function("main")), None);
+        assert_eq!(table.reason("pr1", "O2", &function("f")), None);
+        let stale: Vec<String> = table.stale(&[("pr1", "O2"), ("pr2", "O0")]).collect();
+        assert_eq!(stale, ["pr2 * f"]);
+        assert_eq!(table.stale(&[("pr1", "O2")]).count(), 0);
+    }
+
+    #[test]
+    fn a_row_without_a_reason_is_refused() {
+        assert!(Explained::parse("pr1 O2 main\n").is_err());
+    }
+}

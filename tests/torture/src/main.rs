@@ -1,0 +1,292 @@
+//! Do other people's programs behave the same when counted, and are their
+//! counts the ones that callgrind sees?
+//!
+//! `cargo run --release -p headcount-torture` checks all of GCC's
+//! `gcc.c-torture/execute`. Passing alone proves little, because most arms of
+//! these programs are `abort()`: a counted program that lost half its arms
+//! would still pass. The counts are the check.
+
+mod callgrind;
+mod check;
+mod compare;
+mod directives;
+mod explained;
+mod headcount;
+mod suite;
+mod symbols;
+mod tally;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+use headcount_ground::child;
+use headcount_ground::program::Program;
+use headcount_ground::real::{self, Amount};
+use headcount_ground::registry::Sources;
+use headcount_ground::workers::{self, Progress};
+
+use check::{Checker, Limits, Outcome};
+use explained::Explained;
+use headcount::Headcount;
+use tally::{Checked, Tally};
+
+/// Checks that other people's programs behave the same when counted, and that
+/// the counts of every function are those that callgrind reports for the
+/// uncounted build.
+#[derive(Parser)]
+#[command(name = "headcount-torture")]
+struct Options {
+    /// Which programs
+    #[arg(long, value_enum, default_value_t = Suite::Gcc)]
+    suite: Suite,
+    /// The headcount to be checked
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "HEADCOUNT",
+        default_value = "target/release/headcount"
+    )]
+    headcount: PathBuf,
+    /// The compiler to build with
+    #[arg(long, value_name = "COMPILER", default_value = "gcc")]
+    cc: String,
+    /// Optimisation levels
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "O0,O2"
+    )]
+    levels: Vec<String>,
+    /// Check only N programs, always the same, spread evenly over the names
+    #[arg(long, value_name = "N")]
+    sample: Option<usize>,
+    /// Check only programs whose names contain this, or match it if it has a `*`
+    #[arg(long, value_name = "PATTERN")]
+    only: Option<String>,
+    /// Compare the counts of only N programs (spread evenly): callgrind is slow
+    #[arg(long, value_name = "N")]
+    counts: Option<usize>,
+    /// Checks at a time
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    jobs: usize,
+    /// Where to unpack, build and run
+    #[arg(long, value_name = "DIR", default_value = "target/torture")]
+    work: PathBuf,
+    /// The table of understood differences
+    #[arg(long, value_name = "FILE", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/explained.txt"))]
+    explained: PathBuf,
+    /// The Debian package that holds GCC's sources
+    #[arg(long, value_name = "NAME", default_value = "gcc-12-source")]
+    package: String,
+    /// Keep the folders of checks that went well, too
+    #[arg(long)]
+    keep: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Suite {
+    /// GCC's `gcc.c-torture/execute`
+    Gcc,
+    /// bzip2, Lua, SQLite, zlib and zstd, from the crates that carry them
+    Real,
+}
+
+/// One program at one level, to be checked.
+struct Case {
+    name: String,
+    level: String,
+    /// The program, or why it is not for this machine.
+    program: Result<Program, String>,
+    counts: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(tally) => {
+            print!("{tally}");
+            if tally.is_good() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+        Err(problem) => {
+            eprintln!("headcount-torture: {problem:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<Tally> {
+    std::fs::create_dir_all(&options.work)?;
+    let work = options.work.canonicalize()?;
+    let explained = Explained::read(&options.explained)?;
+    let checker = checker(options, &work)?;
+    let cases = cases(options, &work)?;
+    let mut progress = Progress::new("headcount-torture", cases.len());
+    let mut failures = 0;
+    let outcomes = workers::share_out(
+        &cases,
+        options.jobs,
+        |case| check(&checker, case),
+        |done, outcome| {
+            failures += usize::from(matches!(outcome, Err(_) | Ok(Outcome::Failed(_))));
+            progress.show(done, &format!("checked, {failures} failed"));
+        },
+    );
+    let checked = cases.iter().zip(outcomes).map(|(case, outcome)| {
+        let (program, level) = (case.name.clone(), case.level.clone());
+        outcome.map(|outcome| Checked {
+            program,
+            level,
+            outcome,
+        })
+    });
+    Ok(Tally::of(&checked.collect::<Result<Vec<_>>>()?, &explained))
+}
+
+fn check(checker: &Checker, case: &Case) -> Result<Outcome> {
+    match &case.program {
+        Err(reason) => Ok(Outcome::NotApplicable(reason.clone())),
+        Ok(program) => checker
+            .check(program, &format!("-{}", case.level), case.counts)
+            .with_context(|| format!("{} {}", case.name, case.level)),
+    }
+}
+
+fn checker(options: &Options, work: &Path) -> Result<Checker> {
+    let seconds = Duration::from_secs;
+    Ok(Checker {
+        headcount: Headcount::find(&options.headcount)?,
+        compiler: options.cc.clone(),
+        common_flags: common_flags(options, work)?,
+        toolchain: symbols::of_toolchain(&options.cc, work)?,
+        work: work.join(options.cc.replace('/', "-")),
+        limits: Limits {
+            compile: seconds(900),
+            native: seconds(20),
+            counted: seconds(60),
+            callgrind: seconds(900),
+        },
+        keep: options.keep,
+    })
+}
+
+/// The suite is old C and new compilers object to old C.
+fn common_flags(options: &Options, work: &Path) -> Result<Vec<String>> {
+    let mut ask = Command::new(&options.cc);
+    let version = child::run_or_bail(ask.arg("--version"), work, Duration::from_secs(20))?;
+    let mut flags = vec!["-w"];
+    if String::from_utf8_lossy(&version).contains("clang") {
+        flags.extend(["-Wno-implicit-int", "-Wno-implicit-function-declaration"]);
+        flags.extend([
+            "-Wno-int-conversion",
+            "-Wno-incompatible-function-pointer-types",
+        ]);
+        flags.extend(["-Wno-return-type", "-Wno-ignored-optimization-argument"]);
+    }
+    Ok(flags.into_iter().map(str::to_owned).collect())
+}
+
+fn cases(options: &Options, work: &Path) -> Result<Vec<Case>> {
+    let all = match options.suite {
+        Suite::Gcc => of_gcc(options, work)?,
+        Suite::Real => real_programs(options, work)?,
+    };
+    let wanted = all
+        .into_iter()
+        .filter(|(name, _)| is_wanted(name, options.only.as_deref()));
+    let chosen = spread(wanted.collect(), options.sample);
+    let judged: BTreeSet<String> = spread(
+        chosen.iter().map(|(name, _)| name.clone()).collect(),
+        options.counts,
+    )
+    .into_iter()
+    .collect();
+    let cases = chosen.into_iter().flat_map(|(name, at_levels)| {
+        let counts = judged.contains(&name);
+        let levels = options.levels.iter().cloned().zip(at_levels);
+        levels.map(move |(level, program)| Case {
+            name: name.clone(),
+            level,
+            program,
+            counts,
+        })
+    });
+    Ok(cases.collect())
+}
+
+/// A name, and the program at each of the levels asked for.
+type AtLevels = (String, Vec<Result<Program, String>>);
+
+fn of_gcc(options: &Options, work: &Path) -> Result<Vec<AtLevels>> {
+    let tests = suite::tests(work, &options.package)?;
+    let at_levels = |test: &suite::Test| {
+        options
+            .levels
+            .iter()
+            .map(|level| test.at(&format!("-{level}")))
+            .collect()
+    };
+    Ok(tests
+        .iter()
+        .map(|test| (test.name.clone(), at_levels(test)))
+        .collect())
+}
+
+fn real_programs(options: &Options, work: &Path) -> Result<Vec<AtLevels>> {
+    let programs = real::programs(&Sources::fetch(work)?, Amount::Check)?;
+    let at_levels = |program: &Program| vec![Ok(program.clone()); options.levels.len()];
+    Ok(programs
+        .iter()
+        .map(|program| (program.name.clone(), at_levels(program)))
+        .collect())
+}
+
+fn is_wanted(name: &str, only: Option<&str>) -> bool {
+    match only {
+        None => true,
+        Some(pattern) if pattern.contains('*') => directives::matches_glob(pattern, name),
+        Some(part) => name.contains(part),
+    }
+}
+
+/// `count` of the items, as far apart as they can be, the same every time.
+fn spread<T>(items: Vec<T>, count: Option<usize>) -> Vec<T> {
+    let total = items.len();
+    let Some(count) = count.filter(|count| *count < total) else {
+        return items;
+    };
+    let chosen: BTreeSet<usize> = (0..count).map(|at| at * total / count).collect();
+    let numbered = items.into_iter().enumerate();
+    numbered
+        .filter(|(at, _)| chosen.contains(at))
+        .map(|(_, item)| item)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_spread_evenly_and_never_larger_than_the_whole() {
+        let items: Vec<usize> = (0..10).collect();
+        assert_eq!(spread(items.clone(), Some(5)), [0, 2, 4, 6, 8]);
+        assert_eq!(spread(items.clone(), Some(3)), [0, 3, 6]);
+        assert_eq!(spread(items.clone(), Some(99)), items);
+        assert_eq!(spread(items.clone(), None), items);
+    }
+
+    #[test]
+    fn only_takes_a_part_of_a_name_or_a_pattern() {
+        assert!(is_wanted("ieee/rbug", Some("rbug")));
+        assert!(is_wanted("pr1-2", Some("pr*-2")));
+        assert!(!is_wanted("pr1-23", Some("pr*-2")));
+    }
+}

@@ -1,0 +1,144 @@
+//! What came of all the checks together?
+
+use std::fmt;
+
+use crate::check::{Counts, Outcome};
+use crate::compare::Difference;
+use crate::explained::Explained;
+
+/// One program at one level, checked.
+pub struct Checked {
+    pub program: String,
+    pub level: String,
+    pub outcome: Outcome,
+}
+
+/// Sentences and numbers for the end of a run.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub applicable: usize,
+    pub passed: usize,
+    /// Programs whose counts were compared with callgrind's.
+    pub compared: usize,
+    /// Of these, those in which no function differs.
+    pub equal: usize,
+    pub equal_functions: usize,
+    pub not_applicable: Vec<String>,
+    pub no_judge: Vec<String>,
+    pub refused: Vec<String>,
+    pub explained: Vec<String>,
+    pub stale: Vec<String>,
+    pub failures: Vec<String>,
+}
+
+impl Tally {
+    pub fn of(all: &[Checked], explained: &Explained) -> Tally {
+        let mut tally = Tally::default();
+        for checked in all {
+            tally.add(checked, explained);
+        }
+        let compared = all.iter().filter(|checked| {
+            matches!(
+                checked.outcome,
+                Outcome::Passed {
+                    counts: Counts::Compared(_),
+                    ..
+                }
+            )
+        });
+        let compared: Vec<(&str, &str)> = compared
+            .map(|it| (it.program.as_str(), it.level.as_str()))
+            .collect();
+        tally.stale = explained.stale(&compared).collect();
+        tally
+    }
+
+    fn add(&mut self, checked: &Checked, explained: &Explained) {
+        let who = format!("{} {}", checked.program, checked.level);
+        let (refused, counts) = match &checked.outcome {
+            Outcome::NotApplicable(reason) => {
+                self.not_applicable.push(format!("{who}: {reason}"));
+                return;
+            }
+            Outcome::Failed(reason) => {
+                self.applicable += 1;
+                self.failures.push(format!("{who}: {reason}"));
+                return;
+            }
+            Outcome::Passed { refused, counts } => (refused, counts),
+        };
+        self.applicable += 1;
+        self.passed += 1;
+        self.refused
+            .extend(refused.iter().map(|line| format!("{who}: {line}")));
+        match counts {
+            Counts::NotAsked => {}
+            Counts::NoJudge(reason) => self.no_judge.push(format!("{who}: {reason}")),
+            Counts::Compared(comparison) => {
+                self.compared += 1;
+                self.equal += usize::from(comparison.differences.is_empty());
+                self.equal_functions += comparison.equal;
+                for difference in &comparison.differences {
+                    self.add_difference(checked, difference, explained);
+                }
+            }
+        }
+    }
+
+    fn add_difference(
+        &mut self,
+        checked: &Checked,
+        difference: &Difference,
+        explained: &Explained,
+    ) {
+        let Checked { program, level, .. } = checked;
+        match explained.reason(program, level, difference) {
+            Some(reason) => self
+                .explained
+                .push(format!("{program} {level} {difference}: {reason}")),
+            None => self
+                .failures
+                .push(format!("{program} {level} {difference}")),
+        }
+    }
+
+    /// A run that checked nothing has shown nothing.
+    pub fn is_good(&self) -> bool {
+        self.failures.is_empty() && self.passed > 0
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lists = [
+            ("not applicable", &self.not_applicable),
+            ("passes, but callgrind cannot run it", &self.no_judge),
+            ("not counted, says headcount", &self.refused),
+            ("differs, and is explained", &self.explained),
+            ("explained, but no longer differs", &self.stale),
+            ("FAILED", &self.failures),
+        ];
+        for (title, lines) in lists {
+            for line in lines {
+                writeln!(f, "{title}: {line}")?;
+            }
+        }
+        writeln!(
+            f,
+            "{} checks applicable, {} not",
+            self.applicable,
+            self.not_applicable.len()
+        )?;
+        writeln!(f, "{} pass when counted", self.passed)?;
+        writeln!(
+            f,
+            "{} compared with callgrind: {} equal in all {} functions that ran, {} could not be judged",
+            self.compared,
+            self.equal,
+            self.equal_functions,
+            self.no_judge.len(),
+        )?;
+        writeln!(f, "{} differences explained", self.explained.len())?;
+        writeln!(f, "{} failures", self.failures.len())
+    }
+}
