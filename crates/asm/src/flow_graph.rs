@@ -102,11 +102,11 @@ pub fn units(source: &Source) -> (Vec<Unit>, Vec<Refusal>) {
     let units = components
         .into_iter()
         .filter(|component| !refused.contains(&component[0]))
-        .filter(|component| {
+        .map(|mut component| {
+            component.retain(|part| !source.parts[*part].ops.is_empty());
             component
-                .iter()
-                .any(|part| !source.parts[*part].ops.is_empty())
         })
+        .filter(|component| !component.is_empty())
         .map(|parts| Builder::new(source, parts, &arrivals).build())
         .collect::<Vec<_>>();
     for unit in &units {

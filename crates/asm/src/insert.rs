@@ -42,11 +42,13 @@ pub fn insert(
     }
     let mut edits = Edits::default();
     let mut tail = String::new();
+    // For each section of code, a label in it.
+    let mut places = HashMap::new();
     for (number, item) in counted.iter().enumerate() {
         let mut inserter = Inserter::new(source, item, number, &mut edits);
         inserter.run();
         let map = inserter.map(base);
-        inserter.describe(&map, &mut tail);
+        inserter.describe(&map, &mut places, &mut tail);
     }
     let mut text = edits.apply(source.text);
     text.push_str(&tail);
@@ -74,12 +76,15 @@ fn object_record(text: &mut String, name: &str, refusals: &[Refusal]) {
         refusals: refusals.to_vec(),
     };
     let body = map::encode_object(&object);
-    let _ = writeln!(text, "\t.section\t.headcount,\"\",@progbits");
+    let _ = writeln!(text, "\t.section\t.headcount.objects,\"\",@progbits");
     let _ = writeln!(text, ".Lhc_mo:\t.long\t{}, .Lhc_no-.Lhc_mo", map::MAGIC);
     let _ = writeln!(text, "\t.byte\t{}", map::OBJECT);
     bytes(text, &body);
     let _ = writeln!(text, ".Lhc_no:");
 }
+
+/// The label of the object's identity.
+const IDENTITY: &str = ".Lhc_id";
 
 /// Sixteen bytes that name this object: its whole text decides.
 fn identity(text: &mut String) {
@@ -89,7 +94,7 @@ fn identity(text: &mut String) {
     "second half".hash(&mut hasher);
     let second = hasher.finish();
     let _ = writeln!(text, "\t.section\theadcount_ids,\"a\",@progbits");
-    let _ = writeln!(text, "\t.quad\t{first:#x}, {second:#x}");
+    let _ = writeln!(text, "{IDENTITY}:\t.quad\t{first:#x}, {second:#x}");
 }
 
 fn bytes(text: &mut String, bytes: &[u8]) {
@@ -380,7 +385,10 @@ impl<'s, 't> Inserter<'s, 't> {
         let op = &self.source.parts[part].ops[index];
         let mut text = String::new();
         if index == 0 {
-            let _ = write!(text, ".Lhc_{}_p{part}: ", self.number);
+            // A linker that throws away what nobody refers to keeps the identity of an object as
+            // long as it keeps any of its code.
+            let label = format!(".Lhc_{}_p{part}", self.number);
+            let _ = write!(text, "{label}: .reloc {label}, R_X86_64_NONE, {IDENTITY}; ");
         }
         if let Some(label) = self.spot_labels.get(&Spot { part, op: index }) {
             let _ = write!(text, "{label}: ");
@@ -668,9 +676,14 @@ impl<'s, 't> Inserter<'s, 't> {
     }
 
     /// Writes the unit's counters and its record.
-    fn describe(&self, map: &UnitMap, text: &mut String) {
+    fn describe(&self, map: &UnitMap, places: &mut HashMap<usize, String>, text: &mut String) {
         let number = self.number;
-        let group = self.source.sections[self.source.parts[self.unit.parts[0]].section].group;
+        let section = self.source.parts[self.unit.parts[0]].section;
+        let group = self.source.sections[section].group;
+        let first = self.unit.parts[0];
+        let place = places
+            .entry(section)
+            .or_insert_with(|| format!(".Lhc_{number}_p{first}"));
         let (flag, group) = match group {
             Some(group) => ("G", format!(",{group},comdat")),
             None => ("", String::new()),
@@ -684,7 +697,11 @@ impl<'s, 't> Inserter<'s, 't> {
             "\t.balign 8\n.Lhc_{number}_c:\t.zero\t{}",
             8 * map.plan.counters.len()
         );
-        let _ = writeln!(text, "\t.section\t.headcount,\"{flag}\",@progbits{group}");
+        // It stays and goes with the code that it explains (--gc-sections).
+        let _ = writeln!(
+            text,
+            "\t.section\t.headcount,\"o{flag}\",@progbits,{place}{group}"
+        );
         let _ = writeln!(
             text,
             ".Lhc_{number}_m:\t.long\t{}, .Lhc_{number}_n-.Lhc_{number}_m",

@@ -1,4 +1,5 @@
-//! The map: what a module's counters mean, in the section `.headcount` that is never loaded.
+//! The map: what a module's counters mean, in the section `.headcount` that is never loaded, and
+//! what is not counted, in `.headcount.objects`.
 //!
 //! Each function adds a record, so that the linker, which keeps one copy of a comdat function,
 //! keeps the record that goes with it. A record is

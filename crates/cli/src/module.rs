@@ -11,7 +11,7 @@ use headcount_model::{
     Block, FileId, Function, FunctionCounts, FunctionEdge, GraphCounts, LineRun, LinkAddr, Module,
     Node, Readings, Refusal, Span,
 };
-use headcount_wire::{COUNTERS_SECTION, IDS_SECTION, MAP_SECTION, fingerprint};
+use headcount_wire::{COUNTERS_SECTION, IDS_SECTION, MAP_SECTION, OBJECTS_SECTION, fingerprint};
 use object::{Object, ObjectSection};
 use std::collections::HashMap;
 
@@ -67,6 +67,8 @@ impl CountedModule {
                 .into_owned())
         };
         let map = section(MAP_SECTION)?;
+        // A linker may throw it away, if there is nothing in it.
+        let objects = section(OBJECTS_SECTION).unwrap_or_default();
         let ids = section(IDS_SECTION)?;
         let (start, size) = file
             .section_by_name(COUNTERS_SECTION)
@@ -94,7 +96,7 @@ impl CountedModule {
             start,
             counters,
         };
-        for record in map::decode(&map)? {
+        for record in map::decode(&map)?.into_iter().chain(map::decode(&objects)?) {
             match record {
                 Record::Object(object) => builder.module.refusals.extend(object.refusals),
                 Record::Unit(unit) => builder.unit(unit)?,
