@@ -30,18 +30,15 @@ pub struct Unit {
     /// What is live where the function is entered, and what it overwrites anyway: together they
     /// tell which register its entry may use.
     pub entry_scratch: BTreeMap<usize, Option<usize>>,
+    /// Parts that code without counters calls or jumps to.
+    pub strangers: BTreeSet<usize>,
 }
 
 impl Unit {
     /// A refusal of the unit as a whole.
     pub fn refusal(&self, source: &Source, reason: String) -> Refusal {
         let part = self.parts[0];
-        refusal(
-            source,
-            part,
-            source.statements[source.parts[part].label].line,
-            reason,
-        )
+        refusal(source, part, source.parts[part].ops.first(), reason)
     }
 }
 
@@ -93,11 +90,16 @@ pub fn units(source: &Source) -> (Vec<Unit>, Vec<Refusal>) {
                 .clone()
                 .or_else(|| stray_jump(source, *part))
         });
-        if let Some((line, reason)) = reason {
-            refused.insert(component[0]);
-            refusals.push(refusal(source, component[0], line, reason));
+        let reason = reason.or_else(|| torn_apart(source, component));
+        if let Some(reason) = reason {
+            refused.extend(component);
+            refusals.push(Refusal {
+                subject: source.parts[component[0]].name.to_owned(),
+                ..reason
+            });
         }
     }
+    let strangers = called_from(source, &refused);
     let arrivals = arrivals(source);
     let units = components
         .into_iter()
@@ -108,6 +110,15 @@ pub fn units(source: &Source) -> (Vec<Unit>, Vec<Refusal>) {
         })
         .filter(|component| !component.is_empty())
         .map(|parts| Builder::new(source, parts, &arrivals).build())
+        .map(|unit| Unit {
+            strangers: unit
+                .parts
+                .iter()
+                .copied()
+                .filter(|part| strangers.contains(part))
+                .collect(),
+            ..unit
+        })
         .collect::<Vec<_>>();
     for unit in &units {
         refusals.extend(tangles(source, unit));
@@ -115,14 +126,46 @@ pub fn units(source: &Source) -> (Vec<Unit>, Vec<Refusal>) {
     (units, refusals)
 }
 
-/// A refusal of the function that the part belongs to.
-pub fn refusal(source: &Source, part: usize, line: u32, reason: String) -> Refusal {
+/// A refusal of the function that the part belongs to, because of one of its operations.
+fn refusal(source: &Source, part: usize, op: Option<&Op>, reason: String) -> Refusal {
+    let (file, line) = source.place(op);
     Refusal {
         subject: source.parts[part].name.to_owned(),
-        file: source.name.clone(),
+        file,
         line,
         reason,
     }
+}
+
+/// The parts that code without counters calls, or jumps to.
+fn called_from(source: &Source, refused: &HashSet<usize>) -> HashSet<usize> {
+    let ops = refused.iter().flat_map(|part| &source.parts[*part].ops);
+    let names = ops.flat_map(|op| match op.control {
+        Control::Call(Target::Symbol { name, .. }) => vec![name],
+        _ => local_targets(op),
+    });
+    names
+        .filter_map(|name| source.labels.get(name))
+        .map(|spot| spot.part)
+        .collect()
+}
+
+/// Pieces that jump into each other, of which the linker may keep one and drop the other.
+fn torn_apart(source: &Source, component: &[usize]) -> Option<Refusal> {
+    let group = |part: &usize| source.sections[source.parts[*part].section].group;
+    let odd = component
+        .iter()
+        .find(|part| group(part) != group(&component[0]))?;
+    let reason = format!(
+        "it jumps to or from {}, which may be of another object",
+        source.parts[*odd].name
+    );
+    Some(refusal(
+        source,
+        component[0],
+        source.parts[component[0]].ops.first(),
+        reason,
+    ))
 }
 
 /// Inline assembly with jumps of its own: control passes through it, but how often each of its
@@ -132,9 +175,8 @@ fn tangles(source: &Source, unit: &Unit) -> Vec<Refusal> {
     for part in &unit.parts {
         for op in &source.parts[*part].ops {
             if let What::Asm { tangled: true, .. } = op.what {
-                let line = source.statements[op.statements.start].line;
                 let reason = "inline assembly with jumps of its own: the instructions inside it";
-                found.push(refusal(source, *part, line, reason.to_owned()));
+                found.push(refusal(source, *part, Some(op), reason.to_owned()));
             }
         }
     }
@@ -142,9 +184,8 @@ fn tangles(source: &Source, unit: &Unit) -> Vec<Refusal> {
 }
 
 /// A jump to a place that is in this file, but not in code we can see.
-fn stray_jump(source: &Source, part: usize) -> Option<(u32, String)> {
+fn stray_jump(source: &Source, part: usize) -> Option<Refusal> {
     source.parts[part].ops.iter().find_map(|op| {
-        let line = source.statements[op.statements.start].line;
         let names: Vec<&str> = match (&op.control, &op.what) {
             (_, What::Asm { targets, .. }) => targets.clone(),
             (
@@ -159,10 +200,8 @@ fn stray_jump(source: &Source, part: usize) -> Option<(u32, String)> {
             let local = name.starts_with(".L") || crate::lex::is_numbered_reference(name);
             local && source.find(name, op.statements.start).is_none()
         })?;
-        Some((
-            line,
-            format!("it jumps to `{stray}`, which is not in sight"),
-        ))
+        let reason = format!("it jumps to `{stray}`, which is not in sight");
+        Some(refusal(source, part, Some(op), reason))
     })
 }
 
@@ -559,6 +598,7 @@ impl<'s, 't> Builder<'s, 't> {
             costs,
             cold,
             entry_scratch,
+            strangers: BTreeSet::new(),
         }
     }
 

@@ -38,7 +38,7 @@ pub fn insert(
     base: &str,
 ) -> String {
     if counted.is_empty() {
-        return only_refusals(source.text, &source.name, refusals);
+        return only_refusals(source.text, &source.name, refusals, Some(runtime));
     }
     let mut edits = Edits::default();
     let mut tail = String::new();
@@ -58,14 +58,30 @@ pub fn insert(
     text
 }
 
-/// Text that is left as it is, with a record of why.
-pub fn only_refusals(text: &str, name: &str, refusals: &[Refusal]) -> String {
+/// Text that is left as it is, with a record of why. With the runtime, so that a program of which
+/// nothing is counted says why, too.
+pub fn only_refusals(
+    text: &str,
+    name: &str,
+    refusals: &[Refusal],
+    runtime: Option<&str>,
+) -> String {
     let mut text = text.to_owned();
-    if !refusals.is_empty() {
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        object_record(&mut text, name, refusals);
+    if refusals.is_empty() {
+        return text;
+    }
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    object_record(&mut text, name, refusals);
+    if let Some(runtime) = runtime {
+        // There is no module without counters.
+        let _ = writeln!(
+            text,
+            "\t.section\theadcount_counters,\"aw\",@nobits\n\t.zero\t8"
+        );
+        identity(&mut text);
+        text.push_str(runtime);
     }
     text
 }
@@ -579,6 +595,7 @@ impl<'s, 't> Inserter<'s, 't> {
         let reachable = self.source.global.contains(name)
             || self.source.weak.contains(name)
             || self.source.mentioned.contains(name)
+            || self.unit.strangers.contains(&part)
             || at.by_hand;
         // Resolvers run before there are threads, or thread-local variables.
         reachable && !self.source.resolvers.contains(name) && !name.contains(".cold")

@@ -77,7 +77,7 @@ pub struct Part<'t> {
     /// What it consists of.
     pub ops: Vec<Op<'t>>,
     /// Why it cannot be counted.
-    pub refusal: Option<(u32, String)>,
+    pub refusal: Option<Refusal>,
     /// Whether a person wrote it, who need not keep to the calling convention.
     pub by_hand: bool,
     /// The source line its first operation has, if known.
@@ -151,6 +151,8 @@ pub struct Unreadable {
     pub line: u32,
     /// What it is.
     pub reason: String,
+    /// Whether it is code of the kind that can be counted at all.
+    pub in_64_bits: bool,
 }
 
 impl<'t> Source<'t> {
@@ -211,6 +213,15 @@ impl<'t> Source<'t> {
         }
     }
 
+    /// File and line of an operation, as far as the text tells.
+    pub fn place(&self, op: Option<&Op>) -> (String, u32) {
+        let rows = op.map_or(0, |op| op.rows.end as usize);
+        match self.rows[..rows].last() {
+            Some(row) => (self.files[row.file as usize].clone(), row.line),
+            None => (self.name.clone(), 0),
+        }
+    }
+
     /// The text of a statement.
     pub fn text_of(&self, statement: usize) -> &'t str {
         &self.text[self.statements[statement].at.clone()]
@@ -226,7 +237,7 @@ struct Symbols<'t> {
     weak: HashSet<&'t str>,
     called: HashSet<&'t str>,
     resolvers: HashSet<&'t str>,
-    macros: HashSet<&'t str>,
+    macros: HashSet<String>,
     by_compiler: bool,
     has_rows: bool,
 }
@@ -272,18 +283,21 @@ impl<'t> Symbols<'t> {
                         }
                         ".macro" => {
                             let name = arguments.split([' ', '\t', ',']).next().unwrap_or_default();
-                            all.macros.insert(name);
+                            // The assembler does not tell SAVE from save either.
+                            all.macros.insert(name.to_ascii_lowercase());
                         }
                         ".intel_syntax" if !in_app => {
                             return Err(Unreadable {
                                 line: statement.line,
                                 reason: "it is written in Intel syntax".to_owned(),
+                                in_64_bits: true,
                             });
                         }
                         ".code32" | ".code16" | ".code16gcc" if !in_app => {
                             return Err(Unreadable {
                                 line: statement.line,
                                 reason: "it is not 64-bit code".to_owned(),
+                                in_64_bits: false,
                             });
                         }
                         ".ident" => all.by_compiler = true,
@@ -456,6 +470,7 @@ impl<'t, 'a> Reader<'t, 'a> {
             Kind::LineMarker => self.line_marker(index, body),
             Kind::Label => self.label(index, body),
             Kind::Assignment => self.mention(index, body),
+            Kind::Directive if split(body).0 == ".macro" => return self.macro_definition(index),
             Kind::Directive => self.directive(index, body),
             Kind::Instruction if self.in_code() => return self.instruction(index, body),
             Kind::Instruction => self.mention(index, body),
@@ -471,6 +486,23 @@ impl<'t, 'a> Reader<'t, 'a> {
                 self.mentioned.insert(name);
             }
         }
+    }
+
+    /// Passes over the definition of a macro. Whatever it names may be reached through it.
+    fn macro_definition(&mut self, begin: usize) -> usize {
+        let mut depth = 0;
+        for index in begin..self.statements.len() {
+            let body = self.body(index);
+            match split(body).0 {
+                ".macro" => depth += 1,
+                ".endm" => depth -= 1,
+                _ => self.mention(index, body),
+            }
+            if depth == 0 {
+                return index + 1;
+            }
+        }
+        self.statements.len()
     }
 
     fn line_marker(&mut self, index: usize, body: &str) {
@@ -530,11 +562,31 @@ impl<'t, 'a> Reader<'t, 'a> {
     }
 
     fn refuse(&mut self, index: usize, reason: String) {
-        let line = self.statements[index].line;
+        let (file, line) = self.place(index);
         if let Some(part) = self.part()
             && part.refusal.is_none()
         {
-            part.refusal = Some((line, reason));
+            part.refusal = Some(Refusal {
+                subject: part.name.to_owned(),
+                file,
+                line,
+                reason,
+            });
+        }
+    }
+
+    /// File and line of the source that a statement was made from. (Its own line is of no use to
+    /// anybody where a compiler wrote it: the file is gone.)
+    fn place(&self, index: usize) -> (String, u32) {
+        let here = self.statements[index].line;
+        let row = self.rows.last().filter(|_| self.symbols.has_rows);
+        match (row, self.marker) {
+            (Some(row), _) => (self.files.paths[row.file as usize].clone(), row.line),
+            (None, Some((file, offset))) => {
+                (self.files.paths[file as usize].clone(), moved(here, offset))
+            }
+            (None, None) if self.symbols.by_compiler => (self.name.to_owned(), 0),
+            (None, None) => (self.name.to_owned(), here),
         }
     }
 
@@ -557,10 +609,7 @@ impl<'t, 'a> Reader<'t, 'a> {
             _ if name.starts_with(".cfi_") => {
                 self.frames.directive(name, arguments);
             }
-            ".byte" | ".value" | ".word" | ".short" | ".hword" | ".2byte" | ".long" | ".int"
-            | ".4byte" | ".quad" | ".8byte" | ".octa" | ".uleb128" | ".sleb128" | ".string"
-            | ".asciz" | ".ascii" | ".zero" | ".skip" | ".space" | ".fill" | ".org" | ".incbin"
-            | ".float" | ".double" | ".single" | ".base64" => self.data(index, name, arguments),
+            _ if is_data(name) => self.data(index, name, arguments),
             ".set" | ".equ" | ".equiv" | ".eqv" => self.mention(index, arguments),
             ".if" | ".ifdef" | ".ifndef" | ".ifc" | ".ifeq" | ".ifne" | ".ifb" | ".ifnb"
             | ".else" | ".elseif" | ".endif" | ".rept" | ".irp" | ".irpc" | ".endr"
@@ -688,7 +737,7 @@ impl<'t, 'a> Reader<'t, 'a> {
     fn physical_row(&mut self, index: usize) {
         let line = self.statements[index].line;
         let (file, line) = match self.marker {
-            Some((file, offset)) => (file, (i64::from(line) + offset).max(0) as u32),
+            Some((file, offset)) => (file, moved(line, offset)),
             None => {
                 let file = match self.own_file {
                     Some(file) => file,
@@ -720,7 +769,7 @@ impl<'t, 'a> Reader<'t, 'a> {
         }
         let instruction = Instruction::parse(body);
         if self.symbols.macros.contains(instruction.name.as_ref()) {
-            self.refuse(index, format!("it uses a macro, `{}`", instruction.name));
+            self.refuse(index, format!("it uses a macro, `{}`", split(body).0));
             return index + 1;
         }
         if instruction.name.is_empty() {
@@ -807,7 +856,8 @@ impl<'t, 'a> Reader<'t, 'a> {
     }
 
     fn orphan(&mut self, index: usize) {
-        let line = self.statements[index].line;
+        self.mention(index, self.body(index));
+        let (file, line) = self.place(index);
         let section = self.sections[self.section].name;
         let subject = format!("code without a label in {section}");
         if self
@@ -817,7 +867,7 @@ impl<'t, 'a> Reader<'t, 'a> {
         {
             self.refusals.push(Refusal {
                 subject,
-                file: self.name.to_owned(),
+                file,
                 line,
                 reason: "no function can be named".to_owned(),
             });
@@ -885,11 +935,21 @@ impl<'t, 'a> Reader<'t, 'a> {
                         | Control::ShortBranch(target) => {
                             jumps.push((index, target));
                         }
-                        _ => lost = true,
+                        _ => {
+                            self.mention(index, instruction.operands);
+                            lost = true;
+                        }
                     }
                 }
                 Kind::Directive => {
                     let (name, arguments) = split(body);
+                    // Code that the assembler has no name for is written as bytes.
+                    if is_data(name) && self.section == home {
+                        instructions += 1;
+                    }
+                    if name == ".macro" {
+                        self.refuse(index, "its inline assembly defines a macro".to_owned());
+                    }
                     if is_alignment(name) && self.section == home {
                         padding.push(index);
                     } else if name.contains("section")
@@ -965,6 +1025,44 @@ fn is_description(name: &str) -> bool {
         || name.starts_with("__patchable_function_entries")
         || name.starts_with(".note")
         || name.starts_with(".gnu.lto_")
+}
+
+/// Directives that put bytes where they stand.
+fn is_data(name: &str) -> bool {
+    matches!(
+        name,
+        ".byte"
+            | ".value"
+            | ".word"
+            | ".short"
+            | ".hword"
+            | ".2byte"
+            | ".long"
+            | ".int"
+            | ".4byte"
+            | ".quad"
+            | ".8byte"
+            | ".octa"
+            | ".uleb128"
+            | ".sleb128"
+            | ".string"
+            | ".asciz"
+            | ".ascii"
+            | ".zero"
+            | ".skip"
+            | ".space"
+            | ".fill"
+            | ".org"
+            | ".incbin"
+            | ".float"
+            | ".double"
+            | ".single"
+            | ".base64"
+    )
+}
+
+fn moved(line: u32, offset: i64) -> u32 {
+    u32::try_from(i64::from(line).saturating_add(offset)).unwrap_or(0)
 }
 
 /// The first word, and the rest.

@@ -40,7 +40,7 @@ pub fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     };
     let text = Text::new(bytes);
     let name = source_name(&text.text, &job.input);
-    let counted = count_or_say_why(&text.text, &name);
+    let counted = count_or_say_why(&text.text, &name, Path::new(&name) == job.input);
     if counted != text.text {
         let output = assemble(
             &assembler,
@@ -59,7 +59,7 @@ pub fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
             &name,
             format!("the assembler rejects its counted form: {complaint}"),
         );
-        let plain = headcount_asm::only_refusals(&text.text, &name, &[refusal]);
+        let plain = headcount_asm::only_refusals(&text.text, &name, &[refusal], None);
         let output = assemble(
             &assembler,
             &job,
@@ -140,22 +140,22 @@ impl Text {
 }
 
 /// The counted text. A fault of ours must not keep anyone from building their program.
-fn count_or_say_why(text: &str, name: &str) -> String {
+fn count_or_say_why(text: &str, name: &str, by_hand: bool) -> String {
     let silent = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
-    let counted = panic::catch_unwind(|| count(text, name));
+    let counted = panic::catch_unwind(|| count(text, name, by_hand));
     panic::set_hook(silent);
     counted.unwrap_or_else(|_| {
         let refusal = whole_file(
             name,
             "headcount failed on it (please report this)".to_owned(),
         );
-        headcount_asm::only_refusals(text, name, &[refusal])
+        headcount_asm::only_refusals(text, name, &[refusal], None)
     })
 }
 
 /// The counted text; or the text itself with the reason why it is not counted.
-fn count(text: &str, name: &str) -> String {
+fn count(text: &str, name: &str, by_hand: bool) -> String {
     let options = Options {
         name: name.to_owned(),
     };
@@ -163,10 +163,12 @@ fn count(text: &str, name: &str) -> String {
         Ok(source) => source,
         Err(trouble) => {
             let refusal = Refusal {
-                line: trouble.line,
+                // The lines of what a compiler wrote are nobody's.
+                line: if by_hand { trouble.line } else { 0 },
                 ..whole_file(name, trouble.reason)
             };
-            return headcount_asm::only_refusals(text, name, &[refusal]);
+            let runtime = trouble.in_64_bits.then_some(headcount_runtime::ASSEMBLY);
+            return headcount_asm::only_refusals(text, name, &[refusal], runtime);
         }
     };
     let (units, mut refusals) = headcount_asm::units(&source);
@@ -283,10 +285,10 @@ impl Job {
     /// The text, introduced by the name of its file: the assembler reads it from a pipe, but
     /// its messages and the debug information it may make should speak of the file.
     fn introduce(&self, counted: &str, original: &str) -> String {
-        let opening = if counted == original {
-            ""
-        } else {
-            headcount_runtime::OPENING
+        // The linker takes the opening for the runtime, so the one comes with the other.
+        let opening = match counted.ends_with(headcount_runtime::ASSEMBLY) {
+            true => headcount_runtime::OPENING,
+            false => "",
         };
         if names_its_lines(original) {
             return format!("{opening}{counted}");

@@ -66,9 +66,12 @@ impl CountedModule {
                 .with_context(|| format!("its section {name} is broken"))?
                 .into_owned())
         };
-        let map = section(MAP_SECTION)?;
-        // A linker may throw it away, if there is nothing in it.
+        // Where nothing is counted, there is no map.
         let objects = section(OBJECTS_SECTION).unwrap_or_default();
+        let map = match section(MAP_SECTION) {
+            Err(_) if !objects.is_empty() => Vec::new(),
+            map => map?,
+        };
         let ids = section(IDS_SECTION)?;
         let (start, size) = file
             .section_by_name(COUNTERS_SECTION)
