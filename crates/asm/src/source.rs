@@ -906,57 +906,48 @@ impl<'t, 'a> Reader<'t, 'a> {
         }
     }
 
-    /// `#APP` to `#NO_APP` inside a function: one operation, opaque.
+    /// `#APP` to `#NO_APP` inside a function: an opaque operation for each asm statement. (gcc
+    /// writes neighbours between the same two marks, and separates them by line markers.)
     fn inline_assembly(&mut self, begin: usize) -> usize {
         let home = self.section;
-        let mut inside = HashSet::new();
-        let mut jumps = Vec::new();
-        let mut lost = false;
-        let mut macro_use = None;
+        let mut piece = Piece::from(begin);
         let mut index = begin + 1;
-        let mut instructions = 0;
-        let mut padding = Vec::new();
         while index < self.statements.len() && self.statements[index].kind != Kind::AppEnd {
             let body = self.body(index);
-            match self.statements[index].kind {
+            let (name, arguments) = split(body);
+            let kind = self.statements[index].kind;
+            let parts = kind == Kind::LineMarker || (kind == Kind::Directive && name == ".loc");
+            if parts && self.section == home && piece.instructions > 0 {
+                self.inline_operation(std::mem::take(&mut piece));
+            }
+            if !parts {
+                piece.extend(index);
+            }
+            match kind {
                 Kind::Label if self.section == home => {
-                    inside.insert(unquote(body[..body.len() - 1].trim_end()));
+                    piece
+                        .labels
+                        .insert(unquote(body[..body.len() - 1].trim_end()));
                 }
                 Kind::Instruction if self.section == home => {
-                    let instruction = Instruction::parse(body);
-                    instructions += 1;
-                    if self.symbols.macros.contains(instruction.name.as_ref()) {
-                        macro_use = Some(index);
-                    }
-                    match instruction.control() {
-                        Control::Next => self.mention(index, instruction.operands),
-                        Control::Jump(target)
-                        | Control::Branch(target)
-                        | Control::ShortBranch(target) => {
-                            jumps.push((index, target));
-                        }
-                        _ => {
-                            self.mention(index, instruction.operands);
-                            lost = true;
-                        }
-                    }
+                    self.inline_instruction(&mut piece, index, body);
                 }
+                Kind::Directive if name == ".loc" => self.row(arguments),
                 Kind::Directive => {
-                    let (name, arguments) = split(body);
                     // Code that the assembler has no name for is written as bytes.
                     if is_data(name) && self.section == home {
-                        instructions += 1;
+                        piece.instructions += 1;
                     }
                     if name == ".macro" {
                         self.refuse(index, "its inline assembly defines a macro".to_owned());
                     }
                     if is_alignment(name) && self.section == home {
-                        padding.push(index);
+                        piece.padding.push(index);
                     } else if name.contains("section")
                         || matches!(name, ".text" | ".data" | ".bss" | ".previous")
                     {
                         self.switch_section(index, name, arguments);
-                    } else if !matches!(name, ".loc" | ".file") {
+                    } else if name != ".file" {
                         self.mention(index, arguments);
                     }
                 }
@@ -969,46 +960,93 @@ impl<'t, 'a> Reader<'t, 'a> {
             self.refuse(begin, "its inline assembly leaves the section".to_owned());
             self.section = home;
         }
-        if let Some(at) = macro_use {
-            self.refuse(at, "its inline assembly uses a macro".to_owned());
+        if piece.instructions > 0 {
+            piece.extend(index.min(self.statements.len() - 1));
+            self.inline_operation(piece);
+        } else {
+            self.aligned |= !piece.padding.is_empty();
         }
+        index + 1
+    }
+
+    fn inline_instruction(&mut self, piece: &mut Piece<'t>, index: usize, body: &'t str) {
+        let instruction = Instruction::parse(body);
+        piece.instructions += 1;
+        piece.past_a_jump |= !piece.jumps.is_empty();
+        if self.symbols.macros.contains(instruction.name.as_ref()) {
+            self.refuse(index, "its inline assembly uses a macro".to_owned());
+        }
+        match instruction.control() {
+            Control::Next => self.mention(index, instruction.operands),
+            Control::Jump(target) | Control::Branch(target) | Control::ShortBranch(target) => {
+                piece.jumps.push((index, target));
+            }
+            _ => {
+                self.mention(index, instruction.operands);
+                piece.lost = true;
+            }
+        }
+    }
+
+    fn inline_operation(&mut self, piece: Piece<'t>) {
         let mut tangled = false;
         let mut targets = Vec::new();
-        for (at, target) in jumps {
+        for (at, target) in piece.jumps {
             match target {
                 Target::Symbol { name, .. } if lex::is_numbered_reference(name) => tangled = true,
-                Target::Symbol { name, .. } if inside.contains(name) => tangled = true,
-                Target::Symbol { name, .. } => targets.push(name),
+                Target::Symbol { name, .. } if piece.labels.contains(name) => tangled = true,
+                // What stands behind a jump runs less often than what stands before.
+                Target::Symbol { name, .. } => {
+                    tangled |= piece.past_a_jump;
+                    targets.push(name);
+                }
                 Target::Odd(_) => {
                     self.refuse(at, "its inline assembly jumps to an odd place".to_owned());
                 }
             }
         }
-        if instructions > 0 {
-            let effect = Effect {
-                uses: Set::REGISTERS,
-                // Compilers take every asm statement to clobber the flags on x86.
-                kills: Set::FLAGS,
-            };
-            let what = What::Asm {
-                targets,
-                lost,
-                tangled,
-            };
-            self.push(
-                begin,
-                index.min(self.statements.len() - 1),
-                Control::Next,
-                effect,
-                what,
-            );
-            if let Some(op) = self.part().and_then(|part| part.ops.last_mut()) {
-                op.padding = padding;
-            }
-        } else {
-            self.aligned |= !padding.is_empty();
+        let effect = Effect {
+            uses: Set::REGISTERS,
+            // Compilers take every asm statement to clobber the flags on x86.
+            kills: Set::FLAGS,
+        };
+        let what = What::Asm {
+            targets,
+            lost: piece.lost,
+            tangled,
+        };
+        let (first, last) = piece.statements.unwrap_or_default();
+        self.push(first, last, Control::Next, effect, what);
+        if let Some(op) = self.part().and_then(|part| part.ops.last_mut()) {
+            op.padding = piece.padding;
         }
-        index + 1
+    }
+}
+
+/// One asm statement.
+#[derive(Default)]
+struct Piece<'t> {
+    /// Its first and last statement.
+    statements: Option<(usize, usize)>,
+    instructions: usize,
+    labels: HashSet<&'t str>,
+    jumps: Vec<(usize, Target<'t>)>,
+    past_a_jump: bool,
+    lost: bool,
+    padding: Vec<usize>,
+}
+
+impl Piece<'_> {
+    fn from(first: usize) -> Self {
+        Self {
+            statements: Some((first, first)),
+            ..Self::default()
+        }
+    }
+
+    fn extend(&mut self, index: usize) {
+        let first = self.statements.map_or(index, |(first, _)| first);
+        self.statements = Some((first, index));
     }
 }
 
