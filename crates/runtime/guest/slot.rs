@@ -151,17 +151,9 @@ fn lose_lane(table: &Table, number: usize, me: &Thread) {
 }
 
 fn lose_module(table: &Table, number: usize) {
-    if let Some(module) = open_module(table, number) {
+    if let Some(module) = table.registration(number).and_then(Registration::module) {
         module.fail(failure::THREAD_LOST);
     }
-}
-
-fn open_module(table: &Table, number: usize) -> Option<&'static Module> {
-    let registration = table
-        .registration(number)
-        .filter(|module| module.is_open())?;
-    // SAFETY: while it is open, the module is in memory.
-    unsafe { registration.module.load(Relaxed).as_ref() }
 }
 
 /// Where a module's slot lies in a lane.
@@ -192,7 +184,7 @@ fn furnish(table: &Table, lane_number: usize, number: usize, me: &Thread) -> Res
     }
     take_memory(place, lane.is_mapped(number))?;
     lane.set_mapped(number, true);
-    if let Some(module) = open_module(table, number) {
+    if let Some(module) = table.registration(number).and_then(Registration::module) {
         if module.has_file() && file::map_slot(module, place, me).is_err() {
             module.fail(failure::THREAD_IN_MEMORY);
             // What failed half-way may have unmapped what was there.

@@ -88,7 +88,7 @@ struct Detector {
 #[repr(C)]
 pub struct Registration {
     state: AtomicU32,
-    pub module: AtomicPtr<Module>,
+    module: AtomicPtr<Module>,
     /// What [`Module::serial`] is while the module is in memory.
     serial: AtomicU32,
     /// The range that is mapped in lanes: the slot's header, then the counters.
@@ -595,8 +595,16 @@ impl Registration {
         self.change(state::BUSY, state::OPEN);
     }
 
-    pub fn is_open(&self) -> bool {
-        self.state.load(Acquire) == state::OPEN
+    /// The module, if it is in memory: it may be closed, and go on while the program ends.
+    pub fn module(&self) -> Option<&'static Module> {
+        let is_there = match self.state.load(Acquire) {
+            state::OPEN => true,
+            state::CLOSED => self.is_in_memory(),
+            _ => false,
+        };
+        // SAFETY: looked at just now. (Who unloads a module that another thread still counts
+        // in makes that thread crash anyway.)
+        unsafe { self.module.load(Relaxed).as_ref() }.filter(|_| is_there)
     }
 
     pub fn close(&self) {
@@ -606,12 +614,13 @@ impl Registration {
     /// Whether the module was closed and is no longer in memory. While the program ends, modules
     /// are closed but stay.
     pub fn is_gone(&self) -> bool {
+        self.state.load(Acquire) == state::CLOSED && !self.is_in_memory()
+    }
+
+    fn is_in_memory(&self) -> bool {
         let module = self.module.load(Relaxed);
-        self.state.load(Acquire) == state::CLOSED
-            && !kernel::holds(
-                module.wrapping_byte_add(offset_of!(Module, serial)) as u64,
-                self.serial.load(Relaxed),
-            )
+        let serial = module.wrapping_byte_add(offset_of!(Module, serial)) as u64;
+        kernel::holds(serial, self.serial.load(Relaxed))
     }
 }
 
