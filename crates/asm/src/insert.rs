@@ -16,7 +16,7 @@ use crate::lex;
 use crate::liveness::Style;
 use crate::map::{self, BlockMap, ObjectMap, PartMap, RowMap, SpanMap, UnitMap};
 use crate::returns;
-use crate::source::{Op, Row, Source, Spot, What};
+use crate::source::{Op, Row, Section, Source, Spot, What};
 use crate::unwind::FrameId;
 
 /// A unit with its plan.
@@ -50,7 +50,10 @@ pub fn insert(
     }
     let mut text = edits.apply(source.text);
     text.push_str(&tail);
-    object_record(&mut text, &source.name, refusals);
+    // Not among records that point to code: those go when their code goes.
+    let alone = format!(",unique,{}", source.sections.len());
+    let apart = if refusals.is_empty() { "" } else { &alone };
+    object_record(&mut text, &source.name, refusals, apart);
     identity(&mut text);
     text.push_str(runtime);
     text
@@ -63,18 +66,18 @@ pub fn only_refusals(text: &str, name: &str, refusals: &[Refusal]) -> String {
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        object_record(&mut text, name, refusals);
+        object_record(&mut text, name, refusals, "");
     }
     text
 }
 
-fn object_record(text: &mut String, name: &str, refusals: &[Refusal]) {
+fn object_record(text: &mut String, name: &str, refusals: &[Refusal], apart: &str) {
     let object = ObjectMap {
         name: name.to_owned(),
         refusals: refusals.to_vec(),
     };
     let body = map::encode_object(&object);
-    let _ = writeln!(text, "\t.section\t.headcount,\"\",@progbits");
+    let _ = writeln!(text, "\t.section\t.headcount,\"\",@progbits{apart}");
     let _ = writeln!(text, ".Lhc_mo:\t.long\t{}, .Lhc_no-.Lhc_mo", map::MAGIC);
     let _ = writeln!(text, "\t.byte\t{}", map::OBJECT);
     bytes(text, &body);
@@ -381,6 +384,7 @@ impl<'s, 't> Inserter<'s, 't> {
         let mut text = String::new();
         if index == 0 {
             let _ = write!(text, ".Lhc_{}_p{part}: ", self.number);
+            text.push_str(&self.tie(part));
         }
         if let Some(label) = self.spot_labels.get(&Spot { part, op: index }) {
             let _ = write!(text, "{label}: ");
@@ -667,13 +671,42 @@ impl<'s, 't> Inserter<'s, 't> {
         }
     }
 
+    /// Ties the unit's record to its code. `ld --gc-sections` drops sections that nothing refers
+    /// to, and `.headcount` is one: a relocation that does nothing is a reference all the same.
+    /// (Members of a group stay or go together anyway.)
+    fn tie(&self, part: usize) -> String {
+        let number = self.number;
+        match self.section().group {
+            None if part == self.unit.parts[0] => {
+                format!(".reloc .Lhc_{number}_p{part}, R_X86_64_NONE, .Lhc_{number}_m; ")
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The section of the unit's first part.
+    fn section(&self) -> &'s Section<'t> {
+        &self.source.sections[self.source.parts[self.unit.parts[0]].section]
+    }
+
+    /// What makes the unit's record a section of its own, apart from those of code that may be
+    /// dropped while this is kept. Code in `.text` shares one (and so needs no new assembler).
+    fn apart(&self) -> String {
+        match self.source.parts[self.unit.parts[0]].section {
+            0 => String::new(),
+            section => format!(",unique,{section}"),
+        }
+    }
+
     /// Writes the unit's counters and its record.
     fn describe(&self, map: &UnitMap, text: &mut String) {
         let number = self.number;
-        let group = self.source.sections[self.source.parts[self.unit.parts[0]].section].group;
-        let (flag, group) = match group {
-            Some(group) => ("G", format!(",{group},comdat")),
-            None => ("", String::new()),
+        let (flag, group, apart) = match self.section().group {
+            Some(group) => {
+                let group = format!(",{group},comdat");
+                ("G", group.clone(), group)
+            }
+            None => ("", String::new(), self.apart()),
         };
         let _ = writeln!(
             text,
@@ -684,7 +717,7 @@ impl<'s, 't> Inserter<'s, 't> {
             "\t.balign 8\n.Lhc_{number}_c:\t.zero\t{}",
             8 * map.plan.counters.len()
         );
-        let _ = writeln!(text, "\t.section\t.headcount,\"{flag}\",@progbits{group}");
+        let _ = writeln!(text, "\t.section\t.headcount,\"{flag}\",@progbits{apart}");
         let _ = writeln!(
             text,
             ".Lhc_{number}_m:\t.long\t{}, .Lhc_{number}_n-.Lhc_{number}_m",
