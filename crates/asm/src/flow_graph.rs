@@ -102,11 +102,11 @@ pub fn units(source: &Source) -> (Vec<Unit>, Vec<Refusal>) {
     let units = components
         .into_iter()
         .filter(|component| !refused.contains(&component[0]))
-        .filter(|component| {
+        .map(|mut component| {
+            component.retain(|part| !source.parts[*part].ops.is_empty());
             component
-                .iter()
-                .any(|part| !source.parts[*part].ops.is_empty())
         })
+        .filter(|component| !component.is_empty())
         .map(|parts| Builder::new(source, parts, &arrivals).build())
         .collect::<Vec<_>>();
     for unit in &units {
@@ -241,16 +241,29 @@ impl Groups {
     }
 }
 
-/// Code labels that control may reach from anywhere: their address is taken, or exceptions land
-/// there.
+/// Code labels that control may reach from anywhere: their address is taken, exceptions land
+/// there, or they are called in the midst of a function (retpolines do that).
 fn arrivals(source: &Source) -> BTreeSet<Spot> {
-    source
+    let named = source
         .mentioned
         .iter()
         .chain(&source.pads)
-        .filter_map(|name| source.labels.get(name).map(|spot| (name, spot)))
-        .filter(|(name, spot)| !is_entry(source, name, **spot))
-        .map(|(_, spot)| *spot)
+        .map(|name| (*name, 0));
+    let numbered = source.mentioned_numbers.iter().copied();
+    let called = source
+        .parts
+        .iter()
+        .flat_map(|part| &part.ops)
+        .filter_map(|op| match op.control {
+            Control::Call(Target::Symbol { name, .. }) => Some((name, op.statements.start)),
+            _ => None,
+        });
+    named
+        .chain(numbered)
+        .chain(called)
+        .filter_map(|(name, statement)| Some((name, source.find(name, statement)?)))
+        .filter(|(name, spot)| !is_entry(source, name, *spot))
+        .map(|(_, spot)| spot)
         .collect()
 }
 

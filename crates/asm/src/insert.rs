@@ -398,6 +398,11 @@ impl<'s, 't> Inserter<'s, 't> {
         {
             text.push_str(&self.probe(counter, self.unit.block_sites[block].style, op.frame));
         }
+        if let Control::Call(Target::Symbol { name, .. }) = op.control
+            && returns::starts_elsewhere(name)
+        {
+            text.push_str(&self.forget_thread(op.frame));
+        }
         if index + 1 == at.ops.end {
             for edge in &self.out_edges[block] {
                 if let (Some(counter), EdgeSite::Before(style)) =
@@ -559,6 +564,15 @@ impl<'s, 't> Inserter<'s, 't> {
                 )
             }
         }
+    }
+
+    /// Lets the next check find a thread it does not know: a child that begins in a function of its
+    /// own never comes to the code behind the call that made it.
+    fn forget_thread(&self, frame: FrameId) -> String {
+        let (down, up) = self.source.frames.adjust(frame, 8);
+        format!(
+            "pushq %r11; {down}movq headcount_ready@gottpoff(%rip), %r11; movb $0, %fs:(%r11); popq %r11; {up}"
+        )
     }
 
     /// Where the check for a new thread stands: first of all, but behind `endbr64`.

@@ -139,7 +139,18 @@ impl<'t> Instruction<'t> {
             _ if name.starts_with('j') => Control::Branch(target(self.operands)),
             "xbegin" => Control::Branch(Target::Odd("xbegin")),
             "call" | "callq" | "callw" | "calll" => match self.operands.strip_prefix('*') {
-                Some(_) => Control::IndirectCall,
+                // What `-fno-plt` makes of an ordinary call.
+                Some(place) => match place
+                    .trim_start()
+                    .strip_suffix("@GOTPCREL(%rip)")
+                    .map(target)
+                {
+                    Some(Target::Symbol { name, .. }) => Control::Call(Target::Symbol {
+                        name,
+                        through_plt: true,
+                    }),
+                    _ => Control::IndirectCall,
+                },
                 None => Control::Call(target(self.operands)),
             },
             "lcall" | "lcalll" | "lcallq" => Control::IndirectCall,
@@ -406,6 +417,12 @@ mod tests {
             Control::Call(symbol("puts", true))
         );
         assert_eq!(control("callq *8(%rax)"), Control::IndirectCall);
+        assert_eq!(
+            control("call *puts@GOTPCREL(%rip)"),
+            Control::Call(symbol("puts", true))
+        );
+        assert_eq!(control("call *table(%rip)"), Control::IndirectCall);
+        assert_eq!(control("jmp f"), Control::Jump(symbol("f", false)));
         assert_eq!(control("rep ret"), Control::Return);
         assert_eq!(control("jmp .+5"), Control::Jump(Target::Odd(".+5")));
         assert_eq!(control("JMP foo"), Control::Jump(symbol("foo", false)));

@@ -336,5 +336,7 @@ fn is_number(word: &str) -> bool {
 /// behind the `b`.)
 pub fn is_numbered_reference(word: &str) -> bool {
     let digits = word.trim_end_matches(['f', 'b']);
-    digits.len() + 1 == word.len() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    !digits.is_empty()
+        && digits.len() + 1 == word.len()
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
 }

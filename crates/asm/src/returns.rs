@@ -29,7 +29,8 @@ pub fn never_returns(name: &str) -> bool {
     NEVER.binary_search(&name).is_ok() || name.starts_with("_ZSt") && name.contains("__throw_")
 }
 
-/// Functions whose call may be followed by more arrivals than there were calls.
+/// Functions whose call may be followed by more arrivals than there were calls. (A fork comes back
+/// in two processes, whose counts add up; recovery allows for that.)
 pub fn returns_twice(name: &str) -> bool {
     matches!(
         name.trim_start_matches('_'),
@@ -44,6 +45,11 @@ pub fn may_fork(name: &str) -> bool {
         name,
         "_Fork" | "clone" | "__clone" | "__clone2" | "syscall" | "fork" | "daemon" | "forkpty"
     )
+}
+
+/// Functions whose child begins in a function of its own.
+pub fn starts_elsewhere(name: &str) -> bool {
+    matches!(name, "clone" | "__clone" | "__clone2")
 }
 
 const SURE: [&str; 85] = [
@@ -249,7 +255,17 @@ mod tests {
         for name in ["qsort", "read", "exit", "_Znwm", "printf", "foo"] {
             assert!(!always_returns(name), "{name}");
         }
-        assert!(returns_twice("__sigsetjmp"));
+        for name in [
+            "__sigsetjmp",
+            "_setjmp",
+            "vfork",
+            "fork",
+            "_Fork",
+            "syscall",
+        ] {
+            assert!(returns_twice(name), "{name}");
+        }
+        assert!(!returns_twice("longjmp"));
         assert!(never_returns("_ZSt20__throw_length_errorPKc"));
     }
 }

@@ -122,7 +122,9 @@ pub struct Source<'t> {
     numbered: Vec<(&'t str, usize, Spot)>,
     /// Symbols mentioned in any other way than as the target of a jump or call.
     pub mentioned: HashSet<&'t str>,
-    /// Spots where exceptions land, or which are mentioned by number.
+    /// Numbered labels mentioned so, and the statement that does.
+    pub mentioned_numbers: Vec<(&'t str, usize)>,
+    /// Labels where exceptions land.
     pub pads: HashSet<&'t str>,
     /// Line rows.
     pub rows: Vec<Row>,
@@ -167,6 +169,7 @@ impl<'t> Source<'t> {
             labels,
             numbered,
             mentioned,
+            mentioned_numbers,
             pads,
             rows,
             files,
@@ -181,6 +184,7 @@ impl<'t> Source<'t> {
             labels,
             numbered,
             mentioned,
+            mentioned_numbers,
             pads,
             rows,
             files: files.paths,
@@ -366,6 +370,7 @@ struct Reader<'t, 'a> {
     labels: HashMap<&'t str, Spot>,
     numbered: Vec<(&'t str, usize, Spot)>,
     mentioned: HashSet<&'t str>,
+    mentioned_numbers: Vec<(&'t str, usize)>,
     pads: HashSet<&'t str>,
     rows: Vec<Row>,
     pending_rows: u32,
@@ -408,6 +413,7 @@ impl<'t, 'a> Reader<'t, 'a> {
             labels: HashMap::new(),
             numbered: Vec::new(),
             mentioned: HashSet::new(),
+            mentioned_numbers: Vec::new(),
             pads: HashSet::new(),
             rows: Vec::new(),
             pending_rows: 0,
@@ -449,16 +455,22 @@ impl<'t, 'a> Reader<'t, 'a> {
             Kind::AppEnd => self.in_app = false,
             Kind::LineMarker => self.line_marker(index, body),
             Kind::Label => self.label(index, body),
-            Kind::Assignment => self.mention(body),
+            Kind::Assignment => self.mention(index, body),
             Kind::Directive => self.directive(index, body),
             Kind::Instruction if self.in_code() => return self.instruction(index, body),
-            Kind::Instruction => self.mention(body),
+            Kind::Instruction => self.mention(index, body),
         }
         index + 1
     }
 
-    fn mention(&mut self, text: &'t str) {
-        self.mentioned.extend(lex::symbols(text));
+    fn mention(&mut self, index: usize, text: &'t str) {
+        for name in lex::symbols(text) {
+            if lex::is_numbered_reference(name) {
+                self.mentioned_numbers.push((name, index));
+            } else {
+                self.mentioned.insert(name);
+            }
+        }
     }
 
     fn line_marker(&mut self, index: usize, body: &str) {
@@ -549,7 +561,7 @@ impl<'t, 'a> Reader<'t, 'a> {
             | ".4byte" | ".quad" | ".8byte" | ".octa" | ".uleb128" | ".sleb128" | ".string"
             | ".asciz" | ".ascii" | ".zero" | ".skip" | ".space" | ".fill" | ".org" | ".incbin"
             | ".float" | ".double" | ".single" | ".base64" => self.data(index, name, arguments),
-            ".set" | ".equ" | ".equiv" | ".eqv" => self.mention(arguments),
+            ".set" | ".equ" | ".equiv" | ".eqv" => self.mention(index, arguments),
             ".if" | ".ifdef" | ".ifndef" | ".ifc" | ".ifeq" | ".ifne" | ".ifb" | ".ifnb"
             | ".else" | ".elseif" | ".endif" | ".rept" | ".irp" | ".irpc" | ".endr"
             | ".include" => {
@@ -562,7 +574,7 @@ impl<'t, 'a> Reader<'t, 'a> {
     fn data(&mut self, index: usize, name: &str, arguments: &'t str) {
         let section = &self.sections[self.section];
         if section.code {
-            self.mention(arguments);
+            self.mention(index, arguments);
             if self.open[self.section].is_some() {
                 self.glued.get_or_insert(index);
             }
@@ -573,7 +585,7 @@ impl<'t, 'a> Reader<'t, 'a> {
                 self.pads.insert(pad);
             }
         } else if !is_description(section.name) {
-            self.mention(arguments);
+            self.mention(index, arguments);
         }
     }
 
@@ -721,7 +733,7 @@ impl<'t, 'a> Reader<'t, 'a> {
             control,
             Control::Jump(_) | Control::Branch(_) | Control::ShortBranch(_) | Control::Call(_)
         ) {
-            self.mention(instruction.operands);
+            self.mention(index, instruction.operands);
         }
         if let Some(end) = self.tls_sequence(index, instruction.operands) {
             let effect = Effect {
@@ -867,7 +879,7 @@ impl<'t, 'a> Reader<'t, 'a> {
                         macro_use = Some(index);
                     }
                     match instruction.control() {
-                        Control::Next => self.mention(instruction.operands),
+                        Control::Next => self.mention(index, instruction.operands),
                         Control::Jump(target)
                         | Control::Branch(target)
                         | Control::ShortBranch(target) => {
@@ -885,10 +897,10 @@ impl<'t, 'a> Reader<'t, 'a> {
                     {
                         self.switch_section(index, name, arguments);
                     } else if !matches!(name, ".loc" | ".file") {
-                        self.mention(arguments);
+                        self.mention(index, arguments);
                     }
                 }
-                Kind::Instruction | Kind::Assignment => self.mention(body),
+                Kind::Instruction | Kind::Assignment => self.mention(index, body),
                 _ => {}
             }
             index += 1;
