@@ -115,13 +115,31 @@ pub fn units(source: &Source) -> (Vec<Unit>, Vec<Refusal>) {
     (units, refusals)
 }
 
-/// A refusal of the function that the part belongs to.
+/// A refusal of the function that the part belongs to, because of a line of the assembler text.
 pub fn refusal(source: &Source, part: usize, line: u32, reason: String) -> Refusal {
+    let (file, line) = place(source, part, line);
     Refusal {
         subject: source.parts[part].name.to_owned(),
-        file: source.name.clone(),
+        file,
         line,
         reason,
+    }
+}
+
+/// What a line of the assembler text was made from: file and line, 0 if nobody knows.
+fn place(source: &Source, part: usize, line: u32) -> (String, u32) {
+    let part = &source.parts[part];
+    let is_before = |op: &&Op<'_>| source.statements[op.statements.start].line <= line;
+    let before = part.ops.iter().take_while(is_before);
+    let rows = before.flat_map(|op| op.rows.start as usize..op.rows.end as usize);
+    let known = rows
+        .map(|row| source.rows[row])
+        .filter(|row| row.line != 0)
+        .last();
+    match known.or(part.first_row) {
+        Some(row) => (source.files[row.file as usize].clone(), row.line),
+        None if part.by_hand => (source.name.clone(), line),
+        None => (source.name.clone(), 0),
     }
 }
 

@@ -200,15 +200,20 @@ impl Case {
     fn wrong_remarks(&self, found: &Found, status: i32) -> Vec<String> {
         let stated = &self.stated;
         let mut wrong = Vec::new();
-        for (subject, reason) in &found.refusals {
+        for Refused {
+            subject, reason, ..
+        } in &found.refusals
+        {
             if !has(&stated.asm_refuses, subject) {
                 wrong.push(format!("{subject} is refused: {reason}"));
             }
         }
         for name in &stated.asm_refuses {
-            let is_refused = |(subject, _): &(String, String)| base_name(subject) == name;
-            if !found.refusals.iter().any(is_refused) {
-                wrong.push(format!("{name} is not refused"));
+            let mut all = found.refusals.iter();
+            match all.find(|it| base_name(&it.subject) == name) {
+                Some(it) if found.function_of(it.line) == Some(&it.subject) => {}
+                Some(it) => wrong.push(format!("{name} is refused for line {}", it.line)),
+                None => wrong.push(format!("{name} is not refused")),
             }
         }
         if status >= 128 && !found.notes.iter().any(|note| note.contains(NOT_ENDED)) {
@@ -304,9 +309,15 @@ struct Found {
     functions: BTreeMap<String, Function>,
     /// Counts by file name and line.
     lines: BTreeMap<(String, u32), u64>,
-    /// Subject and reason.
-    refusals: Vec<(String, String)>,
+    refusals: Vec<Refused>,
     notes: Vec<String>,
+}
+
+/// What was not counted, why, and because of which line.
+struct Refused {
+    subject: String,
+    reason: String,
+    line: u32,
 }
 
 /// A row of the report by function.
@@ -326,7 +337,11 @@ impl Found {
             lines: lines(&folder.report("line", "csv")),
             refusals: list("refused")
                 .iter()
-                .map(|it| (text(&it["subject"]), text(&it["reason"])))
+                .map(|it| Refused {
+                    subject: text(&it["subject"]),
+                    reason: text(&it["reason"]),
+                    line: it["line"].as_u64().expect("a line") as u32,
+                })
                 .collect(),
             notes: list("notes").iter().map(text).collect(),
         }
