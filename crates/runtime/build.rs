@@ -49,7 +49,9 @@ fn main() {
 /// The root of the guest crate: its attributes, and a stamp that tells apart two builds of the
 /// runtime that must not share a table in one process.
 fn guest_root(guest: &Path, wire: &Path) -> String {
-    let layout = read(&guest.join("table.rs")) + &read(&guest.join("module.rs")) + &read(wire);
+    let shared = ["table.rs", "lane.rs", "registration.rs", "module.rs"];
+    let layout: String = shared.iter().map(|file| read(&guest.join(file))).collect();
+    let layout = layout + &read(wire);
     format!(
         "#![no_std]\n#![no_builtins]\n\
          pub const LAYOUT: u64 = {:#x};\n\

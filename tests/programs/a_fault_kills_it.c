@@ -1,4 +1,5 @@
 //~ routes: asm patch csource
+//~ asm-uncertain: load
 //~ status: 139
 static int *nowhere;
 

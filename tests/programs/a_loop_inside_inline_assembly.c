@@ -1,4 +1,5 @@
 //~ routes: asm patch csource
+//~ asm-refuses: sum_to
 static int sum_to(int n) {              //~ 2
     int sum = 0;                        //~ 2
     __asm__("1: addl %1, %0\n\t"

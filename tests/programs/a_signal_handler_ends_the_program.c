@@ -1,4 +1,5 @@
 //~ routes: asm patch csource
+//~ asm-uncertain: fault
 //~ status: 8
 #include <signal.h>
 #include <unistd.h>

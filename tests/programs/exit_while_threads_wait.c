@@ -1,4 +1,5 @@
 //~ routes: asm patch csource
+//~ varies: work
 //~ flags: -pthread
 //~ status: 2
 #include <pthread.h>

@@ -16,7 +16,7 @@ use crate::lex;
 use crate::liveness::Style;
 use crate::map::{self, BlockMap, ObjectMap, PartMap, RowMap, SpanMap, UnitMap};
 use crate::returns;
-use crate::source::{Op, Row, Source, Spot, What};
+use crate::source::{Op, Row, Section, Source, Spot, What};
 use crate::unwind::FrameId;
 
 /// A unit with its plan.
@@ -42,17 +42,18 @@ pub fn insert(
     }
     let mut edits = Edits::default();
     let mut tail = String::new();
-    // For each section of code, a label in it.
-    let mut places = HashMap::new();
     for (number, item) in counted.iter().enumerate() {
         let mut inserter = Inserter::new(source, item, number, &mut edits);
         inserter.run();
         let map = inserter.map(base);
-        inserter.describe(&map, &mut places, &mut tail);
+        inserter.describe(&map, &mut tail);
     }
     let mut text = edits.apply(source.text);
     text.push_str(&tail);
-    object_record(&mut text, &source.name, refusals);
+    // Not among records that point to code: those go when their code goes.
+    let alone = format!(",unique,{}", source.sections.len());
+    let apart = if refusals.is_empty() { "" } else { &alone };
+    object_record(&mut text, &source.name, refusals, apart);
     identity(&mut text);
     text.push_str(runtime);
     text
@@ -73,7 +74,7 @@ pub fn only_refusals(
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    object_record(&mut text, name, refusals);
+    object_record(&mut text, name, refusals, "");
     if let Some(runtime) = runtime {
         // There is no module without counters.
         let _ = writeln!(
@@ -86,13 +87,13 @@ pub fn only_refusals(
     text
 }
 
-fn object_record(text: &mut String, name: &str, refusals: &[Refusal]) {
+fn object_record(text: &mut String, name: &str, refusals: &[Refusal], apart: &str) {
     let object = ObjectMap {
         name: name.to_owned(),
         refusals: refusals.to_vec(),
     };
     let body = map::encode_object(&object);
-    let _ = writeln!(text, "\t.section\t.headcount.objects,\"\",@progbits");
+    let _ = writeln!(text, "\t.section\t.headcount,\"\",@progbits{apart}");
     let _ = writeln!(text, ".Lhc_mo:\t.long\t{}, .Lhc_no-.Lhc_mo", map::MAGIC);
     let _ = writeln!(text, "\t.byte\t{}", map::OBJECT);
     bytes(text, &body);
@@ -401,10 +402,8 @@ impl<'s, 't> Inserter<'s, 't> {
         let op = &self.source.parts[part].ops[index];
         let mut text = String::new();
         if index == 0 {
-            // A linker that throws away what nobody refers to keeps the identity of an object as
-            // long as it keeps any of its code.
-            let label = format!(".Lhc_{}_p{part}", self.number);
-            let _ = write!(text, "{label}: .reloc {label}, R_X86_64_NONE, {IDENTITY}; ");
+            let _ = write!(text, ".Lhc_{}_p{part}: ", self.number);
+            text.push_str(&self.tie(part));
         }
         if let Some(label) = self.spot_labels.get(&Spot { part, op: index }) {
             let _ = write!(text, "{label}: ");
@@ -417,6 +416,11 @@ impl<'s, 't> Inserter<'s, 't> {
             && self.unit.block_sites[block].before == index
         {
             text.push_str(&self.probe(counter, self.unit.block_sites[block].style, op.frame));
+        }
+        if let Control::Call(Target::Symbol { name, .. }) = op.control
+            && returns::starts_elsewhere(name)
+        {
+            text.push_str(&self.forget_thread(op.frame));
         }
         if index + 1 == at.ops.end {
             for edge in &self.out_edges[block] {
@@ -581,6 +585,15 @@ impl<'s, 't> Inserter<'s, 't> {
         }
     }
 
+    /// Lets the next check find a thread it does not know: a child that begins in a function of its
+    /// own never comes to the code behind the call that made it.
+    fn forget_thread(&self, frame: FrameId) -> String {
+        let (down, up) = self.source.frames.adjust(frame, 8);
+        format!(
+            "pushq %r11; {down}movq headcount_ready@gottpoff(%rip), %r11; movb $0, %fs:(%r11); popq %r11; {up}"
+        )
+    }
+
     /// Where the check for a new thread stands: first of all, but behind `endbr64`.
     fn check_position(&self, part: usize) -> usize {
         let ops = &self.source.parts[part].ops;
@@ -692,18 +705,49 @@ impl<'s, 't> Inserter<'s, 't> {
         }
     }
 
+    /// Ties the unit's record to its code. `ld --gc-sections` drops sections that nothing refers
+    /// to, and `.headcount` is one: a relocation that does nothing is a reference all the same.
+    /// (Members of a group stay or go together anyway.) lld drops the object's identity, too: for
+    /// it, `__start_headcount_ids` is no reference.
+    fn tie(&self, part: usize) -> String {
+        if part != self.unit.parts[0] {
+            return String::new();
+        }
+        let here = format!(".Lhc_{}_p{part}", self.number);
+        let mut text = format!(".reloc {here}, R_X86_64_NONE, {IDENTITY}; ");
+        if self.section().group.is_none() {
+            let _ = write!(
+                text,
+                ".reloc {here}, R_X86_64_NONE, .Lhc_{}_m; ",
+                self.number
+            );
+        }
+        text
+    }
+
+    /// The section of the unit's first part.
+    fn section(&self) -> &'s Section<'t> {
+        &self.source.sections[self.source.parts[self.unit.parts[0]].section]
+    }
+
+    /// What makes the unit's record a section of its own, apart from those of code that may be
+    /// dropped while this is kept. Code in `.text` shares one (and so needs no new assembler).
+    fn apart(&self) -> String {
+        match self.source.parts[self.unit.parts[0]].section {
+            0 => String::new(),
+            section => format!(",unique,{section}"),
+        }
+    }
+
     /// Writes the unit's counters and its record.
-    fn describe(&self, map: &UnitMap, places: &mut HashMap<usize, String>, text: &mut String) {
+    fn describe(&self, map: &UnitMap, text: &mut String) {
         let number = self.number;
-        let section = self.source.parts[self.unit.parts[0]].section;
-        let group = self.source.sections[section].group;
-        let first = self.unit.parts[0];
-        let place = places
-            .entry(section)
-            .or_insert_with(|| format!(".Lhc_{number}_p{first}"));
-        let (flag, group) = match group {
-            Some(group) => ("G", format!(",{group},comdat")),
-            None => ("", String::new()),
+        let (flag, group, apart) = match self.section().group {
+            Some(group) => {
+                let group = format!(",{group},comdat");
+                ("G", group.clone(), group)
+            }
+            None => ("", String::new(), self.apart()),
         };
         let _ = writeln!(
             text,
@@ -714,11 +758,7 @@ impl<'s, 't> Inserter<'s, 't> {
             "\t.balign 8\n.Lhc_{number}_c:\t.zero\t{}",
             8 * map.plan.counters.len()
         );
-        // It stays and goes with the code that it explains (--gc-sections).
-        let _ = writeln!(
-            text,
-            "\t.section\t.headcount,\"o{flag}\",@progbits,{place}{group}"
-        );
+        let _ = writeln!(text, "\t.section\t.headcount,\"{flag}\",@progbits{apart}");
         let _ = writeln!(
             text,
             ".Lhc_{number}_m:\t.long\t{}, .Lhc_{number}_n-.Lhc_{number}_m",

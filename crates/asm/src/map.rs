@@ -1,5 +1,4 @@
-//! The map: what a module's counters mean, in the section `.headcount` that is never loaded, and
-//! what is not counted, in `.headcount.objects`.
+//! The map: what a module's counters mean, in the section `.headcount` that is never loaded.
 //!
 //! Each function adds a record, so that the linker, which keeps one copy of a comdat function,
 //! keeps the record that goes with it. A record is

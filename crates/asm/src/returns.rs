@@ -47,6 +47,11 @@ pub fn may_fork(name: &str) -> bool {
     )
 }
 
+/// Functions whose child begins in a function of its own.
+pub fn starts_elsewhere(name: &str) -> bool {
+    matches!(name, "clone" | "__clone" | "__clone2")
+}
+
 const SURE: [&str; 85] = [
     "abs",
     "aligned_alloc",

@@ -11,7 +11,7 @@ use headcount_model::{
     Block, FileId, Function, FunctionCounts, FunctionEdge, GraphCounts, LineRun, LinkAddr, Module,
     Node, Readings, Refusal, Span,
 };
-use headcount_wire::{COUNTERS_SECTION, IDS_SECTION, MAP_SECTION, OBJECTS_SECTION, fingerprint};
+use headcount_wire::{COUNTERS_SECTION, IDS_SECTION, MAP_SECTION, fingerprint};
 use object::{Object, ObjectSection};
 use std::collections::HashMap;
 
@@ -66,12 +66,7 @@ impl CountedModule {
                 .with_context(|| format!("its section {name} is broken"))?
                 .into_owned())
         };
-        // Where nothing is counted, there is no map.
-        let objects = section(OBJECTS_SECTION).unwrap_or_default();
-        let map = match section(MAP_SECTION) {
-            Err(_) if !objects.is_empty() => Vec::new(),
-            map => map?,
-        };
+        let map = section(MAP_SECTION)?;
         let ids = section(IDS_SECTION)?;
         let (start, size) = file
             .section_by_name(COUNTERS_SECTION)
@@ -99,7 +94,7 @@ impl CountedModule {
             start,
             counters,
         };
-        for record in map::decode(&map)?.into_iter().chain(map::decode(&objects)?) {
+        for record in map::decode(&map)? {
             match record {
                 Record::Object(object) => builder.module.refusals.extend(object.refusals),
                 Record::Unit(unit) => builder.unit(unit)?,

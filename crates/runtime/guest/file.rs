@@ -11,9 +11,10 @@ use headcount_wire::{self as wire, FileHeader, HEADER_BYTES, PAGE, SlotHeader, f
 
 use super::facts::{self, Text};
 use super::kernel::{self, File, Path};
+use super::lane::Thread;
 use super::module::Module;
 use super::scratch::Scratch;
-use super::table::{Table, Thread};
+use super::table::Table;
 use super::{linker, slot};
 
 /// How much of a module's name goes into the name of its counter file.

@@ -5,8 +5,8 @@
 //! descriptor kept, no register changed. A failure is a bit in the header of the counter file.
 //!
 //! `entry.s` has the doors: they save the registers and call the functions below. Then, in
-//! reading order: `slot.rs` (a thread gets its counters), `table.rs` (what the modules of a
-//! process agree on), `module.rs`, `file.rs`.
+//! reading order: `slot.rs` (a thread gets its counters), `table.rs` with `lane.rs` and
+//! `registration.rs` (what the modules of a process agree on), `module.rs`, `file.rs`.
 
 #[cfg(not(any(test, clippy)))]
 mod builtins;
@@ -14,8 +14,10 @@ mod delta;
 mod facts;
 mod file;
 mod kernel;
+mod lane;
 mod linker;
 mod module;
+mod registration;
 mod scratch;
 mod slot;
 mod table;
@@ -51,7 +53,7 @@ pub extern "C" fn headcount_adopt() {
         .filter(|(table, _)| table.is_inherited())
     {
         let _signals = kernel::BlockedSignals::all();
-        if let Ok(me) = table::Thread::current() {
+        if let Ok(me) = lane::Thread::current() {
             slot::adopt(table, &me);
         }
     }

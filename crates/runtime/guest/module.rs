@@ -10,7 +10,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 use headcount_wire::{self as wire, FileHeader, SlotHeader, failure, slot_state};
 
-use super::table::{Owner, Table};
+use super::lane::Owner;
+use super::table::Table;
 use super::{file, kernel, linker};
 
 /// Room for the path of a counter file.

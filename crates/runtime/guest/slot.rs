@@ -9,9 +9,11 @@ use headcount_wire::{PAGE, SLOT_HEADER_BYTES, SlotHeader, failure, slot_state};
 use super::delta;
 use super::file;
 use super::kernel::{self, Path};
+use super::lane::{Lane, Thread};
 use super::module::{Module, counts_here};
+use super::registration::Registration;
 use super::scratch::Scratch;
-use super::table::{Lane, Registration, Standing, Table, Thread};
+use super::table::{Standing, Table};
 
 /// Dead threads' lanes to look for before a fresh one is taken: enough to keep up with a program
 /// that makes threads for ever, few enough not to be noticed by one that has thousands.
@@ -89,8 +91,8 @@ fn move_out(
             .chain([number])
             .try_for_each(|module| furnish(table, *lane, module, me))
             .and_then(|()| table.enter_lane(*lane, me).map_err(|_| Unfit));
-        if result.is_err() {
-            table.release(*lane);
+        if let (Err(_), Some(lane)) = (&result, table.lane(*lane)) {
+            lane.release();
         }
         result.is_ok()
     };
@@ -103,8 +105,10 @@ fn move_out(
     });
     let found = dead.chain(fresh).find(fits);
     match (found, old) {
-        (Some(_), Some(old)) => table.release(old),
-        (Some(_), None) => {}
+        (Some(_), old) => old
+            .and_then(|old| table.lane(old))
+            .into_iter()
+            .for_each(Lane::release),
         (None, old) => lose(table, module, old, me),
     }
     true
@@ -151,26 +155,15 @@ fn lose_lane(table: &Table, number: usize, me: &Thread) {
 }
 
 fn lose_module(table: &Table, number: usize) {
-    if let Some(module) = open_module(table, number) {
+    if let Some(module) = table.registration(number).and_then(Registration::module) {
         module.fail(failure::THREAD_LOST);
     }
-}
-
-fn open_module(table: &Table, number: usize) -> Option<&'static Module> {
-    let registration = table
-        .registration(number)
-        .filter(|module| module.is_open())?;
-    // SAFETY: while it is open, the module is in memory.
-    unsafe { registration.module.load(Relaxed).as_ref() }
 }
 
 /// Where a module's slot lies in a lane.
 fn reach(table: &Table, lane: usize, number: usize) -> Result<Place, Unfit> {
     let registration = table.registration(number).ok_or(Unfit)?;
-    let (start, end) = (
-        registration.start.load(Relaxed),
-        registration.end.load(Relaxed),
-    );
+    let (start, end) = registration.range();
     delta::moved(start, end, delta::delta(lane), table.ceiling())
         .map(|address| Place {
             address,
@@ -192,7 +185,7 @@ fn furnish(table: &Table, lane_number: usize, number: usize, me: &Thread) -> Res
     }
     take_memory(place, lane.is_mapped(number))?;
     lane.set_mapped(number, true);
-    if let Some(module) = open_module(table, number) {
+    if let Some(module) = table.registration(number).and_then(Registration::module) {
         if module.has_file() && file::map_slot(module, place, me).is_err() {
             module.fail(failure::THREAD_IN_MEMORY);
             // What failed half-way may have unmapped what was there.

@@ -8,23 +8,21 @@
 //! A lane belongs to one thread at a time. What is mapped in a lane stays when its thread ends,
 //! and the next owner goes on counting there: a count is the sum over all lanes.
 //!
-//! The layout of this file and of `module.rs` is shared by all modules of a process: the table's
-//! magic is made of these files' text, so that runtimes that do not fit never meet.
+//! The layout of this file and of `lane.rs`, `registration.rs` and `module.rs` is shared by all
+//! modules of a process: the table's magic is made of these files' text, so that runtimes that do
+//! not fit never meet.
 
-use core::mem::offset_of;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::*};
 
 use headcount_wire::HEADER_BYTES;
 
 use super::delta::{self, FAMILIES, FAMILY_LANES, LANES};
 use super::facts::{self, key};
+use super::lane::{Lane, Owner, Thread};
 use super::module::Module;
+use super::registration::{MODULES, Registration};
 use super::scratch::Scratch;
 use super::{kernel, linker};
-
-/// How many modules can be counted in one process at a time.
-const MODULES: usize = 512;
-const WORDS: usize = MODULES / 64;
 
 /// Where the table may lie: far from where the kernel puts things by itself. (Valgrind gives out
 /// the lower addresses only; ThreadSanitizer and MemorySanitizer leave the last two.)
@@ -82,97 +80,6 @@ const FOLDER_BUSY: u32 = u32::MAX;
 #[repr(C, align(4096))]
 struct Detector {
     word: AtomicU64,
-}
-
-/// A module that counts in this process.
-#[repr(C)]
-pub struct Registration {
-    state: AtomicU32,
-    pub module: AtomicPtr<Module>,
-    /// What [`Module::serial`] is while the module is in memory.
-    serial: AtomicU32,
-    /// The range that is mapped in lanes: the slot's header, then the counters.
-    pub start: AtomicU64,
-    pub end: AtomicU64,
-}
-
-/// Values of [`Registration::state`].
-mod state {
-    pub const FREE: u32 = 0;
-    pub const BUSY: u32 = 1;
-    pub const OPEN: u32 = 2;
-    /// Its last code has run, or will soon: the module may be gone from memory at any time.
-    pub const CLOSED: u32 = 3;
-}
-
-/// One thread's counters, of all modules.
-#[repr(C)]
-pub struct Lane {
-    owner: AtomicU64,
-    fs_base: AtomicU64,
-    /// The generation that `current` is about.
-    generation: AtomicU32,
-    /// Set when the owner is counted nowhere.
-    lost: AtomicU32,
-    /// Modules whose range in this lane is ours (perhaps left from before a fork).
-    mapped: [AtomicU64; WORDS],
-    /// Modules whose range in this lane holds a slot of this process.
-    current: [AtomicU64; WORDS],
-}
-
-/// Who owns a lane: a generation (20 bits), a process and a thread (22 bits each, which is as
-/// large as Linux makes them: `PID_MAX_LIMIT`). Zero is nobody.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Owner(u64);
-
-impl Owner {
-    pub fn new(generation: u32, process: u32, thread: u32) -> Owner {
-        let number = |id: u32| u64::from(id & 0x3f_ffff);
-        Owner(u64::from(generation) << 44 | number(process) << 22 | number(thread))
-    }
-
-    /// Puts us where `other` is, if it is; says who else is there.
-    pub fn put_into(self, word: &AtomicU64, other: u64) -> Result<u64, u64> {
-        word.compare_exchange(other, self.0, Acquire, Relaxed)
-    }
-
-    /// Whether this word names a thread that is not, or no longer, one of this process.
-    pub fn is_dead(word: u64, process: u32) -> bool {
-        !kernel::is_alive(process, (word & 0x3f_ffff) as u32)
-    }
-
-    /// Whether this is a living thread that shares our memory.
-    fn is_alive(self, generation: u32) -> bool {
-        let (process, thread) = self.ids();
-        self.0 != 0
-            && self.0 >> 44 == u64::from(generation & 0xf_ffff)
-            && kernel::is_alive(process, thread)
-    }
-
-    fn ids(self) -> (u32, u32) {
-        let id = |word: u64| (word & 0x3f_ffff) as u32;
-        (id(self.0 >> 22), id(self.0))
-    }
-}
-
-/// The thread we run in.
-#[derive(Clone, Copy)]
-pub struct Thread {
-    pub process: u32,
-    pub thread: u32,
-    pub fs_base: u64,
-    pub gs_base: u64,
-}
-
-impl Thread {
-    pub fn current() -> kernel::Result<Thread> {
-        Ok(Thread {
-            process: kernel::process(),
-            thread: kernel::thread(),
-            fs_base: kernel::fs_base(),
-            gs_base: kernel::gs_base()?,
-        })
-    }
 }
 
 /// What the table knows of a thread.
@@ -267,19 +174,16 @@ impl Table {
         if self.detector.word.load(Relaxed) == 0 {
             self.detector.word.store(DETECTS, Relaxed);
         }
+        let inherits = |lane: &Lane| lane.inherit(parents, self.owner(me), self.generation(), me);
         let (number, lane) = match delta::lane(me.gs_base) {
-            Some(number) => self.used_lane(number)?,
-            None if some_were_lost => self
-                .used_lanes()
-                .find(|(_, lane)| lane.lost.load(Relaxed) != 0 && lane.is_held(parents, me))?,
+            Some(number) => self.used_lane(number).filter(|(_, lane)| inherits(lane))?,
+            None if some_were_lost => {
+                let mut lanes = self.used_lanes();
+                lanes.find(|(_, lane)| lane.is_lost() && inherits(lane))?
+            }
             None => return None,
         };
-        if !lane.is_held(parents, me) {
-            return None;
-        }
-        lane.owner.store(self.owner(me).0, Release);
-        lane.generation.store(self.generation(), Relaxed);
-        Some((number, lane, lane.lost.load(Relaxed) != 0))
+        Some((number, lane, lane.is_lost()))
     }
 
     // ---- threads
@@ -292,14 +196,16 @@ impl Table {
         let Some((number, lane)) = delta::lane(me.gs_base).and_then(|n| self.used_lane(n)) else {
             return Standing::Foreign;
         };
-        if lane.fs_base.load(Relaxed) != me.fs_base {
-            return Standing::New;
-        }
-        let held_by = Owner(lane.owner.load(Acquire));
-        if held_by == owner {
+        let held_by = lane.held_by();
+        if !lane.is_at(me) {
+            Standing::New
+        } else if held_by == owner {
             Standing::Owns(number)
         } else if held_by.is_alive(self.generation()) {
-            Standing::Borrows(Some(number))
+            match held_by.process() != me.process {
+                true => Standing::Borrows(Some(number)),
+                false => Standing::New,
+            }
         } else if lane.take(held_by, owner, self.generation()) {
             // Its owner died, and this thread got both its gs base (by way of a third one) and
             // its thread pointer.
@@ -310,23 +216,20 @@ impl Table {
     }
 
     fn standing_without_lane(&self, me: &Thread, owner: Owner) -> Standing {
-        let borrowed = self.process.load(Relaxed) != me.process;
-        if !borrowed && self.lost.load(Relaxed) == 0 {
+        let borrows = self.process.load(Relaxed) != me.process;
+        if !borrows && self.lost.load(Relaxed) == 0 {
             return Standing::New;
         }
-        let is_mine = |lane: &Lane| {
-            let held_by = Owner(lane.owner.load(Acquire));
-            lane.fs_base.load(Relaxed) == me.fs_base
-                && match held_by == owner {
-                    true => lane.lost.load(Relaxed) != 0,
-                    false => borrowed && held_by.is_alive(self.generation()),
-                }
-        };
-        match self.used_lanes().find(|(_, lane)| is_mine(lane)) {
-            Some((_, lane)) if Owner(lane.owner.load(Relaxed)) == owner => Standing::Lost,
-            Some(_) => Standing::Borrows(None),
-            None => Standing::New,
+        for (_, lane) in self.used_lanes().filter(|(_, lane)| lane.is_at(me)) {
+            let held_by = lane.held_by();
+            if held_by == owner && lane.is_lost() {
+                return Standing::Lost;
+            }
+            if held_by != owner && borrows && held_by.is_alive(self.generation()) {
+                return Standing::Borrows(None);
+            }
         }
+        Standing::New
     }
 
     fn owner(&self, me: &Thread) -> Owner {
@@ -336,7 +239,7 @@ impl Table {
     /// Makes the thread count in this lane from now on.
     pub fn enter_lane(&self, number: usize, me: &Thread) -> kernel::Result<()> {
         if let Some(lane) = self.lane(number) {
-            lane.fs_base.store(me.fs_base, Relaxed);
+            lane.set_thread_pointer(me);
         }
         self.set_gs_base(delta::delta(number))
     }
@@ -397,7 +300,7 @@ impl Table {
         let Some(lane) = self.lane(number) else {
             return false;
         };
-        let held_by = Owner(lane.owner.load(Acquire));
+        let held_by = lane.held_by();
         !held_by.is_alive(self.generation())
             && lane.take(held_by, self.owner(me), self.generation())
     }
@@ -425,19 +328,11 @@ impl Table {
         family * FAMILY_LANES + used.min(FAMILY_LANES - 1)
     }
 
-    /// Gives a lane back; what is mapped there stays.
-    pub fn release(&self, number: usize) {
-        if let Some(lane) = self.lane(number) {
-            lane.fs_base.store(0, Relaxed);
-            lane.owner.store(0, Release);
-        }
-    }
-
     /// Remembers that the owner of this lane is counted nowhere.
     pub fn lose(&self, number: usize, me: &Thread) {
         if let Some(lane) = self.lane(number) {
-            lane.fs_base.store(me.fs_base, Relaxed);
-            lane.lost.store(1, Relaxed);
+            lane.set_thread_pointer(me);
+            lane.set_lost();
             self.lost.fetch_add(1, Relaxed);
         }
     }
@@ -469,25 +364,15 @@ impl Table {
     /// seen by others before it is opened.
     pub fn register(&self, module: &'static Module, start: u64, end: u64) -> Option<usize> {
         for (number, registration) in self.modules.iter().enumerate() {
-            if registration.is_gone() {
-                self.forget(number, registration);
+            if registration.begin_to_forget() {
+                self.unmap(number, registration);
+                registration.end_forgotten();
             }
         }
         self.low.fetch_or(u32::from(start < delta::LOW), Relaxed);
-        self.modules.iter().position(|registration| {
-            let taken = registration.change(state::FREE, state::BUSY);
-            if taken {
-                let serial = self.serial.fetch_add(1, Relaxed).wrapping_add(FIRST_SERIAL);
-                module.serial.store(serial, Relaxed);
-                registration.serial.store(serial, Relaxed);
-                registration
-                    .module
-                    .store((module as *const Module).cast_mut(), Relaxed);
-                registration.start.store(start, Relaxed);
-                registration.end.store(end, Relaxed);
-            }
-            taken
-        })
+        self.modules
+            .iter()
+            .position(|free| free.enter(module, start, end, &self.serial))
     }
 
     /// The pages where a module's header is to be mapped.
@@ -496,21 +381,17 @@ impl Table {
     }
 
     /// Unmaps what a module that is gone left in all lanes.
-    fn forget(&self, module: usize, registration: &Registration) {
-        if !registration.change(state::CLOSED, state::BUSY) {
-            return;
-        }
-        let start = registration.start.load(Relaxed);
-        let bytes = registration.end.load(Relaxed).wrapping_sub(start);
+    fn unmap(&self, module: usize, registration: &Registration) {
+        let (start, end) = registration.range();
         for (number, lane) in self.used_lanes() {
             lane.set_current(module, false);
             if lane.set_mapped(module, false) {
+                let address = start.wrapping_add(delta::delta(number));
                 // SAFETY: `mapped` says that the range is ours; its module, the only one whose
                 // probes write there, is gone.
-                unsafe { kernel::unmap(start.wrapping_add(delta::delta(number)), bytes) };
+                unsafe { kernel::unmap(address, end.wrapping_sub(start)) };
             }
         }
-        registration.state.store(state::FREE, Release);
     }
 
     // ---- the folder
@@ -566,9 +447,6 @@ fn is_table(address: u64) -> bool {
     false
 }
 
-/// Serials are told from what else may be in memory.
-const FIRST_SERIAL: u32 = 0x5eed_0001;
-
 /// Values of [`Detector::word`] other than zero.
 const DETECTS: u64 = 1;
 const BLIND: u64 = 2;
@@ -582,121 +460,4 @@ fn ceiling(top: Option<u64>) -> u64 {
     let top = top.unwrap_or(USER_SPACE - MOST);
     top.saturating_sub(kernel::limit(kernel::RLIMIT_STACK).min(MOST))
         .saturating_sub(MARGIN)
-}
-
-impl Registration {
-    fn change(&self, from: u32, to: u32) -> bool {
-        self.state
-            .compare_exchange(from, to, AcqRel, Relaxed)
-            .is_ok()
-    }
-
-    pub fn open(&self) {
-        self.change(state::BUSY, state::OPEN);
-    }
-
-    pub fn is_open(&self) -> bool {
-        self.state.load(Acquire) == state::OPEN
-    }
-
-    pub fn close(&self) {
-        self.change(state::OPEN, state::CLOSED);
-    }
-
-    /// Whether the module was closed and is no longer in memory. While the program ends, modules
-    /// are closed but stay.
-    pub fn is_gone(&self) -> bool {
-        let module = self.module.load(Relaxed);
-        self.state.load(Acquire) == state::CLOSED
-            && !kernel::holds(
-                module.wrapping_byte_add(offset_of!(Module, serial)) as u64,
-                self.serial.load(Relaxed),
-            )
-    }
-}
-
-impl Lane {
-    /// Changes hands, if it still is in the hands it was in.
-    fn take(&self, from: Owner, to: Owner, generation: u32) -> bool {
-        if self
-            .owner
-            .compare_exchange(from.0, to.0, AcqRel, Relaxed)
-            .is_err()
-        {
-            return false;
-        }
-        self.lost.store(0, Relaxed);
-        self.renew(generation);
-        true
-    }
-
-    /// What an earlier generation had here does not count.
-    fn renew(&self, generation: u32) {
-        if self.generation.swap(generation, Relaxed) != generation {
-            self.current.iter().for_each(|word| word.store(0, Relaxed));
-        }
-    }
-
-    /// Whether the thread with this thread pointer held it in this generation.
-    fn is_held(&self, generation: u32, me: &Thread) -> bool {
-        let owner = self.owner.load(Relaxed);
-        owner != 0
-            && owner >> 44 == u64::from(generation & 0xf_ffff)
-            && self.fs_base.load(Relaxed) == me.fs_base
-    }
-
-    /// The thread that the lane belongs to, as seen by one that uses it in the meantime.
-    pub fn lender(&self, me: &Thread) -> Thread {
-        let (process, thread) = Owner(self.owner.load(Relaxed)).ids();
-        Thread {
-            process,
-            thread,
-            ..*me
-        }
-    }
-
-    pub fn is_of(&self, generation: u32) -> bool {
-        self.generation.load(Relaxed) == generation
-    }
-
-    pub fn is_mapped(&self, module: usize) -> bool {
-        is_in(&self.mapped, module)
-    }
-
-    pub fn is_current(&self, module: usize) -> bool {
-        is_in(&self.current, module)
-    }
-
-    /// Says what was true before.
-    pub fn set_mapped(&self, module: usize, yes: bool) -> bool {
-        put_in(&self.mapped, module, yes)
-    }
-
-    pub fn set_current(&self, module: usize, yes: bool) -> bool {
-        put_in(&self.current, module, yes)
-    }
-
-    /// The modules with a slot here.
-    pub fn current_modules(&self) -> impl Iterator<Item = usize> {
-        (0..MODULES).filter(|module| self.is_current(*module))
-    }
-}
-
-fn is_in(set: &[AtomicU64; WORDS], module: usize) -> bool {
-    set.get(module / 64)
-        .is_some_and(|word| word.load(Relaxed) & bit(module) != 0)
-}
-
-fn put_in(set: &[AtomicU64; WORDS], module: usize, yes: bool) -> bool {
-    set.get(module / 64).is_some_and(|word| {
-        let before = match yes {
-            true => word.fetch_or(bit(module), Relaxed),
-            false => word.fetch_and(!bit(module), Relaxed),
-        };
-        before & bit(module) != 0
-    })
-}
-
-fn bit(module: usize) -> u64 {
-    1 << (module % 64)
 }

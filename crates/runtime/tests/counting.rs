@@ -366,3 +366,12 @@ fn children_of_clone_count_for_themselves() {
         assert_eq!(file.failures, 0, "{flags}");
     }
 }
+
+#[test]
+fn what_runs_after_exit_is_counted() {
+    let shop = Workshop::new("after-exit");
+    shop.build("gcc", "after_exit.c", &[]).run();
+    let file = shop.only_file();
+    let totals = [0, 1, 2, 3].map(|counter| file.total(counter));
+    assert_eq!((totals, file.failures), ([1, 1000, 1000, 1000], 0));
+}

@@ -45,11 +45,8 @@ pub const FOLDER_VARIABLE: &str = "HEADCOUNT_DIR";
 /// How every counter file's name ends.
 pub const FILE_SUFFIX: &str = ".counts";
 
-/// The section, mapped nowhere, that explains the counters of a module. Each piece of it goes
-/// where the code goes that it explains (`SHF_LINK_ORDER`).
+/// The section, mapped nowhere, that explains the counters of a module.
 pub const MAP_SECTION: &str = ".headcount";
-/// The section, mapped nowhere, that tells what of each object is not counted.
-pub const OBJECTS_SECTION: &str = ".headcount.objects";
 /// The section that holds a module's counters. (A C identifier, so that the linker makes
 /// `__start_` and `__stop_` symbols for it.)
 pub const COUNTERS_SECTION: &str = "headcount_counters";

@@ -96,6 +96,8 @@ fn lua(sources: &Sources, amount: Amount) -> Result<Program> {
         flags: vec![
             "-Dluai_makeseed(L)=42u".to_owned(),
             "-Dl_randomizePivot()=0u".to_owned(),
+            // Else its cache of strings is looked up by address.
+            "-DSTRCACHE_N=1".to_owned(),
             "-DLUA_USE_POSIX".to_owned(),
             include(&folder),
         ],

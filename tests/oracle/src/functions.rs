@@ -15,34 +15,71 @@ pub fn by_function(
     elf_path: &Path,
 ) -> io::Result<BTreeMap<String, u64>> {
     let bytes = fs::read(elf_path)?;
-    let elf: ElfFile64 = ElfFile64::parse(&*bytes).map_err(io::Error::other)?;
-    // By address: where the function ends, how good the name is (less is better), and the name.
-    let mut functions: BTreeMap<u64, (u64, u8, &str)> = BTreeMap::new();
-    for symbol in elf.symbols() {
-        let Ok(name) = symbol.name() else { continue };
-        if symbol.kind() != SymbolKind::Text || symbol.size() == 0 || symbol.is_undefined() {
-            continue;
-        }
-        let rank = match (symbol.is_local(), symbol.is_weak()) {
-            (false, false) => 0,
-            (false, true) => 1,
-            (true, _) => 2,
-        };
-        let new = (symbol.address().saturating_add(symbol.size()), rank, name);
-        let known = functions.entry(symbol.address()).or_insert(new);
-        if (new.1, new.2) < (known.1, known.2) {
-            *known = new;
-        }
-    }
+    let functions = Functions::new(&bytes)?;
     let mut executed = BTreeMap::new();
     for (&address, &count) in counts {
-        if let Some((_, &(end, _, name))) = functions.range(..=address).next_back()
-            && address < end
-        {
-            *executed.entry(without_cold(name).to_owned()).or_default() += count;
+        if let Some(name) = functions.at(address) {
+            *executed.entry(name.to_owned()).or_default() += count;
         }
     }
     Ok(executed)
+}
+
+/// The other names of functions (C++ constructors have two), each with the one that
+/// [`by_function`] uses.
+pub fn other_names(elf_path: &Path) -> io::Result<BTreeMap<String, String>> {
+    let bytes = fs::read(elf_path)?;
+    let names = Functions::new(&bytes)?.other_names;
+    let owned = |(other, name): (&str, &str)| (other.to_owned(), name.to_owned());
+    Ok(names.into_iter().map(owned).collect())
+}
+
+/// The functions of an executable.
+struct Functions<'a> {
+    /// By address: where the function ends, how good the name is (less is better), and the name.
+    by_address: BTreeMap<u64, (u64, u8, &'a str)>,
+    /// The best name for each of the others.
+    other_names: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Functions<'a> {
+    fn new(bytes: &'a [u8]) -> io::Result<Self> {
+        let elf: ElfFile64<'a> = ElfFile64::parse(bytes).map_err(io::Error::other)?;
+        let mut by_address: BTreeMap<u64, (u64, u8, &'a str)> = BTreeMap::new();
+        let mut all: Vec<(u64, &'a str)> = Vec::new();
+        for symbol in elf.symbols() {
+            let Ok(name) = symbol.name() else { continue };
+            if symbol.kind() != SymbolKind::Text || symbol.size() == 0 || symbol.is_undefined() {
+                continue;
+            }
+            let rank = match (symbol.is_local(), symbol.is_weak()) {
+                (false, false) => 0,
+                (false, true) => 1,
+                (true, _) => 2,
+            };
+            let new = (symbol.address().saturating_add(symbol.size()), rank, name);
+            let known = by_address.entry(symbol.address()).or_insert(new);
+            if (new.1, new.2) < (known.1, known.2) {
+                *known = new;
+            }
+            all.push((symbol.address(), name));
+        }
+        let other_names = all
+            .into_iter()
+            .map(|(address, name)| (name, by_address[&address].2))
+            .filter(|(name, best)| name != best)
+            .collect();
+        Ok(Self {
+            by_address,
+            other_names,
+        })
+    }
+
+    fn at(&self, address: u64) -> Option<&'a str> {
+        let (_, &(end, _, name)) = self.by_address.range(..=address).next_back()?;
+        let name = without_cold(name);
+        (address < end).then(|| self.other_names.get(name).copied().unwrap_or(name))
+    }
 }
 
 fn without_cold(name: &str) -> &str {

@@ -15,4 +15,4 @@ pub mod stated;
 mod tracee;
 
 pub use count::{Outcome, count, count_command};
-pub use functions::by_function;
+pub use functions::{by_function, other_names};

@@ -19,6 +19,9 @@
 //! | `flags: ...` | more flags for the compiler, after `-g -O0` |
 //! | `status: 3` | its exit status, or 128 + signal; 0 unless stated |
 //! | `calls: f 3` | function `f` (the linker's name) is called three times |
+//! | `varies: f` | how many instructions `f` executes is up to the scheduler |
+//! | `asm-uncertain: f` | it dies between two instructions of `f`: assembly cannot tell which |
+//! | `asm-refuses: f` | the assembly route counts `f`, but not all of its instructions |
 //!
 //! The mark is `//~` in C and C++, `#~` in assembler and `!~` in Fortran. A line without a number
 //! states nothing.
@@ -42,6 +45,12 @@ pub struct Stated {
     pub lines: BTreeMap<u32, u64>,
     /// How often functions are called.
     pub calls: Vec<(String, u64)>,
+    /// Functions that do not execute the same number of instructions in every run.
+    pub varies: Vec<String>,
+    /// Functions in which the program dies between two instructions of a block.
+    pub asm_uncertain: Vec<String>,
+    /// Functions with instructions that the assembly route does not count.
+    pub asm_refuses: Vec<String>,
 }
 
 /// A statement that makes no sense.
@@ -96,6 +105,9 @@ impl Stated {
             "routes" => self.routes.extend(words),
             "args" => self.args.extend(words),
             "flags" => self.flags.extend(words),
+            "varies" => self.varies.extend(words),
+            "asm-uncertain" => self.asm_uncertain.extend(words),
+            "asm-refuses" => self.asm_refuses.extend(words),
             "status" => self.status = value.trim().parse().ok()?,
             "calls" => {
                 let call = (words.next()?, words.next()?.parse().ok()?);
@@ -133,6 +145,9 @@ mod tests {
 //~ status: 139
 //~ calls: f 3
 //~ calls: g 0
+//~ varies: g
+//~ asm-uncertain: f g
+//~ asm-refuses: main
 int main() {        //~ 1
     f();
     g(); // twice   //~2
@@ -146,8 +161,11 @@ int main() {        //~ 1
                 args: words("3 2 3"),
                 flags: words("-pthread -O2"),
                 status: 139,
-                lines: BTreeMap::from([(7, 1), (9, 2)]),
+                lines: BTreeMap::from([(10, 1), (12, 2)]),
                 calls: vec![("f".to_owned(), 3), ("g".to_owned(), 0)],
+                varies: words("g"),
+                asm_uncertain: words("f g"),
+                asm_refuses: words("main"),
             })
         );
     }

@@ -41,10 +41,7 @@ pub enum Outcome {
     /// Counting changed its behaviour, or the tool did not do its work.
     Failed(String),
     /// It passes when counted.
-    Passed {
-        refused: Vec<String>,
-        counts: Counts,
-    },
+    Passed { said: Said, counts: Counts },
 }
 
 pub enum Counts {
@@ -110,10 +107,7 @@ impl Checker {
         } else {
             Counts::NotAsked
         };
-        Ok(Outcome::Passed {
-            refused: said.refused,
-            counts,
-        })
+        Ok(Outcome::Passed { said, counts })
     }
 
     /// Builds and runs the program as it is.

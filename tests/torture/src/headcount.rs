@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use headcount_ground::child::{self, Ended};
+use anyhow::{Context, Result};
+use headcount_ground::child;
+use serde_json::Value;
 
 /// Where the `headcount` to be judged is.
 pub struct Headcount {
@@ -18,8 +19,17 @@ pub struct Headcount {
 pub struct Said {
     /// Instructions executed, by function, in the order reported.
     pub executed: Vec<(String, u64)>,
-    /// What it says it did not count.
-    pub refused: Vec<String>,
+    pub refused: Vec<Refusal>,
+    /// What it says makes its counts uncertain.
+    pub notes: Vec<String>,
+}
+
+/// Something the tool says it did not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// A function, or a file.
+    pub subject: String,
+    pub reason: String,
 }
 
 impl Headcount {
@@ -46,26 +56,32 @@ impl Headcount {
         command
     }
 
-    /// The counts of all runs since `folder` was made.
+    /// The counts of the run in `folder`. The counts are read from the CSV; what
+    /// a CSV has no place for, from the JSON.
     pub fn report(&self, folder: &Path, limit: Duration) -> Result<Said> {
+        let executed = executed(&self.report_as("csv", folder, limit)?)?;
+        let rest: Value = serde_json::from_slice(&self.report_as("json", folder, limit)?)?;
+        Ok(Said {
+            executed,
+            refused: refused(&rest),
+            notes: notes(&rest),
+        })
+    }
+
+    fn report_as(&self, format: &str, folder: &Path, limit: Duration) -> Result<Vec<u8>> {
         let mut report = Command::new(&self.program);
-        report.args(["report", "--by", "function", "--format", "csv"]);
+        report.args([
+            "report",
+            "--by",
+            "function",
+            "--no-demangle",
+            "--format",
+            format,
+        ]);
         report
             .current_dir(folder)
             .env("HEADCOUNT_DIR", counter_files(folder));
-        let ended = child::run(&mut report, folder, limit)?;
-        if !ended.succeeded() {
-            bail!(
-                "{}: {}: {}",
-                child::shown(&report),
-                ended.end,
-                ended.complaint()
-            );
-        }
-        Ok(Said {
-            executed: executed(&ended.stdout)?,
-            refused: refused(&ended),
-        })
+        child::run_or_bail(&mut report, folder, limit)
     }
 }
 
@@ -93,11 +109,20 @@ fn executed(csv: &[u8]) -> Result<Vec<(String, u64)>> {
         .collect()
 }
 
-fn refused(ended: &Ended) -> Vec<String> {
-    let talk = String::from_utf8_lossy(&ended.stderr);
-    let lines = talk.lines().filter(|line| line.contains("not counted"));
-    lines
-        .map(|line| line.trim_start_matches("headcount: ").to_owned())
+fn refused(report: &Value) -> Vec<Refusal> {
+    let text =
+        |refusal: &Value, field: &str| refusal[field].as_str().unwrap_or_default().to_owned();
+    let all = report["refused"].as_array().into_iter().flatten();
+    all.map(|it| Refusal {
+        subject: text(it, "subject"),
+        reason: text(it, "reason"),
+    })
+    .collect()
+}
+
+fn notes(report: &Value) -> Vec<String> {
+    let all = report["notes"].as_array().into_iter().flatten();
+    all.filter_map(|note| note.as_str().map(str::to_owned))
         .collect()
 }
 
@@ -112,5 +137,18 @@ mod tests {
         let expected = [("main".to_owned(), 42), ("f<a, b>".to_owned(), 7)];
         assert_eq!(executed(csv.as_bytes()).unwrap(), expected);
         assert!(executed(b"module,function\n").is_err());
+    }
+
+    #[test]
+    fn refusals_and_notes_are_found() {
+        let report = r#"{"rows":[],"refused":[{"module":"m","subject":"f","file":"a.s","reason":"odd","line":3}],
+            "notes":["it was killed"]}"#;
+        let report = serde_json::from_str(report).unwrap();
+        let odd = Refusal {
+            subject: "f".to_owned(),
+            reason: "odd".to_owned(),
+        };
+        assert_eq!(refused(&report), [odd]);
+        assert_eq!(notes(&report), ["it was killed"]);
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::check::{Counts, Outcome};
 use crate::compare::Difference;
 use crate::explained::Explained;
+use crate::headcount::{Refusal, Said};
 
 /// One program at one level, checked.
 pub struct Checked {
@@ -26,6 +27,7 @@ pub struct Tally {
     pub not_applicable: Vec<String>,
     pub no_judge: Vec<String>,
     pub refused: Vec<String>,
+    pub notes: Vec<String>,
     pub explained: Vec<String>,
     pub stale: Vec<String>,
     pub failures: Vec<String>,
@@ -55,7 +57,7 @@ impl Tally {
 
     fn add(&mut self, checked: &Checked, explained: &Explained) {
         let who = format!("{} {}", checked.program, checked.level);
-        let (refused, counts) = match &checked.outcome {
+        let (said, counts) = match &checked.outcome {
             Outcome::NotApplicable(reason) => {
                 self.not_applicable.push(format!("{who}: {reason}"));
                 return;
@@ -65,12 +67,17 @@ impl Tally {
                 self.failures.push(format!("{who}: {reason}"));
                 return;
             }
-            Outcome::Passed { refused, counts } => (refused, counts),
+            Outcome::Passed { said, counts } => (said, counts),
         };
         self.applicable += 1;
         self.passed += 1;
-        self.refused
-            .extend(refused.iter().map(|line| format!("{who}: {line}")));
+        self.refused.extend(
+            said.refused
+                .iter()
+                .map(|it| format!("{who} {}: {}", it.subject, it.reason)),
+        );
+        self.notes
+            .extend(said.notes.iter().map(|note| format!("{who}: {note}")));
         match counts {
             Counts::NotAsked => {}
             Counts::NoJudge(reason) => self.no_judge.push(format!("{who}: {reason}")),
@@ -78,7 +85,11 @@ impl Tally {
                 self.compared += 1;
                 self.equal += usize::from(comparison.differences.is_empty());
                 self.equal_functions += comparison.equal;
-                for difference in &comparison.differences {
+                let open = comparison
+                    .differences
+                    .iter()
+                    .filter(|it| !is_refused(it, said));
+                for difference in open {
                     self.add_difference(checked, difference, explained);
                 }
             }
@@ -108,12 +119,20 @@ impl Tally {
     }
 }
 
+/// A unit that is listed as not counted may be missing, but may not be wrong.
+fn is_refused(difference: &Difference, said: &Said) -> bool {
+    let named = |refusal: &Refusal| refusal.subject == difference.function;
+    let file = |refusal: &Refusal| refusal.subject.contains('/');
+    difference.headcount.is_none() && said.refused.iter().any(|it| named(it) || file(it))
+}
+
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lists = [
             ("not applicable", &self.not_applicable),
             ("passes, but callgrind cannot run it", &self.no_judge),
             ("not counted, says headcount", &self.refused),
+            ("uncertain, says headcount", &self.notes),
             ("differs, and is explained", &self.explained),
             ("explained, but no longer differs", &self.stale),
             ("FAILED", &self.failures),
@@ -137,6 +156,12 @@ impl fmt::Display for Tally {
             self.equal,
             self.equal_functions,
             self.no_judge.len(),
+        )?;
+        writeln!(
+            f,
+            "{} refusals, {} notes",
+            self.refused.len(),
+            self.notes.len()
         )?;
         writeln!(f, "{} differences explained", self.explained.len())?;
         writeln!(f, "{} failures", self.failures.len())

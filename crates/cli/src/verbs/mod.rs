@@ -37,9 +37,23 @@ fn open(named: Option<&PathBuf>) -> anyhow::Result<Profile> {
 /// Opens a profile as [`open`] does and adds up the chosen runs.
 fn load(named: Option<&PathBuf>, runs: &RunSelection) -> anyhow::Result<Loaded> {
     let profile = open(named)?;
-    Ok(progress::during("reading the profile", || {
-        profile.load(runs)
-    })?)
+    let mut loaded = progress::during("reading the profile", || profile.load(runs))?;
+    let here = std::env::current_dir().unwrap_or_default();
+    for counted in &mut loaded.counted {
+        counted
+            .module
+            .files
+            .iter_mut()
+            .for_each(|file| shorten(file, &here));
+    }
+    Ok(loaded)
+}
+
+/// Names a file below the current folder as the user would.
+fn shorten(file: &mut String, here: &Path) {
+    if let Ok(inside) = Path::new(file.as_str()).strip_prefix(here) {
+        *file = inside.to_string_lossy().into_owned();
+    }
 }
 
 /// The runs, as far as reports tell of them.
