@@ -125,7 +125,7 @@ fn is_compiler(program: &OsStr) -> bool {
 
 /// Whether the last word on it is that code is made when linking.
 fn links_with_llvm(arguments: &[OsString]) -> bool {
-    let words = arguments.iter().filter_map(|word| word.to_str());
+    let mut words = arguments.iter().filter_map(|word| word.to_str());
     let last = words.rfind(|word| word.starts_with("-flto") || *word == "-fno-lto");
     last.is_some_and(|word| word != "-fno-lto")
 }
