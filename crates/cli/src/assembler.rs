@@ -22,6 +22,8 @@ use headcount_model::Refusal;
 pub const COMPILER_VARIABLE: &str = "HEADCOUNT_COMPILER";
 /// Set if that compiler is clang, which has an assembler of its own.
 pub const CLANG_VARIABLE: &str = "HEADCOUNT_CLANG";
+/// Set if the program is to run without a C library, and so without thread-local variables.
+pub const BARE_VARIABLE: &str = "HEADCOUNT_BARE";
 /// Where gcc tells the programs it starts to look for the programs they start.
 const GCC_PATH_VARIABLE: &str = "COMPILER_PATH";
 
@@ -156,6 +158,11 @@ fn count_or_say_why(text: &str, name: &str, by_hand: bool) -> String {
 
 /// The counted text; or the text itself with the reason why it is not counted.
 fn count(text: &str, name: &str, by_hand: bool) -> String {
+    if env::var_os(BARE_VARIABLE).is_some() {
+        let reason = "it is built to run without a C library, which sets up what counters need";
+        let refusal = whole_file(name, reason.to_owned());
+        return headcount_asm::only_refusals(text, name, &[refusal], None);
+    }
     let options = Options {
         name: name.to_owned(),
     };

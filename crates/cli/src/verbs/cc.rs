@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 
 use crate::args::Cc;
-use crate::assembler::{CLANG_VARIABLE, COMPILER_VARIABLE};
+use crate::assembler::{BARE_VARIABLE, CLANG_VARIABLE, COMPILER_VARIABLE};
 use crate::talk;
 
 /// The compiler could not be run; the status is the shell's for that.
@@ -73,6 +73,12 @@ fn take_the_assemblers_place(
     prefix.push("/");
     run.arg(prefix);
     run.env(COMPILER_VARIABLE, compiler);
+    if is_bare(arguments) {
+        talk::say("not counted: a program without a C library");
+        run.env(BARE_VARIABLE, "1");
+    } else {
+        run.env_remove(BARE_VARIABLE);
+    }
     if is_clang(compiler) {
         if links_with_llvm(arguments) {
             talk::say(
@@ -121,6 +127,14 @@ fn is_compiler(program: &OsStr) -> bool {
         .and_then(OsStr::to_str)
         .unwrap_or_default();
     !OTHERS.contains(&name) && !name.starts_with("ld.")
+}
+
+/// Whether the program is to run without a C library. (Libraries are often linked by hand, too,
+/// but into programs that have one.)
+fn is_bare(arguments: &[OsString]) -> bool {
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
+    has("-ffreestanding")
+        || (has("-nostartfiles") || has("-nostdlib")) && !has("-shared") && !has("-r")
 }
 
 /// Whether the last word on it is that code is made when linking.
