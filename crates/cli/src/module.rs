@@ -67,6 +67,9 @@ impl CountedModule {
                 .into_owned())
         };
         let map = section(MAP_SECTION)?;
+        if map.is_empty() {
+            bail!("its section {MAP_SECTION} is empty");
+        }
         let ids = section(IDS_SECTION)?;
         let (start, size) = file
             .section_by_name(COUNTERS_SECTION)
