@@ -1,16 +1,21 @@
 //! Counter files, and the same bytes found in the memory of a process or in a core dump.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::Read;
 use std::mem::offset_of;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use headcount_wire::{
-    COMMAND_BYTES, FILE_MAGIC, FileHeader, HEADER_BYTES, PAGE, PATH_BYTES, SLOT_HEADER_BYTES,
-    SLOT_MAGIC, SlotHeader, VERSION, failure, slot_state, stride,
+    COMMAND_BYTES, FILE_MAGIC, FILE_SUFFIX, FileHeader, HEADER_BYTES, PAGE, PATH_BYTES,
+    SLOT_HEADER_BYTES, SLOT_MAGIC, SlotHeader, VERSION, failure, slot_state, stride,
 };
+
+/// More than a program of a gigabyte has.
+const MOST_COUNTERS: u64 = 1 << 32;
 
 /// What one process (and the children it forked) counted in one module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +34,9 @@ pub struct Counters {
     pub process: ProcessKey,
     /// When it was begun, in nanoseconds since 1970.
     pub created: u64,
-    /// The sum over all threads.
+    /// How many counters the module has.
+    pub count: u64,
+    /// The sum over all threads; nothing if no thread counted.
     pub sums: Vec<u64>,
     /// Who counted.
     pub threads: Vec<Thread>,
@@ -84,23 +91,40 @@ impl Counters {
 
     /// Reads a counter file.
     pub fn read(path: &Path) -> Result<Self> {
-        let name = || format!("{}", path.display());
-        let mut bytes = Vec::new();
-        File::open(path)
-            .and_then(|mut file| file.read_to_end(&mut bytes))
-            .with_context(|| format!("{}: cannot be read", name()))?;
-        let mut counters = Self::header(&bytes).with_context(name)?;
+        Self::read_slots(path).with_context(|| path.display().to_string())
+    }
+
+    fn read_slots(path: &Path) -> Result<Self> {
+        // Anything else (a link, a pipe) was not put there by a counted program.
+        if !fs::symlink_metadata(path)
+            .context("cannot be read")?
+            .is_file()
+        {
+            bail!("is no ordinary file, so no counter file; remove it if you do not know it");
+        }
+        let file = File::open(path).context("cannot be read")?;
+        let length = file.metadata().context("cannot be read")?.len();
+        // Slot by slot: the file of a program with many threads may be larger than memory.
+        let read = |at: u64, bytes: u64| -> Result<Vec<u8>> {
+            let mut piece = vec![0; bytes.min(length.saturating_sub(at)) as usize];
+            file.read_exact_at(&mut piece, at)
+                .context("cannot be read")?;
+            Ok(piece)
+        };
+        let header = read(0, HEADER_BYTES as u64)?;
+        let mut counters = Self::header(&header)?;
         counters.origin = path.to_owned();
-        let length = counters.sums.len();
-        let step = stride(length as u64) as usize;
-        let mut at = HEADER_BYTES;
-        while let Some(slot) = bytes.get(at..) {
-            if slot.is_empty() {
-                break;
+        let promised = Fields(&header).u64(offset_of!(FileHeader, length));
+        if promised.is_some_and(|promised| promised > length) {
+            bail!("was cut off, and lacks the counts of some threads; run the program again");
+        }
+        let step = stride(counters.count);
+        let mut at = HEADER_BYTES as u64;
+        while at < length {
+            let head = read(at, SLOT_HEADER_BYTES as u64)?;
+            if Fields(&head).u64(0) != Some(0) {
+                counters.add_slot(&read(at, step)?)?;
             }
-            counters
-                .add_slot(&slot[..slot.len().min(step)])
-                .with_context(name)?;
             at += step;
         }
         Ok(counters)
@@ -113,10 +137,8 @@ impl Counters {
                 "is no counter file (or was cut off before its first page); remove it if you do not know it"
             );
         }
-        let version = field
-            .u32(offset_of!(FileHeader, version))
-            .unwrap_or_default();
-        if version != VERSION {
+        let version = field.u32(offset_of!(FileHeader, version));
+        if let Some(version) = version.filter(|version| *version != VERSION) {
             bail!(
                 "was written by another headcount (format {version}, this one reads {VERSION}); \
                  collect it with that one, or rebuild the program with this one"
@@ -132,8 +154,8 @@ impl Counters {
             bytes.get(at..at + length).unwrap_or_default()
         };
         let count = number(offset_of!(FileHeader, counters));
-        if count > 1 << 32 {
-            bail!("claims to have {count} counters; it is damaged, remove it");
+        if count > MOST_COUNTERS || number(offset_of!(FileHeader, stride)) != stride(count) {
+            bail!("has a damaged header; run the program again, and remove this file");
         }
         let path = text(
             offset_of!(FileHeader, path),
@@ -149,7 +171,7 @@ impl Counters {
             origin: PathBuf::new(),
             id: field.id(offset_of!(FileHeader, id)),
             fingerprint: number(offset_of!(FileHeader, fingerprint)),
-            module: PathBuf::from(String::from_utf8_lossy(path).into_owned()),
+            module: PathBuf::from(OsStr::from_bytes(path)),
             command: command
                 .split(|byte| *byte == 0)
                 .filter(|argument| !argument.is_empty())
@@ -160,7 +182,8 @@ impl Counters {
                 start_ticks: number(offset_of!(FileHeader, start_ticks)),
             },
             created: number(offset_of!(FileHeader, created)),
-            sums: vec![0; count as usize],
+            count,
+            sums: Vec::new(),
             threads: Vec::new(),
             failures: small(offset_of!(FileHeader, failures)),
         })
@@ -176,19 +199,25 @@ impl Counters {
                 "has a damaged thread: its counts are not to be trusted; run the program again"
             ),
         }
-        if field.u64(offset_of!(SlotHeader, counters)) != Some(self.sums.len() as u64)
+        if slot.len() < SLOT_HEADER_BYTES {
+            bail!("was cut off inside a thread; run the program again");
+        }
+        if field.u64(offset_of!(SlotHeader, counters)) != Some(self.count)
             || field.u64(offset_of!(SlotHeader, fingerprint)) != Some(self.fingerprint)
         {
             bail!("has a thread of another build; run the program again");
         }
         let small = |at| field.u32(at).unwrap_or_default();
         let counts = slot.get(SLOT_HEADER_BYTES..).unwrap_or_default();
-        if counts.len() / 8 < self.sums.len() {
+        if ((counts.len() / 8) as u64) < self.count {
             bail!("was cut off inside the counts of a thread; run the program again");
         }
+        self.sums.resize(self.count as usize, 0);
         for (sum, count) in self.sums.iter_mut().zip(counts.chunks_exact(8)) {
             let count = u64::from_le_bytes(count.try_into().unwrap_or_default());
-            *sum = sum.checked_add(count).context("counts more than 2^64")?;
+            *sum = sum
+                .checked_add(count)
+                .context("counts more than 2^64, so it is damaged; run the program again")?;
         }
         self.threads.push(Thread {
             process: ProcessKey {
@@ -248,11 +277,47 @@ impl Fields<'_> {
     }
 }
 
+/// The files that anybody has mapped as counter files now, by their inodes. (Two files with one
+/// number, on two disks, keep each other waiting at worst.)
+pub fn mapped_by_anyone() -> HashSet<u64> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter_map(|process| fs::read_to_string(process.path().join("maps")).ok())
+        .flat_map(|maps| {
+            let mapped = maps.lines().filter(|line| line.contains(FILE_SUFFIX));
+            mapped
+                .filter_map(|line| line.split_ascii_whitespace().nth(4)?.parse().ok())
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Where in a piece of memory, which begins with a page, headers and slots begin, and how long
+/// they are.
+pub fn finds(memory: &[u8]) -> Vec<(usize, u64)> {
+    let pages = (0..memory.len()).step_by(PAGE);
+    pages
+        .filter_map(|at| {
+            let field = Fields(&memory[at..]);
+            match field.u64(0) {
+                Some(FILE_MAGIC) => Some((at, HEADER_BYTES as u64)),
+                Some(SLOT_MAGIC) => {
+                    let count = field.u64(offset_of!(SlotHeader, counters))?;
+                    Some((at, stride(count.min(MOST_COUNTERS))))
+                }
+                _ => None,
+            }
+        })
+        .collect()
+}
+
 /// Finds headers and slots in pieces of memory: those of a core dump, or of a running process
-/// that could not make a file.
+/// that could not make a file. The process has one of these numbers, if they are known: slots of
+/// others are copies that came with a fork.
 pub fn in_memory<'a>(
     pieces: impl Iterator<Item = &'a [u8]>,
     origin: &Path,
+    pids: &[u32],
 ) -> Vec<Result<Counters>> {
     let mut found: BTreeMap<[u8; 16], Result<Counters>> = BTreeMap::new();
     let mut slots: Vec<&[u8]> = Vec::new();
@@ -267,7 +332,12 @@ pub fn in_memory<'a>(
                     });
                     found.insert(Fields(here).id(offset_of!(FileHeader, id)), header);
                 }
-                Some(SLOT_MAGIC) => slots.push(here),
+                Some(SLOT_MAGIC) => {
+                    let pid = Fields(here).u32(offset_of!(SlotHeader, pid));
+                    if pids.is_empty() || pid.is_some_and(|pid| pids.contains(&pid)) {
+                        slots.push(here);
+                    }
+                }
                 _ => {}
             }
         }

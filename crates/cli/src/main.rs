@@ -14,12 +14,14 @@ mod verbs;
 use args::{Headcount, Verb};
 use clap::Parser;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
     if assembler::is_called() {
         return finish(assembler::run(std::env::args_os().skip(1).collect()), 1);
     }
     let verb = Headcount::try_parse().unwrap_or_else(usage).verb;
+    outlive_limits();
     finish(run(&verb), failure_status(&verb))
 }
 
@@ -33,6 +35,13 @@ fn usage(error: clap::Error) -> Headcount {
         _ if in_front => 125,
         other => other,
     })
+}
+
+/// Past a limit on the size of files (`ulimit -f`), the kernel would end us without a word. With a
+/// handler for its signal, whatever it be, writing fails instead, and can be reported. (Programs
+/// that we start do not inherit it.)
+fn outlive_limits() {
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
 /// The only place where errors are printed.

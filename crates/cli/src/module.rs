@@ -12,7 +12,7 @@ use headcount_model::{
     Node, Readings, Refusal, Span,
 };
 use headcount_wire::{COUNTERS_SECTION, IDS_SECTION, MAP_SECTION, fingerprint};
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, SectionKind};
 use std::collections::HashMap;
 
 /// A module with the way from its counters to its counts.
@@ -67,6 +67,9 @@ impl CountedModule {
                 .into_owned())
         };
         let map = section(MAP_SECTION)?;
+        if map.is_empty() {
+            bail!("its section {MAP_SECTION} is empty");
+        }
         let ids = section(IDS_SECTION)?;
         let (start, size) = file
             .section_by_name(COUNTERS_SECTION)
@@ -158,6 +161,8 @@ impl PlacedUnit {
 /// The bytes of a module, by link address.
 struct Code<'a> {
     sections: Vec<(Range<u64>, &'a [u8])>,
+    /// Where the first code is.
+    lowest: u64,
 }
 
 impl<'a> Code<'a> {
@@ -171,7 +176,15 @@ impl<'a> Code<'a> {
                 (start != 0).then_some((start..end, bytes))
             })
             .collect();
-        Self { sections }
+        let lowest = file
+            .sections()
+            .filter(|section| section.kind() == SectionKind::Text && section.address() != 0)
+            .map(|section| section.address())
+            .min();
+        Self {
+            sections,
+            lowest: lowest.unwrap_or(1),
+        }
     }
 
     fn get(&self, at: LinkAddr, length: u32) -> Option<&'a [u8]> {
@@ -204,8 +217,10 @@ impl Builder<'_> {
     }
 
     fn unit(&mut self, unit: UnitMap) -> Result<()> {
-        // The linker leaves 0 where it dropped the code that a record speaks of.
-        if unit.parts.iter().all(|part| part.address.0 == 0) {
+        // Where the linker dropped the code that a record speaks of, it leaves 0, or (lld) its
+        // place in what was dropped.
+        let lowest = self.code.lowest;
+        if unit.parts.iter().all(|part| part.address.0 < lowest) {
             return Ok(());
         }
         let offset = unit.counters.0.checked_sub(self.start);

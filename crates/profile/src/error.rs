@@ -47,6 +47,12 @@ pub enum Problem {
     /// No room.
     #[error("no room on the disk; nothing was stored: make room and try again")]
     Full,
+    /// The disk, or a limit on the size of files, stands in the way.
+    #[error(
+        "cannot be written or read ({0}); nothing was stored: is there room, and no limit on the \
+         size of files (`ulimit -f`)?"
+    )]
+    Failing(String),
     /// May be read only.
     #[error("cannot be written; name another profile with -o")]
     ReadOnly,
@@ -116,6 +122,7 @@ impl From<rusqlite::Error> for Problem {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Busy,
             ErrorCode::DiskFull => Self::Full,
             ErrorCode::ReadOnly => Self::ReadOnly,
+            ErrorCode::SystemIoFailure => Self::Failing(error.to_string()),
             ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
                 Self::CannotOpen(error.to_string())
             }

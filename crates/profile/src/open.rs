@@ -26,7 +26,7 @@ impl Profile {
             check(&db)?;
             Ok(db)
         });
-        Self::finish(path, tried)
+        Self::finish(path, tried, Problem::NotFound)
     }
 
     /// Opens a profile, and makes it first if nothing is there (or an empty file, which is what
@@ -40,10 +40,12 @@ impl Profile {
             check(&db)?;
             Ok(db)
         });
-        Self::finish(path, tried)
+        let unmade = Problem::CannotOpen("no file can be made there".into());
+        Self::finish(path, tried, unmade)
     }
 
-    fn finish(path: &Path, tried: Result<Connection, Problem>) -> Result<Self> {
+    /// `missing` is the problem if no file is there.
+    fn finish(path: &Path, tried: Result<Connection, Problem>, missing: Problem) -> Result<Self> {
         match tried {
             Ok(db) => Ok(Self {
                 db,
@@ -55,7 +57,7 @@ impl Profile {
                 });
                 Err(match no_folder {
                     true => Problem::CannotOpen("its folder does not exist".into()),
-                    false => Problem::NotFound,
+                    false => missing,
                 }
                 .of(path))
             }

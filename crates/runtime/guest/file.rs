@@ -297,6 +297,7 @@ pub fn map_slot(module: &Module, place: slot::Place, me: &Thread) -> kernel::Res
     }
     let offset = slot_offset(slots.fetch_add(1, Relaxed), place);
     make_room(&file, offset, place.bytes)?;
+    module.grow(offset + place.bytes);
     map_at(&file, offset, place)
 }
 

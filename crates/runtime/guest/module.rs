@@ -196,6 +196,15 @@ impl Module {
         Some(unsafe { AtomicU32::from_ptr(&raw mut (*header).slots) })
     }
 
+    /// Remembers that the counter file has so many bytes.
+    pub fn grow(&self, length: u64) {
+        let header = self.header.load(Relaxed);
+        if !header.is_null() {
+            // SAFETY: as in `fail`.
+            unsafe { AtomicU64::from_ptr(&raw mut (*header).length) }.fetch_max(length, Relaxed);
+        }
+    }
+
     /// Heads a new slot. The magic comes last: a slot without it holds nothing.
     ///
     /// # Safety

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A slot belongs to one thread at a time; the sum over all slots is the reading. A slot whose
-//! `magic` is not there (yet), or that lies behind the end of the file, holds nothing. All numbers
+//! `magic` is not there (yet), or that lies behind `length`, holds nothing. All numbers
 //! are little-endian. Where no file could be made, the same header and slots live in anonymous
 //! memory, each on its own page boundary, and are found in a core dump by their magics; slots with
 //! another process's `pid` are copies that came with a fork, and count there, not here.
@@ -69,6 +69,8 @@ pub struct FileHeader {
     pub counters: u64,
     /// Bytes from one slot to the next.
     pub stride: u64,
+    /// How long the file was made, at least: one that is shorter was cut off.
+    pub length: u64,
     /// Slots handed out so far.
     pub slots: u32,
     /// Process that made the file.

@@ -1,10 +1,11 @@
 //! `headcount collect`: takes the counter files of programs built with `headcount cc` into the
 //! profile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::fs;
-use std::os::unix::fs::FileExt;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
@@ -13,7 +14,8 @@ use anyhow::{Context, Result, bail};
 use headcount_model::{ModuleCounts, Process, Run};
 use headcount_profile::{Added, Profile};
 use headcount_wire::{DEFAULT_FOLDER, FILE_SUFFIX, FOLDER_VARIABLE};
-use object::{Object, ObjectSegment};
+use object::read::elf::ProgramHeader;
+use object::{Object, ObjectKind, ObjectSegment};
 
 use crate::args::Collect;
 use crate::counters::{self, Counters, ProcessKey};
@@ -28,6 +30,7 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
         .clone()
         .unwrap_or_else(|| DEFAULT_PROFILE.into());
     let mut collector = Collector::new(args.program.clone());
+    let mut _locks = Vec::new();
     if let Some(pid) = args.running {
         collector.take(running(pid)?, true)?;
     } else if let Some(core) = &args.core {
@@ -38,6 +41,7 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
         } else {
             args.dirs.clone()
         };
+        _locks = lock(&folders);
         let files = counter_files(&folders)?;
         if files.is_empty() {
             let names: Vec<_> = folders
@@ -49,24 +53,52 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
                 names.join(", ")
             );
         }
-        collector.take_files(files)?;
+        collector.take_files(files);
     }
-    collector.store(&profile, args.keep || args.running.is_some())?;
+    let failed = collector.store(&profile, args.keep || args.running.is_some())?;
+    if failed > 0 {
+        let files = if failed == 1 {
+            "file was"
+        } else {
+            "files were"
+        };
+        bail!("{failed} counter {files} not collected (see above)");
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Collects what lies in the default folder, before a reading verb reads. Says what it does.
+/// Collects what lies in the default folder, before a reading verb reads. Says what it does. What
+/// cannot be collected stays, and keeps nobody from reading the rest.
 pub fn collect_pending(profile: &Path) -> Result<()> {
-    let files = counter_files(&[default_folder()])?;
-    if files.is_empty() {
+    let folders = [default_folder()];
+    if counter_files(&folders)?.is_empty() {
         return Ok(());
     }
+    let _locks = lock(&folders);
     let mut collector = Collector::new(None);
-    collector.take_files(files)?;
-    if collector.runs.is_empty() {
-        return Ok(());
-    }
-    collector.store(profile, false)
+    collector.take_files(counter_files(&folders)?);
+    collector.store(profile, false)?;
+    Ok(())
+}
+
+/// Keeps other collectors away until it is dropped: one that takes the files of a process while
+/// another takes some of them away would store half a run. (Where folders cannot be locked, as on
+/// some network file systems, there is nothing to be done.)
+fn lock(folders: &[PathBuf]) -> Vec<fs::File> {
+    // All collectors lock in the same order.
+    let mut folders: Vec<_> = folders
+        .iter()
+        .filter_map(|folder| folder.canonicalize().ok())
+        .collect();
+    folders.sort();
+    folders.dedup();
+    folders
+        .iter()
+        .filter_map(|folder| {
+            let folder = fs::File::open(folder).ok()?;
+            folder.lock().ok().map(|()| folder)
+        })
+        .collect()
 }
 
 /// Where programs leave their counter files.
@@ -122,19 +154,15 @@ impl Collector {
     }
 
     /// Takes counter files; one that cannot be read is reported and left where it is.
-    fn take_files(&mut self, files: Vec<PathBuf>) -> Result<()> {
+    fn take_files(&mut self, files: Vec<PathBuf>) {
+        let mapped = counters::mapped_by_anyone();
         for path in files {
-            match Counters::read(&path) {
-                Ok(counters) if counters.is_running() => say(format!(
-                    "{}: still running; `headcount collect --running {}` reads its counts now",
-                    path.display(),
-                    counters.process.pid
-                )),
-                Ok(counters) => self.add(counters),
+            match final_counts(&path, &mapped) {
+                Ok(Some(counters)) => self.add(counters),
+                Ok(None) => {}
                 Err(error) => self.complain(&error),
             }
         }
-        Ok(())
     }
 
     fn take(&mut self, found: Vec<Result<Counters>>, live: bool) -> Result<()> {
@@ -154,8 +182,12 @@ impl Collector {
     }
 
     fn add(&mut self, mut counters: Counters) {
-        if let Some(program) = &self.program {
-            counters.module.clone_from(program);
+        // The file that the user names may stand for one of several modules: its own.
+        if let Some(program) = self.program.clone()
+            && let Ok(module) = self.module(&program)
+            && module.fingerprint == counters.fingerprint
+        {
+            counters.module = program;
         }
         // Modules of one process are one run.
         let key = self
@@ -173,7 +205,8 @@ impl Collector {
             .or_insert_with(|| CountedModule::read(path).map_err(|error| format!("{error:#}")))
     }
 
-    fn store(mut self, profile_path: &Path, keep: bool) -> Result<()> {
+    /// Stores all runs; says how many counter files could not be collected.
+    fn store(mut self, profile_path: &Path, keep: bool) -> Result<usize> {
         let mut profile = None;
         let mut stored = 0;
         for (_, mut parts) in std::mem::take(&mut self.runs) {
@@ -208,15 +241,7 @@ impl Collector {
                 profile_path.display()
             ));
         }
-        if self.failed > 0 {
-            let files = if self.failed == 1 {
-                "file was"
-            } else {
-                "files were"
-            };
-            bail!("{} counter {files} not collected (see above)", self.failed);
-        }
-        Ok(())
+        Ok(self.failed)
     }
 
     /// One run from what its process counted, the oldest first; `None` if a module cannot be
@@ -266,19 +291,41 @@ impl Collector {
     }
 
     fn counts(&mut self, part: &Counters) -> Result<(ModuleCounts, Vec<String>)> {
-        let origin = part.origin.display().to_string();
+        let origin = match part.origin.as_os_str().is_empty() {
+            true => String::new(),
+            false => format!("{}: ", part.origin.display()),
+        };
+        if !part.module.exists() {
+            bail!(
+                "{origin}{}: is gone; it explains its counts, so name a copy of it with --program, or build \
+                 and run it again",
+                part.module.display()
+            );
+        }
         let module = match self.module(&part.module) {
             Ok(module) => module,
-            Err(error) => bail!("{origin}: {error}"),
+            Err(error) => bail!(
+                "{origin}{error}; name a good copy of it with --program, or build and run it again"
+            ),
         };
-        if module.fingerprint != part.fingerprint || module.counters != part.sums.len() as u64 {
+        if module.fingerprint != part.fingerprint || module.counters != part.count {
             bail!(
-                "{origin}: counts of another build of {}; it was rebuilt since. Run it again, or name \
+                "{origin}counts of another build of {}; it was rebuilt since. Run it again, or name \
                  the old file with --program",
                 part.module.display()
             );
         }
-        let recovered = module.recover(&part.sums).with_context(|| origin)?;
+        let none;
+        let sums = match part.sums.is_empty() {
+            true => {
+                none = vec![0; module.counters as usize];
+                &none
+            }
+            false => &part.sums,
+        };
+        let recovered = module.recover(sums).with_context(|| {
+            format!("{origin}the counts contradict each other; run the program again")
+        })?;
         let notes = recovered
             .uncertain
             .iter()
@@ -313,8 +360,26 @@ fn add_up(modules: &mut Vec<ModuleCounts>, more: ModuleCounts) {
     }
 }
 
+/// The counts of a file, if nobody adds to them any more.
+fn final_counts(path: &Path, mapped: &HashSet<u64>) -> Result<Option<Counters>> {
+    let counters = Counters::read(path)?;
+    let inode = fs::metadata(path).map(|meta| meta.ino());
+    if counters.is_running() || inode.is_ok_and(|inode| mapped.contains(&inode)) {
+        say(format!(
+            "{}: still running; `headcount collect --running {}` reads its counts now",
+            path.display(),
+            counters.process.pid
+        ));
+        return Ok(None);
+    }
+    // What it counted last, it may have counted after we read.
+    Counters::read(path).map(Some)
+}
+
 fn remove(path: &Path) {
-    if let Err(error) = fs::remove_file(path) {
+    if let Err(error) = fs::remove_file(path)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
         say(format!(
             "{}: collected, but cannot be removed: {error}",
             path.display()
@@ -382,42 +447,37 @@ fn cpu() -> String {
 }
 
 /// The counts of a process that is running now: from its counter files, or from its memory where
-/// it could not make any.
+/// it could not make any, or lost them.
 fn running(pid: u32) -> Result<Vec<Result<Counters>>> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps"))
         .with_context(|| format!("process {pid}: cannot be looked at (is it there, and yours?)"))?;
     let mut files: Vec<PathBuf> = Vec::new();
-    let mut memory: Vec<(u64, u64)> = Vec::new();
-    for line in maps.lines() {
-        let mut words = line.splitn(6, ' ');
-        let range = words.next().and_then(|range| range.split_once('-'));
-        let permissions = words.next().unwrap_or_default();
-        let path = line.find('/').map(|at| &line[at..]);
-        let path = path.map(|path| path.trim_end_matches(" (deleted)"));
-        match path {
-            Some(path) if path.ends_with(FILE_SUFFIX) => files.push(path.into()),
-            None if permissions.starts_with("rw-p") => {
-                let (Some((start, end)), true) = (range, !line.contains('[')) else {
-                    continue;
-                };
-                memory.extend(
-                    u64::from_str_radix(start, 16)
-                        .ok()
-                        .zip(u64::from_str_radix(end, 16).ok()),
-                );
+    let mut memory: Vec<Range<u64>> = Vec::new();
+    let mut lost = false;
+    for mapping in maps.lines().filter_map(Mapping::parse) {
+        let file = mapping.path.filter(|path| path.ends_with(FILE_SUFFIX));
+        match file {
+            Some(path) if !mapping.deleted => files.push(path.into()),
+            Some(_) => {
+                lost = true;
+                memory.push(mapping.range);
             }
-            _ => {}
+            None if mapping.path.is_none() && mapping.permissions == "rw-p" => {
+                memory.push(mapping.range);
+            }
+            None => {}
         }
     }
     files.sort();
     files.dedup();
     let mut found: Vec<_> = files.iter().map(|path| Counters::read(path)).collect();
-    if found.is_empty() {
+    if found.is_empty() || lost {
         let pieces = memory_of(pid, &memory)?;
-        found = counters::in_memory(
+        found.extend(counters::in_memory(
             pieces.iter().map(Vec::as_slice),
             Path::new(&format!("process {pid}")),
-        );
+            &numbers_of(pid),
+        ));
     }
     if found.is_empty() {
         bail!("process {pid}: counts nothing; is it built with `headcount cc`?");
@@ -425,16 +485,66 @@ fn running(pid: u32) -> Result<Vec<Result<Counters>>> {
     Ok(found)
 }
 
-fn memory_of(pid: u32, ranges: &[(u64, u64)]) -> Result<Vec<Vec<u8>>> {
+/// A line of `/proc/PID/maps`.
+struct Mapping<'a> {
+    range: Range<u64>,
+    permissions: &'a str,
+    /// The file, or `[heap]` and the like.
+    path: Option<&'a str>,
+    deleted: bool,
+}
+
+impl<'a> Mapping<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        // Rights, offset, device and inode come before it.
+        let path = rest.find(['/', '[']).map(|at| &rest[at..]);
+        let alive = path.map(|path| path.strip_suffix(" (deleted)").unwrap_or(path));
+        Some(Self {
+            range: number(start)?..number(end)?,
+            permissions: rest.get(..4)?,
+            path: alive,
+            deleted: alive != path,
+        })
+    }
+}
+
+/// The numbers that a process has, in its pid namespace and those around it.
+fn numbers_of(pid: u32) -> Vec<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    let mut numbers: Vec<u32> = numbers
+        .unwrap_or_default()
+        .split_ascii_whitespace()
+        .filter_map(|number| number.parse().ok())
+        .collect();
+    numbers.push(pid);
+    numbers
+}
+
+/// Whatever looks like a header or a slot in the memory of a process.
+fn memory_of(pid: u32, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
     let path = format!("/proc/{pid}/mem");
     let memory = fs::File::open(&path).with_context(|| format!("{path}: cannot be read"))?;
-    // A counter area is small; huge reservations hold none.
-    const LARGEST: u64 = 1 << 30;
+    // The program may own more memory than we do: look at a little at a time.
+    const CHUNK: u64 = 16 << 20;
+    let mut chunk = vec![0; CHUNK as usize];
     let mut pieces = Vec::new();
-    for (start, end) in ranges.iter().filter(|(start, end)| end - start <= LARGEST) {
-        let mut bytes = vec![0; (end - start) as usize];
-        if memory.read_exact_at(&mut bytes, *start).is_ok() {
-            pieces.push(bytes);
+    for range in ranges {
+        for start in range.clone().step_by(CHUNK as usize) {
+            let bytes = &mut chunk[..CHUNK.min(range.end - start) as usize];
+            if memory.read_exact_at(bytes, start).is_err() {
+                continue;
+            }
+            for (offset, length) in counters::finds(bytes) {
+                let from = start + offset as u64;
+                let mut piece = vec![0; length.min(range.end - from) as usize];
+                if memory.read_exact_at(&mut piece, from).is_ok() {
+                    pieces.push(piece);
+                }
+            }
         }
     }
     Ok(pieces)
@@ -444,13 +554,16 @@ fn memory_of(pid: u32, ranges: &[(u64, u64)]) -> Result<Vec<Vec<u8>>> {
 fn from_core(path: &Path) -> Result<Vec<Result<Counters>>> {
     let name = || format!("{}", path.display());
     let bytes = fs::read(path).with_context(|| format!("{}: cannot be read", name()))?;
-    let core =
-        object::File::parse(&*bytes).with_context(|| format!("{}: is no core dump", name()))?;
+    let core = object::File::parse(&*bytes)
+        .ok()
+        .filter(|file| file.kind() == ObjectKind::Core)
+        .with_context(|| format!("{}: is no core dump (or was cut off)", name()))?;
     let pieces: Vec<&[u8]> = core
         .segments()
         .filter_map(|segment| segment.data().ok())
         .collect();
-    let found = counters::in_memory(pieces.into_iter(), path);
+    let pids = number_in_core(&core);
+    let found = counters::in_memory(pieces.into_iter(), path, pids.as_slice());
     if found.is_empty() {
         bail!(
             "{}: holds no counts; a program that could make a counter file keeps its counts there",
@@ -467,4 +580,25 @@ fn from_core(path: &Path) -> Result<Vec<Result<Counters>>> {
             })
         })
         .collect())
+}
+
+/// The number of the process that dumped core.
+fn number_in_core(core: &object::File) -> Option<u32> {
+    let object::File::Elf64(elf) = core else {
+        return None;
+    };
+    let endian = elf.endian();
+    let segments = elf.elf_program_headers().iter();
+    segments
+        .filter_map(|segment| segment.notes(endian, elf.data()).ok().flatten())
+        .find_map(|mut notes| {
+            while let Ok(Some(note)) = notes.next() {
+                // `struct elf_prpsinfo` (linux/elfcore.h): the number is at offset 24.
+                if note.n_type(endian) == object::elf::NT_PRPSINFO {
+                    let number = note.desc().get(24..28)?.try_into().ok()?;
+                    return Some(u32::from_le_bytes(number));
+                }
+            }
+            None
+        })
 }
