@@ -175,7 +175,8 @@ fn tangles(source: &Source, unit: &Unit) -> Vec<Refusal> {
     for part in &unit.parts {
         for op in &source.parts[*part].ops {
             if let What::Asm { tangled: true, .. } = op.what {
-                let reason = "inline assembly with jumps of its own: the instructions inside it";
+                let reason =
+                    "inline assembly with jumps or calls of its own: the instructions inside it";
                 found.push(refusal(source, *part, Some(op), reason.to_owned()));
             }
         }
@@ -485,6 +486,9 @@ impl<'s, 't> Builder<'s, 't> {
             return self.fall(from, next);
         }
         match &op.control {
+            Control::Next if op.what == What::WhereAmI => {
+                self.edge(from, next, EdgeKind::Fall, Way::None);
+            }
             Control::Next => self.fall(from, next),
             Control::Call(_) if self.returns_twice(op) => {
                 self.edge(from, Node::Outside, EdgeKind::Lost, Way::None);

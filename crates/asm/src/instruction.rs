@@ -158,7 +158,7 @@ impl<'t> Instruction<'t> {
             | "iretl" | "iretw" | "sysret" | "sysretq" | "sysretl" | "sysexit" | "sysexitq"
             | "uiret" => Control::Return,
             "ud0" | "ud1" | "ud2" | "ud2a" | "ud2b" | "hlt" => Control::Trap,
-            "syscall" | "sysenter" | "int" => Control::Kernel,
+            "syscall" | "sysenter" | "int" | "int1" | "int3" | "icebp" => Control::Kernel,
             _ => Control::Next,
         }
     }
@@ -424,6 +424,7 @@ mod tests {
         assert_eq!(control("call *table(%rip)"), Control::IndirectCall);
         assert_eq!(control("jmp f"), Control::Jump(symbol("f", false)));
         assert_eq!(control("rep ret"), Control::Return);
+        assert_eq!(control("int3"), Control::Kernel);
         assert_eq!(control("jmp .+5"), Control::Jump(Target::Odd(".+5")));
         assert_eq!(control("JMP foo"), Control::Jump(symbol("foo", false)));
         assert_eq!(control("lock addl $1, (%rax)"), Control::Next);

@@ -45,6 +45,8 @@ pub enum What<'t> {
     Plain,
     /// `endbr64`, which must stay first at its place.
     Endbr,
+    /// `call 1f; 1:`, which asks where it is: nothing may stand behind it.
+    WhereAmI,
     /// Inline assembly, opaque: `targets` are labels it may jump to; `lost` if control may leave
     /// through it in another way; `tangled` if it has jumps of its own inside.
     Asm {
@@ -179,7 +181,7 @@ impl<'t> Source<'t> {
             refusals,
             ..
         } = reader;
-        Ok(Self {
+        let mut this = Self {
             text,
             sections,
             parts,
@@ -197,7 +199,29 @@ impl<'t> Source<'t> {
             refusals,
             name: options.name.clone(),
             statements,
-        })
+        };
+        this.recognise_questions();
+        Ok(this)
+    }
+
+    /// A call of what comes next anyway is no call: it pushes an address, to be popped again.
+    fn recognise_questions(&mut self) {
+        let mut found = Vec::new();
+        for (part, ops) in self.parts.iter().map(|part| &part.ops).enumerate() {
+            for (op, (this, next)) in ops.iter().zip(ops.iter().skip(1)).enumerate() {
+                if let Control::Call(Target::Symbol { name, .. }) = this.control
+                    && self.find(name, this.statements.start) == Some(Spot { part, op: op + 1 })
+                    && !next.aligned
+                {
+                    found.push((part, op));
+                }
+            }
+        }
+        for (part, op) in found {
+            let op = &mut self.parts[part].ops[op];
+            op.control = Control::Next;
+            op.what = What::WhereAmI;
+        }
     }
 
     /// Where the target of a jump at `statement` stands, if it is in this file's code.
@@ -237,6 +261,8 @@ struct Symbols<'t> {
     weak: HashSet<&'t str>,
     called: HashSet<&'t str>,
     resolvers: HashSet<&'t str>,
+    /// What local names stand for: gcc's thunks jump to `.LTHUNK0`, set to the function.
+    aliases: HashMap<&'t str, &'t str>,
     macros: HashSet<String>,
     by_compiler: bool,
     has_rows: bool,
@@ -313,7 +339,11 @@ impl<'t> Symbols<'t> {
             .first()
             .is_some_and(|first| text[first.at.clone()].starts_with(".file"));
         for (alias, of) in aliases {
-            if indirect.contains(alias) {
+            let is_symbol = !of.starts_with(|first: char| first.is_ascii_digit())
+                && of.bytes().all(lex::is_symbol_byte);
+            if alias.starts_with(".L") && is_symbol {
+                all.aliases.insert(alias, of);
+            } else if indirect.contains(alias) {
                 all.resolvers.insert(of);
             } else if all.global.contains(alias) || all.weak.contains(alias) {
                 all.global.insert(of);
@@ -321,6 +351,24 @@ impl<'t> Symbols<'t> {
         }
         all.resolvers.extend(indirect);
         Ok(all)
+    }
+
+    /// Where an instruction leads, local names replaced by what they stand for.
+    fn control(&self, instruction: &Instruction<'t>) -> Control<'t> {
+        let real = |target| match target {
+            Target::Symbol { name, through_plt } => Target::Symbol {
+                name: self.aliases.get(name).copied().unwrap_or(name),
+                through_plt,
+            },
+            odd => odd,
+        };
+        match instruction.control() {
+            Control::Jump(target) => Control::Jump(real(target)),
+            Control::Branch(target) => Control::Branch(real(target)),
+            Control::ShortBranch(target) => Control::ShortBranch(real(target)),
+            Control::Call(target) => Control::Call(real(target)),
+            other => other,
+        }
     }
 
     /// Whether a label in code begins a function, rather than marking a place in one.
@@ -777,7 +825,7 @@ impl<'t, 'a> Reader<'t, 'a> {
             self.glued.get_or_insert(index);
             return index + 1;
         }
-        let control = instruction.control();
+        let control = self.symbols.control(&instruction);
         if !matches!(
             control,
             Control::Jump(_) | Control::Branch(_) | Control::ShortBranch(_) | Control::Call(_)
@@ -973,6 +1021,7 @@ impl<'t, 'a> Reader<'t, 'a> {
         let instruction = Instruction::parse(body);
         piece.instructions += 1;
         piece.past_a_jump |= !piece.jumps.is_empty();
+        piece.past_a_loss |= piece.lost;
         if self.symbols.macros.contains(instruction.name.as_ref()) {
             self.refuse(index, "its inline assembly uses a macro".to_owned());
         }
@@ -989,13 +1038,14 @@ impl<'t, 'a> Reader<'t, 'a> {
     }
 
     fn inline_operation(&mut self, piece: Piece<'t>) {
-        let mut tangled = false;
+        // What stands behind a call that may not come back runs less often than what stands before.
+        let mut tangled = piece.past_a_loss;
         let mut targets = Vec::new();
         for (at, target) in piece.jumps {
             match target {
                 Target::Symbol { name, .. } if lex::is_numbered_reference(name) => tangled = true,
                 Target::Symbol { name, .. } if piece.labels.contains(name) => tangled = true,
-                // What stands behind a jump runs less often than what stands before.
+                // The same goes for a jump.
                 Target::Symbol { name, .. } => {
                     tangled |= piece.past_a_jump;
                     targets.push(name);
@@ -1033,6 +1083,7 @@ struct Piece<'t> {
     jumps: Vec<(usize, Target<'t>)>,
     past_a_jump: bool,
     lost: bool,
+    past_a_loss: bool,
     padding: Vec<usize>,
 }
 

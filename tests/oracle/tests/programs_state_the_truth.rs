@@ -30,6 +30,8 @@ fn build(source: &Path, flags: &[String], into: &Path) {
         _ => "gcc",
     };
     let output = Command::new(compiler)
+        // gfortran leaves a file for each module where it is started.
+        .current_dir(into.parent().expect("a folder"))
         .args(["-g", "-O0", "-w", "-o"])
         .arg(into)
         .arg(source)
