@@ -4,19 +4,19 @@
 //! semicolons, so that the assembler's own messages and line numbers stay true. What does not
 //! belong to the flow of any line (counters, the map, the runtime) follows at the end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt::Write;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
-use headcount_model::{Place, Plan, Refusal};
+use headcount_model::{Node, Place, Plan, Refusal};
 
+use crate::edits::Edits;
 use crate::flow_graph::{EdgeSite, Unit};
 use crate::instruction::{Control, Instruction, SCRATCH, Target};
 use crate::lex;
 use crate::liveness::Style;
-use crate::map::{self, BlockMap, ObjectMap, PartMap, RowMap, SpanMap, UnitMap};
+use crate::record::{self, SpanAt, UnitRecord};
 use crate::returns;
-use crate::source::{Op, Row, Section, Source, Spot, What};
+use crate::source::{Op, Row, Source, Spot, What};
 use crate::unwind::FrameId;
 
 /// A unit with its plan.
@@ -45,16 +45,22 @@ pub fn insert(
     for (number, item) in counted.iter().enumerate() {
         let mut inserter = Inserter::new(source, item, number, &mut edits);
         inserter.run();
-        let map = inserter.map(base);
-        inserter.describe(&map, &mut tail);
+        let record = UnitRecord {
+            source,
+            unit: &item.unit,
+            plan: &item.plan,
+            number,
+            spans: inserter.spans,
+        };
+        record.write(base, &mut tail);
     }
     let mut text = edits.apply(source.text);
     text.push_str(&tail);
     // Not among records that point to code: those go when their code goes.
     let alone = format!(",unique,{}", source.sections.len());
     let apart = if refusals.is_empty() { "" } else { &alone };
-    object_record(&mut text, &source.name, refusals, apart);
-    identity(&mut text);
+    record::object(&mut text, &source.name, refusals, apart);
+    record::identity(&mut text);
     text.push_str(runtime);
     text
 }
@@ -74,113 +80,22 @@ pub fn only_refusals(
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    object_record(&mut text, name, refusals, "");
+    record::object(&mut text, name, refusals, "");
     if let Some(runtime) = runtime {
         // There is no module without counters.
         let _ = writeln!(
             text,
             "\t.section\theadcount_counters,\"aw\",@nobits\n\t.zero\t8"
         );
-        identity(&mut text);
+        record::identity(&mut text);
         text.push_str(runtime);
     }
     text
 }
 
-fn object_record(text: &mut String, name: &str, refusals: &[Refusal], apart: &str) {
-    let object = ObjectMap {
-        name: name.to_owned(),
-        refusals: refusals.to_vec(),
-    };
-    let body = map::encode_object(&object);
-    let _ = writeln!(text, "\t.section\t.headcount,\"\",@progbits{apart}");
-    let _ = writeln!(text, ".Lhc_mo:\t.long\t{}, .Lhc_no-.Lhc_mo", map::MAGIC);
-    let _ = writeln!(text, "\t.byte\t{}", map::OBJECT);
-    bytes(text, &body);
-    let _ = writeln!(text, ".Lhc_no:");
-}
-
-/// The label of the object's identity.
-const IDENTITY: &str = ".Lhc_id";
-
-/// Sixteen bytes that name this object: its whole text decides.
-fn identity(text: &mut String) {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    let first = hasher.finish();
-    "second half".hash(&mut hasher);
-    let second = hasher.finish();
-    let _ = writeln!(text, "\t.section\theadcount_ids,\"a\",@progbits");
-    let _ = writeln!(text, "{IDENTITY}:\t.quad\t{first:#x}, {second:#x}");
-}
-
-fn bytes(text: &mut String, bytes: &[u8]) {
-    for chunk in bytes.chunks(256) {
-        text.push_str("\t.ascii\t\"");
-        for byte in chunk {
-            match byte {
-                b'"' | b'\\' => {
-                    text.push('\\');
-                    text.push(char::from(*byte));
-                }
-                b' '..=b'~' => text.push(char::from(*byte)),
-                _ => {
-                    let _ = write!(text, "\\{byte:03o}");
-                }
-            }
-        }
-        text.push_str("\"\n");
-    }
-}
-
-/// Changes to a text, by byte position.
-#[derive(Default)]
-struct Edits {
-    /// Text to put in at a position.
-    inserted: BTreeMap<usize, String>,
-    /// Text to take out: from, to.
-    removed: BTreeMap<usize, usize>,
-}
-
-impl Edits {
-    fn insert(&mut self, at: usize, text: &str) {
-        self.inserted.entry(at).or_default().push_str(text);
-    }
-
-    fn replace(&mut self, from: usize, to: usize, text: &str) {
-        self.removed.insert(from, to);
-        self.insert(from, text);
-    }
-
-    fn apply(&self, text: &str) -> String {
-        let added: usize = self.inserted.values().map(String::len).sum();
-        let mut result = String::with_capacity(text.len() + added + text.len() / 4);
-        let mut done = 0;
-        for (at, addition) in &self.inserted {
-            result.push_str(&text[done..*at]);
-            result.push_str(addition);
-            done = self.removed.get(at).copied().unwrap_or(*at);
-        }
-        result.push_str(&text[done..]);
-        if !result.ends_with('\n') {
-            result.push('\n');
-        }
-        result
-    }
-}
-
-/// A piece of original code between two of our labels.
-struct SpanAt {
-    block: usize,
-    start: u32,
-    end: u32,
-    rows: Vec<Row>,
-}
-
 struct Inserter<'s, 't> {
     source: &'s Source<'t>,
     unit: &'s Unit,
-    plan: &'s Plan,
     number: usize,
     edits: &'s mut Edits,
     labels: u32,
@@ -216,14 +131,13 @@ impl<'s, 't> Inserter<'s, 't> {
         }
         let mut out_edges = vec![Vec::new(); unit.blocks.len()];
         for (index, edge) in unit.graph.edges.iter().enumerate() {
-            if let headcount_model::Node::Block(from) = edge.from {
+            if let Node::Block(from) = edge.from {
                 out_edges[from.index()].push(index);
             }
         }
         Self {
             source,
             unit,
-            plan: &counted.plan,
             number,
             edits,
             labels: 0,
@@ -281,8 +195,8 @@ impl<'s, 't> Inserter<'s, 't> {
 
     fn last_op_of_source(&self, edge: usize) -> &'s Op<'t> {
         let from = match self.unit.graph.edges[edge].from {
-            headcount_model::Node::Block(from) => from.index(),
-            headcount_model::Node::Outside => 0,
+            Node::Block(from) => from.index(),
+            Node::Outside => 0,
         };
         let at = &self.unit.blocks[from];
         &self.source.parts[at.part].ops[at.ops.end - 1]
@@ -403,7 +317,7 @@ impl<'s, 't> Inserter<'s, 't> {
         let mut text = String::new();
         if index == 0 {
             let _ = write!(text, ".Lhc_{}_p{part}: ", self.number);
-            text.push_str(&self.tie(part));
+            text.push_str(&record::tie(self.source, self.unit, self.number, part));
         }
         if let Some(label) = self.spot_labels.get(&Spot { part, op: index }) {
             let _ = write!(text, "{label}: ");
@@ -646,173 +560,6 @@ impl<'s, 't> Inserter<'s, 't> {
                 )
             }
         }
-    }
-
-    /// The map of the unit. (Addresses are the assembler's business.)
-    fn map(&self, base: &str) -> UnitMap {
-        let mut files = UnitFiles::default();
-        let parts = self
-            .unit
-            .parts
-            .iter()
-            .map(|index| {
-                let part = &self.source.parts[*index];
-                PartMap {
-                    name: part.name.to_owned(),
-                    cold: part.name.contains(".cold"),
-                    source: part
-                        .first_row
-                        .map(|row| (files.number(self.source, base, row.file), row.line)),
-                    ..PartMap::default()
-                }
-            })
-            .collect();
-        let mut blocks: Vec<BlockMap> = self
-            .unit
-            .blocks
-            .iter()
-            .map(|block| BlockMap {
-                part: self
-                    .unit
-                    .parts
-                    .iter()
-                    .position(|part| *part == block.part)
-                    .unwrap_or(0) as u32,
-                spans: Vec::new(),
-            })
-            .collect();
-        for span in &self.spans {
-            blocks[span.block].spans.push(SpanMap {
-                rows: span
-                    .rows
-                    .iter()
-                    .map(|row| RowMap {
-                        file: files.number(self.source, base, row.file),
-                        line: row.line,
-                        is_stmt: row.is_stmt,
-                    })
-                    .collect(),
-                ..SpanMap::default()
-            });
-        }
-        UnitMap {
-            parts,
-            files: files.paths,
-            blocks,
-            graph: self.unit.graph.clone(),
-            plan: self.plan.clone(),
-            ..UnitMap::default()
-        }
-    }
-
-    /// Ties the unit's record to its code. `ld --gc-sections` drops sections that nothing refers
-    /// to, and `.headcount` is one: a relocation that does nothing is a reference all the same.
-    /// (Members of a group stay or go together anyway.) lld drops the object's identity, too: for
-    /// it, `__start_headcount_ids` is no reference.
-    fn tie(&self, part: usize) -> String {
-        if part != self.unit.parts[0] {
-            return String::new();
-        }
-        let here = format!(".Lhc_{}_p{part}", self.number);
-        let mut text = format!(".reloc {here}, R_X86_64_NONE, {IDENTITY}; ");
-        if self.section().group.is_none() {
-            let _ = write!(
-                text,
-                ".reloc {here}, R_X86_64_NONE, .Lhc_{}_m; ",
-                self.number
-            );
-        }
-        text
-    }
-
-    /// The section of the unit's first part.
-    fn section(&self) -> &'s Section<'t> {
-        &self.source.sections[self.source.parts[self.unit.parts[0]].section]
-    }
-
-    /// What makes the unit's record a section of its own, apart from those of code that may be
-    /// dropped while this is kept. Code in `.text` shares one (and so needs no new assembler).
-    fn apart(&self) -> String {
-        match self.source.parts[self.unit.parts[0]].section {
-            0 => String::new(),
-            section => format!(",unique,{section}"),
-        }
-    }
-
-    /// Writes the unit's counters and its record.
-    fn describe(&self, map: &UnitMap, text: &mut String) {
-        let number = self.number;
-        let (flag, group, apart) = match self.section().group {
-            Some(group) => {
-                let group = format!(",{group},comdat");
-                ("G", group.clone(), group)
-            }
-            None => ("", String::new(), self.apart()),
-        };
-        let _ = writeln!(
-            text,
-            "\t.section\theadcount_counters,\"aw{flag}\",@nobits{group}"
-        );
-        let _ = writeln!(
-            text,
-            "\t.balign 8\n.Lhc_{number}_c:\t.zero\t{}",
-            8 * map.plan.counters.len()
-        );
-        let _ = writeln!(text, "\t.section\t.headcount,\"{flag}\",@progbits{apart}");
-        let _ = writeln!(
-            text,
-            ".Lhc_{number}_m:\t.long\t{}, .Lhc_{number}_n-.Lhc_{number}_m",
-            map::MAGIC
-        );
-        let _ = writeln!(text, "\t.byte\t{}\n\t.quad\t.Lhc_{number}_c", map::UNIT);
-        let _ = writeln!(
-            text,
-            "\t.long\t{}, {}",
-            map.plan.counters.len(),
-            map.parts.len()
-        );
-        for part in &self.unit.parts {
-            let _ = writeln!(text, "\t.quad\t.Lhc_{number}_p{part}");
-        }
-        let _ = writeln!(text, "\t.long\t{}", self.spans.len());
-        for spans in self.spans.chunks(16) {
-            text.push_str("\t.long\t");
-            for (index, span) in spans.iter().enumerate() {
-                let comma = if index == 0 { "" } else { "," };
-                let part = self.unit.blocks[span.block].part;
-                let (start, end) = (span.start, span.end);
-                let _ = write!(
-                    text,
-                    "{comma}.Lhc_{number}_{start}-.Lhc_{number}_p{part},.Lhc_{number}_{end}-.Lhc_{number}_{start}"
-                );
-            }
-            text.push('\n');
-        }
-        bytes(text, &map::encode_unit(map));
-        let _ = writeln!(text, ".Lhc_{number}_n:");
-    }
-}
-
-/// Source files as the unit's map numbers them.
-#[derive(Default)]
-struct UnitFiles {
-    paths: Vec<String>,
-    numbers: HashMap<u32, u32>,
-}
-
-impl UnitFiles {
-    fn number(&mut self, source: &Source, base: &str, file: u32) -> u32 {
-        let paths = &mut self.paths;
-        *self.numbers.entry(file).or_insert_with(|| {
-            let path = &source.files[file as usize];
-            let whole = if path.starts_with('/') || base.is_empty() {
-                path.clone()
-            } else {
-                format!("{base}/{}", path.trim_start_matches("./"))
-            };
-            paths.push(whole);
-            paths.len() as u32 - 1
-        })
     }
 }
 

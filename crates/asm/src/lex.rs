@@ -340,3 +340,49 @@ pub fn is_numbered_reference(word: &str) -> bool {
         && digits.len() + 1 == word.len()
         && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
+
+/// The first word, and the rest.
+pub fn split(text: &str) -> (&str, &str) {
+    match text.find([' ', '\t']) {
+        Some(end) => (&text[..end], text[end..].trim_start()),
+        None => (text, ""),
+    }
+}
+
+/// A name without the quotes that may stand around it.
+pub fn unquote(text: &str) -> &str {
+    text.strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'))
+        .unwrap_or(text)
+}
+
+/// The quoted strings of a text, with their escapes undone.
+pub fn strings(text: &str) -> impl Iterator<Item = String> {
+    let mut bytes = text.bytes().peekable();
+    std::iter::from_fn(move || {
+        bytes.find(|byte| *byte == b'"')?;
+        let mut found = Vec::new();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'"' => break,
+                b'\\' => match bytes.next()? {
+                    digit @ b'0'..=b'7' => {
+                        let mut value = u32::from(digit - b'0');
+                        for _ in 0..2 {
+                            if let Some(digit @ b'0'..=b'7') = bytes.peek() {
+                                value = value * 8 + u32::from(digit - b'0');
+                                bytes.next();
+                            }
+                        }
+                        found.push(value as u8);
+                    }
+                    b'n' => found.push(b'\n'),
+                    b't' => found.push(b'\t'),
+                    other => found.push(other),
+                },
+                _ => found.push(byte),
+            }
+        }
+        Some(String::from_utf8_lossy(&found).into_owned())
+    })
+}

@@ -5,14 +5,19 @@
 //! the plans that `flow` made for them, with a [`map`] that explains the counters.
 #![forbid(unsafe_code)]
 
+mod edits;
 mod flow_graph;
 mod insert;
 mod instruction;
 mod lex;
+mod lines;
 mod liveness;
 pub mod map;
+mod reader;
+mod record;
 mod returns;
 mod source;
+mod symbols;
 mod unwind;
 
 pub use flow_graph::{Unit, units};
