@@ -432,6 +432,12 @@ impl<'t, 'a> Reader<'t, 'a> {
     }
 
     fn check_target(&mut self, index: usize, control: &Control<'t>) {
+        // It comes back one byte behind the `ret` that follows the call: nothing may stand there.
+        if let Control::Call(Target::Symbol { name, .. }) = control
+            && name.starts_with("__morestack")
+        {
+            self.refuse(index, "its stack is split (-fsplit-stack)".to_owned());
+        }
         if let Control::Jump(target)
         | Control::Branch(target)
         | Control::ShortBranch(target)
