@@ -4,6 +4,7 @@
 //! The build never fails because of us: whatever cannot be counted is assembled as it is, with a
 //! record of the reason.
 
+use std::borrow::Cow;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -42,63 +43,87 @@ pub fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     };
     let text = Text::new(bytes);
     let name = source_name(&text.text, &job.input);
-    let counted = count_or_say_why(&text.text, &name, Path::new(&name) == job.input);
-    if counted != text.text {
-        let output = assemble(
-            &assembler,
-            &job,
-            &text.like(job.introduce(&counted, &text.text)),
-        )?;
-        if output.status.success() {
-            return finish(&output);
-        }
-        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-        let complaint = complaint
-            .lines()
-            .find(|line| line.contains("Error"))
-            .unwrap_or_default();
-        let refusal = whole_file(
-            &name,
-            format!("the assembler rejects its counted form: {complaint}"),
-        );
-        let plain = headcount_asm::only_refusals(&text.text, &name, &[refusal], None);
-        let output = assemble(
-            &assembler,
-            &job,
+    let readable = without_hints(&text.text);
+    let counted = count_or_say_why(&readable, &name, Path::new(&name) == job.input);
+    if counted == text.text {
+        return as_it_is(&assembler, &arguments, &job, &text, None);
+    }
+    let output = assemble(
+        &assembler,
+        &job,
+        &text.like(job.introduce(&counted, &text.text)),
+    )?;
+    if output.status.success() {
+        return finish(&output);
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    let complaint = complaint
+        .lines()
+        .find(|line| line.contains("Error"))
+        .unwrap_or_default();
+    let refusal = whole_file(
+        &name,
+        format!("the assembler rejects its counted form: {complaint}"),
+    );
+    let plain = headcount_asm::only_refusals(&text.text, &name, &[refusal], None);
+    let output = assemble(
+        &assembler,
+        &job,
+        &text.like(job.introduce(&plain, &text.text)),
+    )?;
+    if output.status.success() {
+        return finish(&output);
+    }
+    as_it_is(&assembler, &arguments, &job, &text, Some(plain))
+}
+
+/// What the assembler makes of the text itself, in its own words; for clang, whose own assembler
+/// knows more, what that makes of it (and of our record of why it is not counted, if it will).
+fn as_it_is(
+    assembler: &Path,
+    arguments: &[OsString],
+    job: &Job,
+    text: &Text,
+    with_record: Option<String>,
+) -> Result<ExitCode> {
+    let original = text.like(text.text.clone());
+    let output = feed(Command::new(assembler).args(arguments), &original)?;
+    let clang = env::var_os(COMPILER_VARIABLE).filter(|_| env::var_os(CLANG_VARIABLE).is_some());
+    let Some(clang) = clang.filter(|_| !output.status.success()) else {
+        return finish(&output);
+    };
+    let own = |input: &Path, text: &[u8]| {
+        let mut command = Command::new(&clang);
+        command.args(["-c", "-fintegrated-as", "-Wno-unused-command-line-argument"]);
+        command
+            .args(job.output())
+            .args(["-x", "assembler"])
+            .arg(input);
+        feed(&mut command, text)
+    };
+    if let Some(plain) = with_record {
+        let output = own(
+            Path::new("-"),
             &text.like(job.introduce(&plain, &text.text)),
         )?;
         if output.status.success() {
             return finish(&output);
         }
     }
-    as_if_we_were_not_there(&assembler, &arguments, &job, &text)
+    finish(&own(&job.input, &original)?)
 }
 
-/// What the assembler makes of the text itself, in its own words; for clang, whose own assembler
-/// knows more, what that makes of it.
-fn as_if_we_were_not_there(
-    assembler: &Path,
-    arguments: &[OsString],
-    job: &Job,
-    text: &Text,
-) -> Result<ExitCode> {
-    let original = text.like(text.text.clone());
-    let mut command = Command::new(assembler);
-    command.args(arguments);
-    let output = feed(&mut command, &original)?;
-    if !output.status.success()
-        && let Some(compiler) = env::var_os(COMPILER_VARIABLE)
-        && env::var_os(CLANG_VARIABLE).is_some()
-    {
-        let mut command = Command::new(compiler);
-        command.args(["-c", "-fintegrated-as", "-Wno-unused-command-line-argument"]);
-        command
-            .args(job.output())
-            .args(["-x", "assembler"])
-            .arg(&job.input);
-        return finish(&feed(&mut command, &original)?);
+/// The text without clang's hints to its own linker, which GNU as does not know.
+fn without_hints(text: &str) -> Cow<'_, str> {
+    if !text.contains(".addrsig") {
+        return text.into();
     }
-    finish(&output)
+    let is_hint = |line: &str| line.trim_start().starts_with(".addrsig");
+    // The lines stay, for the sake of their numbers.
+    let lines = text
+        .split_inclusive('\n')
+        .map(|line| if is_hint(line) { "\n" } else { line });
+    lines.collect::<String>().into()
 }
 
 fn become_assembler(assembler: &Path, arguments: &[OsString]) -> Result<ExitCode> {
