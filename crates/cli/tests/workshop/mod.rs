@@ -174,7 +174,7 @@ impl Workshop {
             let mut fields = row.rsplitn(5, ',');
             let mut number = || fields.next().unwrap().parse().unwrap();
             let (never, instructions, executed, calls) = (number(), number(), number(), number());
-            let name = fields.next().unwrap().splitn(3, ',').nth(1).unwrap();
+            let name = fields.next().unwrap().split(',').nth(1).unwrap();
             let function = Function {
                 calls,
                 executed,
