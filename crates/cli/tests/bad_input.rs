@@ -289,7 +289,7 @@ fn a_broken_map_is_named() {
     for byte in &mut wrong[9..40] {
         *byte ^= 0x55;
     }
-    let garbage: Vec<u8> = (0..777_u32).map(|i| (i * i >> 3) as u8).collect();
+    let garbage: Vec<u8> = (0..777_u32).map(|i| ((i * i) >> 3) as u8).collect();
     for (bytes, what) in [
         (&garbage[..], "garbage"),
         (&[], "empty"),
