@@ -241,14 +241,22 @@ mod tests {
     fn names_are_recognised_in_all_their_guises() {
         for name in [
             "memcpy",
-                        "__tls_get_addr",
+            "__tls_get_addr",
             "sqrtf",
             "__errno_location",
             "sinl",
         ] {
             assert!(always_returns(name), "{name}");
         }
-        for name in ["__memcpy_chk", "qsort", "read", "exit", "_Znwm", "printf", "foo"] {
+        for name in [
+            "__memcpy_chk",
+            "qsort",
+            "read",
+            "exit",
+            "_Znwm",
+            "printf",
+            "foo",
+        ] {
             assert!(!always_returns(name), "{name}");
         }
         for name in ["__sigsetjmp", "_setjmp", "vfork"] {
