@@ -151,19 +151,19 @@ impl Checker {
         if !ended.succeeded() {
             return Ok(Err(format!("does not pass when counted: {}", ended.end)));
         }
-        let differs = |other: &Ended| ended.stdout != other.stdout || ended.stderr != other.stderr;
-        if differs(&native.ended) && self.says_the_same_twice(program, folder, native)? {
+        if !same_words(&ended, &native.ended) && self.is_steady(program, native, folder)? {
             return Ok(Err("writes something else when counted".to_owned()));
         }
         let said = self.headcount.report(folder, self.limits.counted);
         Ok(said.map_err(|problem| format!("{problem:#}")))
     }
 
-    /// Whether the program writes the same each time. (Addresses, for one, are never the same.)
-    fn says_the_same_twice(&self, program: &Program, folder: &Path, native: &Ran) -> Result<bool> {
+    /// Does the program, uncounted, write the same when it is run again? Those
+    /// that print addresses do not.
+    fn is_steady(&self, program: &Program, native: &Ran, folder: &Path) -> Result<bool> {
         let mut command = program.command(&native.executable);
         let again = child::run(command.current_dir(folder), folder, self.limits.native)?;
-        Ok(again.stdout == native.ended.stdout && again.stderr == native.ended.stderr)
+        Ok(same_words(&again, &native.ended))
     }
 
     fn build(
@@ -210,4 +210,8 @@ impl Checker {
             &self.toolchain,
         )))
     }
+}
+
+fn same_words(one: &Ended, other: &Ended) -> bool {
+    one.stdout == other.stdout && one.stderr == other.stderr
 }

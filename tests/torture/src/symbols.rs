@@ -86,6 +86,9 @@ pub fn of_toolchain(compiler: &str, folder: &Path) -> Result<BTreeSet<String>> {
         "crtbeginS.o",
         "crtend.o",
         "crtfastmath.o",
+        "crtprec32.o",
+        "crtprec64.o",
+        "crtprec80.o",
         "libgcc.a",
         "libc_nonshared.a",
     ];

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::check::{Counts, Outcome};
 use crate::compare::Difference;
-use crate::explained::Explained;
+use crate::explained::{Explained, WHOLE_RUN};
 use crate::headcount::{Refusal, Said};
 
 /// One program at one level, checked.
@@ -40,13 +40,7 @@ impl Tally {
             tally.add(checked, explained);
         }
         let compared = all.iter().filter(|checked| {
-            matches!(
-                checked.outcome,
-                Outcome::Passed {
-                    counts: Counts::Compared(_),
-                    ..
-                }
-            )
+            matches!(&checked.outcome, Outcome::Passed { counts, .. } if !matches!(counts, Counts::NotAsked))
         });
         let compared: Vec<(&str, &str)> = compared
             .map(|it| (it.program.as_str(), it.level.as_str()))
@@ -80,7 +74,12 @@ impl Tally {
             .extend(said.notes.iter().map(|note| format!("{who}: {note}")));
         match counts {
             Counts::NotAsked => {}
-            Counts::NoJudge(reason) => self.no_judge.push(format!("{who}: {reason}")),
+            Counts::NoJudge(end) => {
+                match explained.reason(&checked.program, &checked.level, WHOLE_RUN) {
+                    Some(reason) => self.no_judge.push(format!("{who}: {end}: {reason}")),
+                    None => self.failures.push(format!("{who}: {end}")),
+                }
+            }
             Counts::Compared(comparison) => {
                 self.compared += 1;
                 self.equal += usize::from(comparison.differences.is_empty());
@@ -103,7 +102,7 @@ impl Tally {
         explained: &Explained,
     ) {
         let Checked { program, level, .. } = checked;
-        match explained.reason(program, level, difference) {
+        match explained.reason(program, level, &difference.function) {
             Some(reason) => self
                 .explained
                 .push(format!("{program} {level} {difference}: {reason}")),
