@@ -210,9 +210,9 @@ fn a_core_dump_holds_the_counts_of_a_program_without_a_file() {
         eprintln!("skipped: no core dump was made ({status})");
         return;
     };
-    // Some threads may not be done.
+    // Some threads may not be done, or not even begun.
     let calls = from_core(&shop, &core);
-    assert!((1..=8000).contains(&calls), "{calls}");
+    assert!(calls <= 8000, "{calls}");
     let functions = shop.functions_of(&["core.db"]);
     assert_eq!(functions["main"].calls, 1);
     // The program may have moved since.
