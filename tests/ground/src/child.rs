@@ -179,8 +179,14 @@ mod tests {
         let ended = shell("sleep 60 & echo $!; wait", limit);
         assert_eq!(ended.end, End::TooLong(limit));
         let grandchild = String::from_utf8(ended.stdout).unwrap();
-        // Its parent is gone, so it may be a zombie until init has waited for it.
-        let stat = fs::read_to_string(format!("/proc/{}/stat", grandchild.trim()));
-        assert!(stat.map_or(true, |stat| stat.contains(") Z ")));
+        // The kernel takes its time; and as its parent is gone, it may be a zombie until init has
+        // waited for it.
+        let stat = format!("/proc/{}/stat", grandchild.trim());
+        let gone = || fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !gone() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(gone());
     }
 }
