@@ -98,6 +98,7 @@ fn lua(sources: &Sources, amount: Amount) -> Result<Program> {
             "-Dl_randomizePivot()=0u".to_owned(),
             // Else its cache of strings is looked up by address.
             "-DSTRCACHE_N=1".to_owned(),
+            "-DSTRCACHE_M=1".to_owned(),
             "-DLUA_USE_POSIX".to_owned(),
             include(&folder),
         ],
