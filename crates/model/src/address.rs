@@ -1,4 +1,5 @@
-//! Where a byte is. (Load addresses arrive with the route that patches running programs.)
+//! Where a byte is: in a module as the linker laid it out, or in one process. The two are never
+//! mixed; a [`LoadBias`] is the only way from one to the other.
 
 use std::fmt;
 
@@ -13,7 +14,41 @@ impl LinkAddr {
     }
 }
 
+/// Where a byte is in one process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LoadAddr(pub u64);
+
+impl LoadAddr {
+    /// The address `bytes` further on, unless that leaves the address space.
+    pub fn checked_add(self, bytes: u64) -> Option<Self> {
+        self.0.checked_add(bytes).map(Self)
+    }
+}
+
+/// How far one process moved one module: what its load addresses have more than its link
+/// addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LoadBias(pub u64);
+
+impl LoadBias {
+    /// Where the byte is in the process, unless that leaves the address space.
+    pub fn apply(self, address: LinkAddr) -> Option<LoadAddr> {
+        address.0.checked_add(self.0).map(LoadAddr)
+    }
+
+    /// Where the linker put the byte, unless it lies in front of the module.
+    pub fn undo(self, address: LoadAddr) -> Option<LinkAddr> {
+        address.0.checked_sub(self.0).map(LinkAddr)
+    }
+}
+
 impl fmt::Display for LinkAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+impl fmt::Display for LoadAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.0)
     }

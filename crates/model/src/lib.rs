@@ -12,9 +12,9 @@ mod program;
 mod refusal;
 mod run;
 
-pub use address::LinkAddr;
+pub use address::{LinkAddr, LoadAddr, LoadBias};
 pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
 pub use plan::{GraphCounts, Place, Plan, ProbeCosts, Readings};
 pub use program::{Block, FileId, Function, FunctionEdge, LineRun, Module, Span};
 pub use refusal::Refusal;
-pub use run::{Counted, FunctionCounts, ModuleCounts, Process, Run};
+pub use run::{Counted, FunctionCounts, ModuleCounts, Process, Run, Shift};

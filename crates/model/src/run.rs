@@ -44,12 +44,46 @@ pub struct ModuleCounts {
 }
 
 /// The counts of one function.
+///
+/// Instruction number `i` of block `b` ran `blocks[b]` times, plus every `delta` of its shifts
+/// whose `from` is not above `i`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionCounts {
-    /// One count a block.
-    pub blocks: Vec<u64>,
-    /// One count an edge.
-    pub edges: Vec<u64>,
+    /// How often each block ran; none where this run did not count it.
+    pub blocks: Vec<Option<u64>>,
+    /// How often each edge was taken; none where this run did not count it.
+    pub edges: Vec<Option<u64>>,
+    /// Visits that began or ended inside of a block, by block and instruction. Those of a block
+    /// that was not counted mean nothing.
+    pub shifts: Vec<Shift>,
+    /// Blocks whose count reached its limit: they ran at least so often. Sorted.
+    pub at_least: Vec<u32>,
+}
+
+impl FunctionCounts {
+    /// Everything was counted, and every visit of a block was a whole one.
+    pub fn whole(
+        blocks: impl IntoIterator<Item = u64>,
+        edges: impl IntoIterator<Item = u64>,
+    ) -> Self {
+        Self {
+            blocks: blocks.into_iter().map(Some).collect(),
+            edges: edges.into_iter().map(Some).collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Visits of a block that began (positive) or ended (negative) before its instruction number
+/// `from`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shift {
+    /// Index of the block in its function.
+    pub block: u32,
+    /// Index of the first instruction in the block that has the other count.
+    pub from: u32,
+    /// How many visits more, or fewer.
+    pub delta: i64,
 }
 
 /// A module with the counts of one run, or the sum of several: what reports are made of.
