@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use headcount_profile::RunSelection;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Count, exactly, how many times every line, function and instruction of a program ran.
 #[derive(Debug, Parser)]
@@ -13,6 +14,7 @@ use std::path::PathBuf;
     before_help = "\
 Examples:
   headcount demo                            a first count, explained step by step
+  headcount run -- ./max 3 1 2              count a program that is there, as it is
   headcount cc -- cc -g -o max max.c        build a program that counts itself
   ./max && headcount annotate max           run it; its source, with counts
   headcount report --by function --top 10   where its instructions went",
@@ -30,6 +32,8 @@ pub struct Headcount {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Demo(Demo),
+    Run(Run),
+    Attach(Attach),
     Cc(Cc),
     Collect(Collect),
     Report(Report),
@@ -55,6 +59,86 @@ pub struct Demo {
     /// Keep the folder with the program and its profile, and say where it is.
     #[arg(long)]
     pub keep: bool,
+}
+
+/// Run a program and count it, as it is: nothing has to be rebuilt.
+///
+/// Children are counted too, each in its own program. The exit status is the program's; 125 if
+/// headcount fails, 126 if the program cannot be run, 127 if it is not there.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount run -- ./max 3 1 2
+  headcount run --unit function -- /usr/bin/ls
+  headcount run --unit line --only 'sort.c:20-40' -- ./max 3 1 2
+  headcount run --only 'parse_*' --limit 1000 -- ./server")]
+pub struct Run {
+    #[command(flatten)]
+    pub counting: Counting,
+    /// Count only the program itself, not its children.
+    #[arg(long)]
+    pub no_follow: bool,
+    /// The program and its arguments.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "PROGRAM"
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// Count a program that already runs, until it ends or until Ctrl-C.
+///
+/// When headcount lets go of it, every byte of the program is as it was, and it goes on.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount attach 1234                        until Ctrl-C
+  headcount attach --for 10s 1234
+  headcount attach --unit function --for 500ms 1234
+  headcount attach --only 'handle_*' 1234")]
+pub struct Attach {
+    #[command(flatten)]
+    pub counting: Counting,
+    /// Let go after this time, such as `10s`, `500ms` or `2m`.
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+    /// The process.
+    #[arg(value_name = "PID")]
+    pub pid: i32,
+}
+
+/// What to count, and where to put it.
+#[derive(Debug, Args)]
+pub struct Counting {
+    /// The profile to add to [default: headcount.db].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// How counters get into the program.
+    #[arg(long, default_value = "breakpoint", value_parser = ["breakpoint"], value_name = "ENGINE")]
+    pub engine: String,
+    /// What to count: every block (and with it every instruction and line), only the blocks that
+    /// begin a line, or only entries of functions. Fewer are faster.
+    #[arg(long, value_enum, default_value_t = CountUnit::Block, value_name = "UNIT")]
+    pub unit: CountUnit,
+    /// Count only functions and files with such names (`*` any text, `?` any character), or lines
+    /// such as `sort.c:20-40`. `libz.so*!inflate` names a library's.
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Do not count these.
+    #[arg(long, value_name = "PATTERN")]
+    pub skip: Vec<String>,
+    /// Which modules to count: `main` is the program itself, `all` its libraries too; or a
+    /// pattern for paths.
+    #[arg(long, default_value = "main", value_name = "MODULES")]
+    pub modules: String,
+    /// Stop counting a unit when it was met so often; the report says "at least".
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub limit: Option<u64>,
+    /// Say nothing when all goes well.
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// Compile a program so that it counts itself.
@@ -315,6 +399,14 @@ pub struct NamesArgument {
     pub no_demangle: bool,
 }
 
+/// What `run` and `attach` count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CountUnit {
+    Block,
+    Line,
+    Function,
+}
+
 /// What has one row.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum By {
@@ -348,6 +440,23 @@ fn run_selection(text: &str) -> Result<RunSelection, String> {
     }
 }
 
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => -1.0,
+    };
+    let seconds = digits.parse::<f64>().map(|number| number * unit);
+    seconds
+        .ok()
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "say a time such as `10s`, `500ms` or `2m`".into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -364,6 +473,17 @@ mod tests {
             let examples = verb.get_before_help().map(|it| it.to_string());
             let examples = examples.unwrap_or_default();
             assert!(examples.starts_with("Examples:\n"), "{}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        for nonsense in ["", "s", "10 s", "-1s", "0s", "1y", "infs", "1e999s"] {
+            assert!(duration(nonsense).is_err(), "{nonsense}");
         }
     }
 

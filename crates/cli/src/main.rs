@@ -6,8 +6,10 @@ mod args;
 mod assembler;
 mod counters;
 mod module;
+mod monitored;
 mod output;
 mod progress;
+mod selection;
 mod talk;
 mod verbs;
 
@@ -29,7 +31,9 @@ fn main() -> ExitCode {
 /// own failure is 125.
 fn usage(error: clap::Error) -> Headcount {
     let _ = error.print();
-    let in_front = std::env::args_os().nth(1).is_some_and(|verb| verb == "cc");
+    let in_front = ["cc", "run", "attach"];
+    let verb = std::env::args_os().nth(1);
+    let in_front = verb.is_some_and(|verb| in_front.iter().any(|it| verb == *it));
     std::process::exit(match error.exit_code() {
         0 => 0,
         _ if in_front => 125,
@@ -51,8 +55,7 @@ fn finish(result: anyhow::Result<ExitCode>, failure: u8) -> ExitCode {
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             talk::say(format!("{error:#}"));
-            let cannot_run = error.downcast_ref::<verbs::cc::CannotRun>();
-            ExitCode::from(cannot_run.map_or(failure, |it| it.status))
+            ExitCode::from(verbs::cannot_run(&error).unwrap_or(failure))
         }
     }
 }
@@ -60,6 +63,8 @@ fn finish(result: anyhow::Result<ExitCode>, failure: u8) -> ExitCode {
 fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
     match verb {
         Verb::Demo(it) => verbs::demo::run(it),
+        Verb::Run(it) => verbs::run::run(it),
+        Verb::Attach(it) => verbs::attach::run(it),
         Verb::Cc(it) => verbs::cc::run(it),
         Verb::Collect(it) => verbs::collect::run(it),
         Verb::Report(it) => verbs::report::run(it),
@@ -77,7 +82,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
 /// mistaken for it, so that is 125, as with `timeout`.
 fn failure_status(verb: &Verb) -> u8 {
     match verb {
-        Verb::Cc(_) => 125,
+        Verb::Cc(_) | Verb::Run(_) | Verb::Attach(_) => 125,
         _ => 2,
     }
 }

@@ -42,3 +42,21 @@ fn report(what: &str, until_done: &mpsc::Receiver<()>) {
     }
     let _ = write!(stderr, "\r\x1b[K");
 }
+
+/// A line that takes the place of the one before: on a terminal only.
+pub fn line(text: &str) {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        let text = headcount_report::visible(text);
+        let _ = write!(stderr, "\r\x1b[Kheadcount: {text}");
+        let _ = stderr.flush();
+    }
+}
+
+/// Takes such a line away.
+pub fn clear() {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        let _ = write!(stderr, "\r\x1b[K");
+    }
+}

@@ -3,5 +3,6 @@
 
 mod decode;
 pub mod mnemonic;
+pub mod out_of_line;
 
 pub use decode::{Instruction, NotCode, count, decode};

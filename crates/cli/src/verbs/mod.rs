@@ -1,6 +1,7 @@
 //! One file a verb.
 
 pub mod annotate;
+pub mod attach;
 pub mod cc;
 pub mod collect;
 pub mod completions;
@@ -10,6 +11,7 @@ pub mod explain;
 pub mod man;
 pub mod merge;
 pub mod report;
+pub mod run;
 pub mod runs;
 
 use crate::progress;
@@ -20,6 +22,19 @@ use std::path::{Path, PathBuf};
 
 /// The profile where the user names none.
 pub const DEFAULT_PROFILE: &str = "headcount.db";
+
+/// The status for an error that says that a program cannot be run.
+pub fn cannot_run(error: &anyhow::Error) -> Option<u8> {
+    use headcount_monitor::Error;
+    if let Some(error) = error.downcast_ref::<cc::CannotRun>() {
+        return Some(error.status);
+    }
+    match error.downcast_ref::<Error>()? {
+        Error::NotFound(_) => Some(127),
+        Error::CannotRun(..) => Some(126),
+        _ => None,
+    }
+}
 
 /// Opens the profile the user named, or the default one, into which counts that lie about are
 /// taken first.

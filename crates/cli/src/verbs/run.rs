@@ -1,0 +1,26 @@
+//! `headcount run`: runs a program and counts it.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::args::Run;
+use crate::monitored;
+
+/// Runs the verb. The exit status is the program's.
+pub fn run(args: &Run) -> Result<ExitCode> {
+    let folder = monitored::new_folder()?;
+    let counted = monitored::count(&args.counting, !args.no_follow, None, |settings| {
+        headcount_monitor::run(&args.command, &folder, settings)
+    });
+    let outcome = match counted {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            monitored::remove(&folder);
+            return Err(error.into());
+        }
+    };
+    monitored::store(&args.counting, &folder, &outcome)?;
+    let status = outcome.status.unwrap_or(0);
+    Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
+}

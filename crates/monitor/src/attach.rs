@@ -1,0 +1,245 @@
+//! Counting a process that already runs, and letting processes go.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+use headcount_model::LoadAddr;
+use libc::{c_int, pid_t};
+
+use crate::kernel::{self, Pace, Phase};
+use crate::launch::begin_journal;
+use crate::monitor::Monitor;
+use crate::requests::Requests;
+use crate::space::Space;
+use crate::wait::{Event, Stop, Stopped, wait_for};
+use crate::{Error, Outcome, Settings, proc, sigtrap};
+
+/// Threads that are held, and why they stopped.
+type Held = HashMap<pid_t, (Stopped, Stop)>;
+
+/// Counts a running process until it ends, or until we are asked to let go of it; then it goes on
+/// as if nothing had been. The journal goes into `folder`, which must not exist.
+pub fn attach(pid: pid_t, folder: &Path, settings: &Settings<'_>) -> Result<Outcome, Error> {
+    check(pid)?;
+    let journal = begin_journal(folder, proc::command(pid))?;
+    let requests = Requests::listen(None, settings.duration);
+    let mut monitor = Monitor::new(settings, journal, requests, pid);
+    monitor.seize_all(pid)?;
+    let begun = monitor.begin_in_the_middle(pid);
+    match begun {
+        Ok(()) => {}
+        Err(Error::NothingToCount(..)) => {
+            let let_go = monitor.let_go_of_all();
+            let_go.map_err(|it| Error::Io("letting go", it))?;
+            return Err(begun.expect_err("it is one"));
+        }
+        Err(error) => return Err(error),
+    }
+    monitor.count().map_err(|it| Error::Io("counting", it))
+}
+
+fn check(pid: pid_t) -> Result<(), Error> {
+    if pid == std::process::id() as pid_t {
+        return Err(Error::NotThatOne(pid, "headcount itself"));
+    }
+    if pid == 1 {
+        return Err(Error::NotThatOne(pid, "the first process of the system"));
+    }
+    match proc::process_of(pid) {
+        Some(process) if process == pid => {}
+        Some(_) => return Err(Error::NotThatOne(pid, "a thread, not a process")),
+        None => return Err(Error::NoProcess(pid)),
+    }
+    if proc::is_zombie(pid) {
+        return Err(Error::NotThatOne(pid, "a process that has ended"));
+    }
+    if let Some(tracer) = proc::tracer_of(pid) {
+        let name = proc::command(tracer).into_iter().next();
+        let name = name.map_or(String::new(), |name| format!(" ({name})"));
+        return Err(Error::AlreadyTraced(pid, tracer, name));
+    }
+    if let Err(error) = proc::executable(pid) {
+        return Err(match error.kind() {
+            io::ErrorKind::NotFound => Error::NotThatOne(pid, "a part of the kernel"),
+            _ => Error::NotAllowed(pid, error),
+        });
+    }
+    Ok(())
+}
+
+impl Monitor<'_> {
+    /// Begins to trace all threads of a process, also those that are made meanwhile.
+    fn seize_all(&mut self, pid: pid_t) -> Result<(), Error> {
+        let refused = |error| Error::NotAllowed(pid, error);
+        let space = Space::new(pid).map_err(refused);
+        let space = space.map(|space| self.add_space(space))?;
+        loop {
+            let threads = proc::threads(pid).map_err(|_| Error::NoProcess(pid))?;
+            let new: Vec<pid_t> = threads
+                .into_iter()
+                .filter(|tid| !self.threads.contains_key(tid))
+                .collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            for tid in new {
+                match kernel::seize(tid, false) {
+                    Ok(()) => {}
+                    Err(error) if kernel::is_gone(&error) => continue,
+                    // A thread that was made after we seized the one that made it is ours already.
+                    Err(_) if proc::tracer_of(tid) == Some(std::process::id() as pid_t) => {}
+                    Err(error) => return Err(refused(error)),
+                }
+                let added = self.add_thread(tid, pid, space);
+                added.map_err(|it| Error::Io("the journal", it))?;
+                if let Some(thread) = self.threads.get_mut(&tid) {
+                    thread.is_new = false;
+                }
+            }
+        }
+    }
+
+    /// Puts breakpoints into a process that is somewhere in the middle of its work.
+    fn begin_in_the_middle(&mut self, pid: pid_t) -> Result<(), Error> {
+        let failed = |error| Error::Io("attaching", error);
+        let mut held = self.hold_all().map_err(failed)?;
+        for (stopped, _) in held.values() {
+            let at = stopped.instruction_pointer().map_err(failed)?;
+            let is_blocked = sigtrap::unblock(stopped).map_err(failed)?;
+            let thread = self.thread(stopped);
+            thread.trap_blocked = is_blocked;
+            thread.start = Some(LoadAddr(at));
+        }
+        let Some((stopped, stop)) = take_one(&mut held, can_be_borrowed) else {
+            self.go_on_all(held).map_err(failed)?;
+            let reason = "it is stopped; `kill -CONT` it first".to_owned();
+            return Err(Error::NothingToCount(pid, reason));
+        };
+        let stopped = self.look_at_modules(stopped).map_err(failed)?;
+        held.insert(stopped.tid(), (stopped, stop));
+        if self.spaces.values().all(|space| space.loaded.is_empty()) {
+            self.go_on_all(held).map_err(failed)?;
+            let reason = "nothing of its program can be counted".to_owned();
+            return Err(Error::NothingToCount(pid, reason));
+        }
+        for tid in held.keys() {
+            if let Some(thread) = self.threads.get_mut(tid)
+                && let Some(at) = thread.start.take()
+            {
+                let space = thread.space;
+                self.arrives(space, at).map_err(failed)?;
+            }
+        }
+        self.go_on_all(held).map_err(failed)
+    }
+
+    fn go_on_all(&mut self, held: Held) -> io::Result<()> {
+        for (_, (stopped, stop)) in held {
+            self.handle(Event::Stop(stopped, stop))?;
+        }
+        Ok(())
+    }
+
+    /// Stops every thread that we trace.
+    fn hold_all(&mut self) -> io::Result<Held> {
+        for tid in self.threads.keys() {
+            kernel::interrupt(*tid)?;
+        }
+        let mut held = Held::new();
+        while self.threads.keys().any(|tid| !held.contains_key(tid)) {
+            let event = match wait_for(-1) {
+                Ok(event) => event,
+                Err(error) if kernel::is_gone(&error) => break,
+                Err(error) => return Err(error),
+            };
+            match event {
+                Event::Stop(stopped, stop) if self.threads.contains_key(&stopped.tid()) => {
+                    self.hold(&mut held, stopped, stop)?;
+                }
+                other => self.handle(other)?,
+            }
+        }
+        Ok(held)
+    }
+
+    /// Keeps a thread that stopped; or lets it go on to where it can be kept.
+    fn hold(&mut self, held: &mut Held, stopped: Stopped, stop: Stop) -> io::Result<()> {
+        let tid = stopped.tid();
+        match stop {
+            // These are answered at once; the thread stops again because we asked it to.
+            Stop::Birth | Stop::Exec | Stop::Dying => {
+                self.handle(Event::Stop(stopped, stop))?;
+                for new in self.threads.keys().filter(|it| !held.contains_key(it)) {
+                    kernel::interrupt(*new)?;
+                }
+            }
+            Stop::SystemCall if self.thread(&stopped).is_reborn => {
+                self.handle(Event::Stop(stopped, stop))?;
+                kernel::interrupt(tid)?;
+            }
+            Stop::Interrupted => {
+                let at = LoadAddr(stopped.instruction_pointer()?);
+                if self.has_met_breakpoint(&stopped, at) {
+                    stopped.resume(Pace::ToSystemCall, 0)?;
+                } else {
+                    held.insert(tid, (stopped, stop));
+                }
+            }
+            Stop::Signal(_) | Stop::SystemCall | Stop::JobControl => {
+                held.insert(tid, (stopped, stop));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets every process go on without us, with every byte of its code as it was.
+    pub fn let_go_of_all(&mut self) -> io::Result<()> {
+        let held = self.hold_all()?;
+        let mut leaving = Vec::new();
+        for (_, (stopped, stop)) in held {
+            let signal = self.signal_to_keep(&stopped, stop)?;
+            let at = self.leave_slot(&stopped)?;
+            let space = self.thread(&stopped).space;
+            self.departs(space, at)?;
+            self.give_mask_back(&stopped)?;
+            leaving.push((stopped, signal));
+        }
+        for space in self.spaces.values_mut() {
+            space.restore()?;
+        }
+        for (stopped, signal) in leaving {
+            let space = self.thread(&stopped).space;
+            let stopped = match (stopped.system_call_phase()?, self.spaces.get_mut(&space)) {
+                (Phase::Begin, _) | (_, None) => stopped,
+                (_, Some(space)) => space.unmap_slots(stopped)?,
+            };
+            stopped.detach(signal)?;
+        }
+        self.threads.clear();
+        Ok(())
+    }
+
+    /// The signal that a thread is to get when it goes on; none if it met a breakpoint.
+    fn signal_to_keep(&mut self, stopped: &Stopped, stop: Stop) -> io::Result<c_int> {
+        match stop {
+            Stop::Signal(libc::SIGTRAP) if self.thread(stopped).enters_handler => {
+                self.handler_begins(stopped)?;
+                Ok(0)
+            }
+            Stop::Signal(libc::SIGTRAP) if self.was_ours(stopped)? => Ok(0),
+            Stop::Signal(signal) => Ok(signal),
+            _ => Ok(0),
+        }
+    }
+}
+
+/// Can a system call be made in this thread's name?
+fn can_be_borrowed(stop: Stop) -> bool {
+    matches!(stop, Stop::Interrupted | Stop::Signal(_))
+}
+
+fn take_one(held: &mut Held, wanted: impl Fn(Stop) -> bool) -> Option<(Stopped, Stop)> {
+    let tid = *held.iter().find(|(_, (_, stop))| wanted(*stop))?.0;
+    held.remove(&tid)
+}

@@ -1,0 +1,236 @@
+//! Threads and processes come, become other programs, and go.
+
+use std::io;
+
+use headcount_model::LoadAddr;
+use libc::pid_t;
+
+use crate::journal::Entry;
+use crate::kernel::Registers;
+use crate::monitor::{Monitor, Process, Thread};
+use crate::proc;
+use crate::signals::bit;
+use crate::sigtrap;
+use crate::space::Space;
+use crate::wait::{Ending, Stopped};
+
+impl Monitor<'_> {
+    /// Takes a thread in.
+    pub fn add_thread(&mut self, tid: pid_t, pid: pid_t, space: usize) -> io::Result<()> {
+        let thread = Thread {
+            pid,
+            space,
+            is_new: true,
+            trap_blocked: false,
+            traps_held: 0,
+            call: None,
+            enters_handler: false,
+            is_reborn: false,
+            is_dying: false,
+            start: None,
+            last: None,
+        };
+        self.threads.insert(tid, thread);
+        self.processes.entry(pid).or_default();
+        self.journal.write(&Entry::Thread {
+            pid: pid as u32,
+            tid: tid as u32,
+        })
+    }
+
+    /// A thread made a thread or a process.
+    pub fn birth(&mut self, stopped: Stopped) -> io::Result<()> {
+        let child = stopped.event_message()? as pid_t;
+        let parent = self.thread(&stopped).clone();
+        let flags = self.clone_flags(&parent, &stopped.registers()?);
+        let pid = match flags & libc::CLONE_THREAD as u64 {
+            0 => child,
+            _ => parent.pid,
+        };
+        let space = match (flags & libc::CLONE_VM as u64, self.spaces.get(&parent.space)) {
+            (0, Some(space)) => match space.forked(child) {
+                Ok(copy) => self.add_space(copy),
+                // It has been killed already.
+                Err(_) => parent.space,
+            },
+            _ => parent.space,
+        };
+        if pid == child {
+            let mut process = self.processes.get(&parent.pid).cloned().unwrap_or_default();
+            process.fate = None;
+            process.is_passing |= !self.settings.follow;
+            self.processes.insert(child, process);
+        }
+        self.add_thread(child, pid, space)?;
+        if let Some(thread) = self.threads.get_mut(&child) {
+            thread.trap_blocked = parent.trap_blocked;
+        }
+        self.go_on(stopped, 0)?;
+        match self.early.remove(&child) {
+            Some(early) => self.first_stop(early),
+            None => Ok(()),
+        }
+    }
+
+    /// What the child has in common with its parent.
+    fn clone_flags(&self, parent: &Thread, registers: &Registers) -> u64 {
+        match registers.orig_rax as i64 {
+            libc::SYS_clone => registers.rdi,
+            libc::SYS_clone3 => {
+                let space = self.spaces.get(&parent.space);
+                let flags = space.map(|it| it.memory.read_word(LoadAddr(registers.rdi)));
+                flags.and_then(Result::ok).unwrap_or(0)
+            }
+            libc::SYS_vfork => libc::CLONE_VM as u64,
+            _ => 0,
+        }
+    }
+
+    /// A new thread or process stands before its first instruction.
+    pub fn first_stop(&mut self, stopped: Stopped) -> io::Result<()> {
+        let thread = self.thread(&stopped);
+        thread.is_new = false;
+        let (pid, space) = (thread.pid, thread.space);
+        let process = self.processes.get(&pid);
+        if process.is_some_and(|it| it.is_passing) {
+            return match self.is_alone_in(pid, space) {
+                true => self.let_pass(stopped, space),
+                false => self.go_on(stopped, 0),
+            };
+        }
+        let at = LoadAddr(stopped.instruction_pointer()?);
+        self.arrives(space, at)?;
+        let is_bare = self.spaces.get(&space).is_some_and(|it| it.loaded.is_empty());
+        let stopped = match is_bare {
+            true => self.look_at_modules(stopped)?,
+            false => stopped,
+        };
+        self.go_on(stopped, 0)
+    }
+
+    fn is_alone_in(&self, pid: pid_t, space: usize) -> bool {
+        let mut threads = self.threads.values();
+        threads.all(|thread| thread.space != space || thread.pid == pid)
+    }
+
+    /// Lets a child go that is not followed, with memory as it would be without us.
+    fn let_pass(&mut self, stopped: Stopped, space: usize) -> io::Result<()> {
+        let tid = stopped.tid();
+        self.leave_slot(&stopped)?;
+        let stopped = match self.spaces.get_mut(&space) {
+            Some(space) => {
+                space.restore()?;
+                space.unmap_slots(stopped)?
+            }
+            None => stopped,
+        };
+        self.give_mask_back(&stopped)?;
+        self.threads.remove(&tid);
+        self.drop_unused_spaces();
+        stopped.detach(0)
+    }
+
+    /// Blocks SIGTRAP really, where the program thinks that it is.
+    pub fn give_mask_back(&mut self, stopped: &Stopped) -> io::Result<()> {
+        if self.thread(stopped).trap_blocked {
+            let blocked = stopped.blocked_signals()?;
+            stopped.set_blocked_signals(blocked | sigtrap::TRAP)?;
+        }
+        Ok(())
+    }
+
+    /// A process runs another program. Its other threads have ended.
+    pub fn exec(&mut self, stopped: Stopped) -> io::Result<()> {
+        let pid = stopped.tid();
+        let former = stopped.event_message()? as pid_t;
+        if let Some(thread) = self.threads.remove(&former) {
+            self.threads.insert(pid, thread);
+        }
+        let thread = self.thread(&stopped);
+        let (old_space, call) = (thread.space, thread.call.take());
+        (thread.is_reborn, thread.is_new, thread.last) = (true, false, None);
+        if let Some(call) = call {
+            self.departs(old_space, call.next)?;
+        }
+        if self.processes.get(&pid).is_some_and(|it| it.is_passing) {
+            self.threads.remove(&pid);
+            self.drop_unused_spaces();
+            return stopped.detach(0);
+        }
+        let space = self.add_space(Space::new(pid)?);
+        self.thread(&stopped).space = space;
+        self.drop_unused_spaces();
+        self.go_on(stopped, 0)
+    }
+
+    /// A new program stands before its first instruction.
+    pub fn begin_program(&mut self, stopped: Stopped) -> io::Result<()> {
+        let is_blocked = sigtrap::unblock(&stopped)?;
+        let thread = self.thread(&stopped);
+        thread.trap_blocked |= is_blocked;
+        let pid = thread.pid;
+        let ignored = proc::signals(pid).unwrap_or_default().ignored;
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.trap_ignored |= ignored & bit(libc::SIGTRAP) != 0;
+        }
+        let stopped = self.look_at_modules(stopped)?;
+        self.go_on(stopped, 0)
+    }
+
+    /// A thread is about to end; this is the last time that its registers can be seen.
+    pub fn dying(&mut self, stopped: Stopped) -> io::Result<()> {
+        let thread = self.thread(&stopped);
+        thread.is_dying = true;
+        let (space, pid) = (thread.space, thread.pid);
+        let mut at = self.leave_slot(&stopped)?;
+        if self.has_met_breakpoint(&stopped, at) {
+            at = LoadAddr(at.0.wrapping_sub(1));
+        }
+        self.departs(space, at)?;
+        let signal = stopped.event_message()? as i32 & 0x7f;
+        let has_fate = self.processes.get(&pid).is_some_and(|it| it.fate.is_some());
+        if signal != 0 && !has_fate {
+            self.may_die_of(&stopped, signal, at);
+        }
+        self.go_on(stopped, 0)
+    }
+
+    /// Has a thread met a breakpoint that it has not told us of yet?
+    pub fn has_met_breakpoint(&self, stopped: &Stopped, at: LoadAddr) -> bool {
+        let before = LoadAddr(at.0.wrapping_sub(1));
+        let thread = self.threads.get(&stopped.tid());
+        let space = thread.and_then(|it| self.spaces.get(&it.space));
+        let is_breakpoint = space.is_some_and(|it| it.breakpoint(before).is_some());
+        is_breakpoint
+            && proc::signals(stopped.tid())
+                .is_ok_and(|it| it.pending & bit(libc::SIGTRAP) != 0)
+    }
+
+    /// A thread has ended; if it is the first of its process, all of it has.
+    pub fn ended(&mut self, tid: pid_t, ending: Ending) -> io::Result<()> {
+        self.early.remove(&tid);
+        let Some(thread) = self.threads.remove(&tid) else {
+            return Ok(());
+        };
+        if let Some(last) = thread.last.filter(|_| !thread.is_dying) {
+            self.died_unseen(last)?;
+        }
+        if tid == thread.pid {
+            let process = self.processes.remove(&tid).unwrap_or_default();
+            self.process_ended(tid, &process, ending)?;
+        }
+        self.drop_unused_spaces();
+        Ok(())
+    }
+
+    fn process_ended(&mut self, pid: pid_t, process: &Process, ending: Ending) -> io::Result<()> {
+        if let Ending::Signal(signal) = ending {
+            self.died_of(pid, process, signal)?;
+        }
+        if pid == self.main {
+            self.status = Some(ending.status());
+            self.requests.program_has_ended();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! A system call in the name of another process: that is how memory near its code is had.
+
+use std::io;
+
+use headcount_model::LoadAddr;
+
+use crate::kernel::{self, Pace, Phase};
+use crate::memory::Memory;
+use crate::wait::{Event, Stop, Stopped, wait_for};
+
+/// `syscall`.
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
+/// All signals but the one that stops, the one that kills, and the one that traps.
+const BLOCK_ALL: u64 = !(1 << (libc::SIGTRAP - 1));
+
+/// Makes a stopped thread do a system call, and answers with its result. Everything else about the
+/// thread is as before.
+///
+/// `at` is code that no thread of the process runs meanwhile: the place is borrowed for the two
+/// bytes of a `syscall` instruction. The thread must not be at the beginning of a system call.
+pub fn system_call(
+    stopped: Stopped,
+    memory: &Memory,
+    at: LoadAddr,
+    number: i64,
+    arguments: [u64; 6],
+) -> io::Result<(Stopped, i64)> {
+    let before = stopped.registers()?;
+    let blocked = stopped.blocked_signals()?;
+    let mut code = [0; 2];
+    memory.read(at, &mut code)?;
+
+    let mut borrowed = before;
+    borrowed.rip = at.0;
+    borrowed.rax = number as u64;
+    // Else the kernel takes it for the end of a call that is to be begun again.
+    borrowed.orig_rax = u64::MAX;
+    let [first, second, third, fourth, fifth, sixth] = arguments;
+    (borrowed.rdi, borrowed.rsi, borrowed.rdx) = (first, second, third);
+    (borrowed.r10, borrowed.r8, borrowed.r9) = (fourth, fifth, sixth);
+
+    memory.write(at, &SYSCALL)?;
+    stopped.set_registers(&borrowed)?;
+    stopped.set_blocked_signals(BLOCK_ALL)?;
+    let stopped = run_to(stopped, Phase::Begin)?;
+    let stopped = run_to(stopped, Phase::End)?;
+    let result = stopped.registers()?.rax as i64;
+    memory.write(at, &code)?;
+
+    let stopped = if to_be_restarted(&before) {
+        // The kernel looks for calls to begin again only on its way out of a stop like this.
+        let tid = stopped.tid();
+        kernel::interrupt(tid)?;
+        stopped.resume(Pace::ToSystemCall, 0)?;
+        stop_of(tid, |stop| stop == Stop::Interrupted)?
+    } else {
+        stopped
+    };
+    stopped.set_registers(&before)?;
+    stopped.set_blocked_signals(blocked)?;
+    Ok((stopped, result))
+}
+
+/// Was the thread taken out of a system call that goes on by itself?
+fn to_be_restarted(registers: &kernel::Registers) -> bool {
+    const RESTART: std::ops::RangeInclusive<i64> = -516..=-512; // ERESTARTSYS and its kin
+    registers.orig_rax as i64 >= 0 && RESTART.contains(&(registers.rax as i64))
+}
+
+fn run_to(mut stopped: Stopped, phase: Phase) -> io::Result<Stopped> {
+    loop {
+        let tid = stopped.tid();
+        stopped.resume(Pace::ToSystemCall, 0)?;
+        stopped = stop_of(tid, |stop| {
+            matches!(stop, Stop::SystemCall | Stop::Interrupted | Stop::JobControl)
+        })?;
+        if stopped.system_call_phase()? == phase {
+            return Ok(stopped);
+        }
+    }
+}
+
+fn stop_of(tid: i32, wanted: impl Fn(Stop) -> bool) -> io::Result<Stopped> {
+    loop {
+        match wait_for(tid)? {
+            Event::Stop(stopped, stop) if wanted(stop) => return Ok(stopped),
+            Event::Stop(stopped, Stop::Dying) => {
+                // Killed in the middle of it: let it go, and say so.
+                stopped.resume(Pace::ToSystemCall, 0)?;
+                return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            }
+            Event::Stop(stopped, _) => stopped.resume(Pace::ToSystemCall, 0)?,
+            Event::Ended(..) => return Err(io::Error::from_raw_os_error(libc::ESRCH)),
+        }
+    }
+}
+
+/// Memory to execute, at the first of these places that is free; `None` if none is.
+pub fn map_code(
+    stopped: Stopped,
+    memory: &Memory,
+    at: LoadAddr,
+    places: &[u64],
+    size: u64,
+) -> io::Result<(Stopped, Option<LoadAddr>)> {
+    const FLAGS: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let mut stopped = stopped;
+    for place in places {
+        let arguments = [
+            *place,
+            size,
+            (libc::PROT_READ | libc::PROT_EXEC) as u64,
+            FLAGS as u64,
+            u64::MAX,
+            0,
+        ];
+        let (back, result) = system_call(stopped, memory, at, libc::SYS_mmap, arguments)?;
+        stopped = back;
+        if result as u64 == *place {
+            return Ok((stopped, Some(LoadAddr(*place))));
+        }
+    }
+    Ok((stopped, None))
+}
+
+/// Gives memory back.
+pub fn unmap(
+    stopped: Stopped,
+    memory: &Memory,
+    at: LoadAddr,
+    place: LoadAddr,
+    size: u64,
+) -> io::Result<Stopped> {
+    let arguments = [place.0, size, 0, 0, 0, 0];
+    let (stopped, _) = system_call(stopped, memory, at, libc::SYS_munmap, arguments)?;
+    Ok(stopped)
+}

@@ -1,0 +1,266 @@
+//! What was counted, kept in files while it is being counted.
+//!
+//! A folder for a run: `journal`, one JSON object a line, says what was counted; `counters.N` is
+//! an array of counters for module N, mapped into our memory, so that a count is on file as soon
+//! as it is made. If headcount is killed, `headcount collect` reads what is there; a line that was
+//! cut off is the last one, and is left out.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use memmap2::MmapMut;
+use serde::{Deserialize, Serialize};
+
+/// The name of the journal in its folder.
+pub const JOURNAL: &str = "journal";
+
+/// Raised with every change of the journal's lines.
+pub const VERSION: u32 = 1;
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// The first line.
+    Run {
+        /// [`VERSION`].
+        version: u32,
+        /// The command.
+        command: Vec<String>,
+        /// Nanoseconds since 1970.
+        started: u64,
+        /// The machine's name for its processor.
+        cpu: String,
+        /// Names the run for ever.
+        key: String,
+    },
+    /// A module that is counted; the counters are in `counters.N`, N from 0 in this order.
+    Module {
+        /// Where its file is.
+        path: String,
+        /// Which build it is.
+        build_id: String,
+        /// How many blocks it has.
+        blocks: u32,
+        /// Stretches of blocks that are not counted: first, and how many.
+        uncounted: Vec<(u32, u32)>,
+    },
+    /// Where a process has it.
+    Loaded {
+        /// The process.
+        pid: u32,
+        /// The module.
+        module: usize,
+        /// What load addresses have more than link addresses.
+        bias: u64,
+    },
+    /// A thread that was seen.
+    Thread {
+        /// Its process.
+        pid: u32,
+        /// Its number.
+        tid: u32,
+    },
+    /// A visit that began (1) or ended (-1) inside of a block.
+    Shift {
+        /// The module.
+        module: usize,
+        /// Number of the block in the module.
+        block: u32,
+        /// First instruction in the block that has the other count.
+        from: u32,
+        /// How many visits more.
+        delta: i64,
+    },
+    /// A block that reached its limit.
+    AtLeast {
+        /// The module.
+        module: usize,
+        /// Number of the block in the module.
+        block: u32,
+    },
+    /// A sentence for the report.
+    Note(String),
+    /// The last line, if all went well.
+    End {
+        /// Nanoseconds since 1970.
+        ended: u64,
+        /// Exit status or 128 + signal of the program.
+        status: Option<i32>,
+    },
+}
+
+/// A journal being written.
+#[derive(Debug)]
+pub struct Journal {
+    folder: PathBuf,
+    file: File,
+    modules: usize,
+}
+
+impl Journal {
+    /// Makes the folder, which must not exist, and the journal in it. Both are for the user alone.
+    /// The journal is locked for as long as it is written.
+    pub fn create(folder: &Path, first: &Entry) -> io::Result<Self> {
+        std::fs::DirBuilder::new().mode(0o700).create(folder)?;
+        let file = private_file(&folder.join(JOURNAL))?;
+        file.lock()?;
+        let mut journal = Self {
+            folder: folder.to_owned(),
+            file,
+            modules: 0,
+        };
+        journal.write(first)?;
+        Ok(journal)
+    }
+
+    /// Adds a line.
+    pub fn write(&mut self, entry: &Entry) -> io::Result<()> {
+        let mut line = serde_json::to_vec(entry)?;
+        line.push(b'\n');
+        self.file.write_all(&line)
+    }
+
+    /// Adds a module, with counters for all its blocks.
+    pub fn add_module(&mut self, entry: &Entry, blocks: u32) -> io::Result<(usize, Counters)> {
+        let number = self.modules;
+        let counters = Counters::create(&self.folder, number, blocks)?;
+        self.write(entry)?;
+        self.modules += 1;
+        Ok((number, counters))
+    }
+}
+
+fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+}
+
+fn counters_path(folder: &Path, module: usize) -> PathBuf {
+    folder.join(format!("counters.{module}"))
+}
+
+/// The counters of one module.
+#[derive(Debug)]
+pub struct Counters(MmapMut);
+
+impl Counters {
+    fn create(folder: &Path, module: usize, blocks: u32) -> io::Result<Self> {
+        let file = private_file(&counters_path(folder, module))?;
+        let bytes = u64::from(blocks.max(1)) * 8;
+        // A full disk is to be noticed now, not when a counter is written.
+        crate::kernel::allocate(&file, bytes)?;
+        Ok(Self(crate::kernel::map_shared(&file)?))
+    }
+
+    fn place(&mut self, block: u32) -> &mut [u8; 8] {
+        let at = block as usize * 8;
+        let place = self.0[at..at + 8].first_chunk_mut();
+        place.expect("eight bytes are eight bytes")
+    }
+
+    /// One more, and how many that makes.
+    pub fn add_one(&mut self, block: u32) -> u64 {
+        let place = self.place(block);
+        let count = u64::from_le_bytes(*place).saturating_add(1);
+        *place = count.to_le_bytes();
+        count
+    }
+
+    /// One less: a visit that did not take place after all.
+    pub fn take_one(&mut self, block: u32) {
+        let place = self.place(block);
+        let count = u64::from_le_bytes(*place).saturating_sub(1);
+        *place = count.to_le_bytes();
+    }
+
+    /// How many there are.
+    pub fn get(&mut self, block: u32) -> u64 {
+        u64::from_le_bytes(*self.place(block))
+    }
+}
+
+/// A journal that was written.
+#[derive(Debug)]
+pub struct Written {
+    /// Its lines.
+    pub entries: Vec<Entry>,
+    /// The counters of each module.
+    pub counters: Vec<Vec<u64>>,
+}
+
+/// Why a journal cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// The kernel says.
+    #[error("{0}: {1}")]
+    Io(PathBuf, io::Error),
+    /// Not a line of ours.
+    #[error("{0}: line {1} is not of a headcount journal")]
+    Garbage(PathBuf, usize),
+    /// Of another headcount.
+    #[error("{0}: it was written by another version of headcount; use that one")]
+    Version(PathBuf),
+    /// Counters are missing.
+    #[error("{0}: has fewer counters than the journal says")]
+    Short(PathBuf),
+}
+
+/// Is somebody still writing to the journal in this folder?
+pub fn is_being_written(folder: &Path) -> bool {
+    match File::open(folder.join(JOURNAL)) {
+        Ok(file) => matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)),
+        Err(_) => false,
+    }
+}
+
+/// Reads the journal in a folder.
+pub fn read(folder: &Path) -> Result<Written, Unreadable> {
+    let path = folder.join(JOURNAL);
+    let bytes = std::fs::read(&path).map_err(|error| Unreadable::Io(path.clone(), error))?;
+    let entries = parse(&path, &bytes)?;
+    let modules = entries.iter().filter_map(|entry| match entry {
+        Entry::Module { blocks, .. } => Some(*blocks),
+        _ => None,
+    });
+    let counters = modules
+        .enumerate()
+        .map(|(module, blocks)| read_counters(&counters_path(folder, module), blocks))
+        .collect::<Result<_, _>>()?;
+    Ok(Written { entries, counters })
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Entry>, Unreadable> {
+    let mut entries = Vec::new();
+    // What follows the last newline was cut off.
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+    for (number, line) in bytes[..whole].split(|byte| *byte == b'\n').enumerate() {
+        let garbage = || Unreadable::Garbage(path.to_owned(), number + 1);
+        if number == 0 {
+            let first: serde_json::Value = serde_json::from_slice(line).map_err(|_| garbage())?;
+            let version = first.pointer("/run/version").ok_or_else(garbage)?;
+            if version != VERSION {
+                return Err(Unreadable::Version(path.to_owned()));
+            }
+        }
+        entries.push(serde_json::from_slice(line).map_err(|_| garbage())?);
+    }
+    if entries.is_empty() {
+        return Err(Unreadable::Garbage(path.to_owned(), 1));
+    }
+    Ok(entries)
+}
+
+fn read_counters(path: &Path, blocks: u32) -> Result<Vec<u64>, Unreadable> {
+    let bytes = std::fs::read(path).map_err(|error| Unreadable::Io(path.to_owned(), error))?;
+    let (words, _) = bytes.as_chunks::<8>();
+    let words = words.get(..blocks as usize);
+    let words = words.ok_or_else(|| Unreadable::Short(path.to_owned()))?;
+    Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+}

@@ -1,0 +1,389 @@
+//! What we ask of the kernel about other processes. All `unsafe` of the monitor is here.
+//!
+//! A thread that was killed while we held it answers `ESRCH`; that is no error: the wait that
+//! follows tells of its end. See [`gone_is_fine`].
+
+use std::ffi::CString;
+use std::io;
+use std::ptr;
+
+use libc::{c_int, c_uint, c_void, pid_t};
+
+/// The general registers of a thread.
+pub type Registers = libc::user_regs_struct;
+
+/// The size of the kernel's signal sets (the C library's are larger).
+const SIGSET_BYTES: usize = 8;
+
+const PTRACE_GETSIGMASK: c_uint = 0x420a;
+const PTRACE_SETSIGMASK: c_uint = 0x420b;
+
+/// What every thread that we trace reports.
+const REPORTS: c_int = libc::PTRACE_O_TRACESYSGOOD
+    | libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_TRACEEXIT;
+
+/// A request whose two arguments are numbers.
+fn request(request: c_uint, tid: pid_t, address: usize, data: usize) -> io::Result<i64> {
+    // SAFETY: callers in this file use requests for which the kernel takes both as numbers.
+    let result = unsafe { libc::ptrace(request, tid, address, data) };
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        result => Ok(result),
+    }
+}
+
+/// Begins to trace a thread without stopping it. With `until_we_end` it is killed when we are.
+pub fn seize(tid: pid_t, until_we_end: bool) -> io::Result<()> {
+    let kill = if until_we_end { libc::PTRACE_O_EXITKILL } else { 0 };
+    request(libc::PTRACE_SEIZE, tid, 0, (REPORTS | kill) as usize).map(drop)
+}
+
+/// Makes a traced thread stop.
+pub fn interrupt(tid: pid_t) -> io::Result<()> {
+    gone_is_fine(request(libc::PTRACE_INTERRUPT, tid, 0, 0).map(drop))
+}
+
+/// How a thread goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Until it begins or ends a system call, or anything else happens.
+    ToSystemCall,
+    /// One instruction; or none, up to the beginning of a signal handler.
+    Step,
+    /// It stays stopped by job control, but reports what comes.
+    Listen,
+}
+
+/// Lets a thread go on, with a signal unless that is 0.
+pub fn resume(tid: pid_t, pace: Pace, signal: c_int) -> io::Result<()> {
+    let how = match pace {
+        Pace::ToSystemCall => libc::PTRACE_SYSCALL,
+        Pace::Step => libc::PTRACE_SINGLESTEP,
+        Pace::Listen => libc::PTRACE_LISTEN,
+    };
+    gone_is_fine(request(how, tid, 0, signal as usize).map(drop))
+}
+
+/// Lets go of a thread for good.
+pub fn detach(tid: pid_t, signal: c_int) -> io::Result<()> {
+    gone_is_fine(request(libc::PTRACE_DETACH, tid, 0, signal as usize).map(drop))
+}
+
+/// A thread that has been killed under our hands is no error.
+pub fn gone_is_fine(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if is_gone(&error) => Ok(()),
+        other => other,
+    }
+}
+
+/// Does the error say that the thread was killed?
+pub fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// The registers of a stopped thread.
+pub fn registers(tid: pid_t) -> io::Result<Registers> {
+    // SAFETY: the structure is made of numbers, for which zeros are a value.
+    let mut registers: Registers = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one `user_regs_struct`, which is what we pass.
+    let result = unsafe { libc::ptrace(libc::PTRACE_GETREGS, tid, 0, &raw mut registers) };
+    answer(result)?;
+    Ok(registers)
+}
+
+/// Sets the registers of a stopped thread.
+pub fn set_registers(tid: pid_t, registers: &Registers) -> io::Result<()> {
+    // SAFETY: the kernel reads one `user_regs_struct`, which is what we pass.
+    let result = unsafe { libc::ptrace(libc::PTRACE_SETREGS, tid, 0, ptr::from_ref(registers)) };
+    answer(result)
+}
+
+fn answer(result: i64) -> io::Result<()> {
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// What a signal that a thread stopped for says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignalInfo {
+    /// Where it comes from: 128 for an `int3`.
+    pub code: c_int,
+}
+
+/// Of a thread in a signal-delivery stop; `None` if it is in another kind of stop.
+pub fn signal_info(tid: pid_t) -> Option<SignalInfo> {
+    // SAFETY: the structure is made of numbers, for which zeros are a value.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one `siginfo_t`, which is what we pass.
+    let result = unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid, 0, &raw mut info) };
+    answer(result).ok()?;
+    Some(SignalInfo { code: info.si_code })
+}
+
+/// The signals that a stopped thread blocks; bit 0 is signal 1.
+pub fn blocked_signals(tid: pid_t) -> io::Result<u64> {
+    let mut set = 0_u64;
+    // SAFETY: the kernel writes as many bytes as we say the set has.
+    let result =
+        unsafe { libc::ptrace(PTRACE_GETSIGMASK, tid, SIGSET_BYTES, &raw mut set) };
+    answer(result)?;
+    Ok(set)
+}
+
+/// Sets the signals that a stopped thread blocks.
+pub fn set_blocked_signals(tid: pid_t, set: u64) -> io::Result<()> {
+    // SAFETY: the kernel reads as many bytes as we say the set has.
+    let result =
+        unsafe { libc::ptrace(PTRACE_SETSIGMASK, tid, SIGSET_BYTES, &raw const set) };
+    answer(result)
+}
+
+/// The number that comes with an event: of a new thread, or of the one that ran `exec`.
+pub fn event_message(tid: pid_t) -> io::Result<u64> {
+    let mut message: libc::c_ulong = 0;
+    // SAFETY: the kernel writes one unsigned long, which is what we pass.
+    let result = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message) };
+    answer(result)?;
+    Ok(message)
+}
+
+/// Where in a system call a stopped thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It stopped for something else.
+    Elsewhere,
+    /// About to begin one.
+    Begin,
+    /// At the end of one.
+    End,
+}
+
+/// Where in a system call a stopped thread is.
+pub fn system_call_phase(tid: pid_t) -> io::Result<Phase> {
+    let mut info = [0_u8; 88];
+    // SAFETY: the kernel writes at most as many bytes as we say there are.
+    let result = unsafe {
+        libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, tid, info.len(), info.as_mut_ptr())
+    };
+    answer(result)?;
+    Ok(match info[0] {
+        libc::PTRACE_SYSCALL_INFO_ENTRY => Phase::Begin,
+        libc::PTRACE_SYSCALL_INFO_EXIT => Phase::End,
+        _ => Phase::Elsewhere,
+    })
+}
+
+/// Waits for one thread, or with -1 for any. `None`: there is none to wait for. An interruption
+/// by a signal is an error of kind `Interrupted`.
+pub fn wait(tid: pid_t) -> io::Result<Option<(pid_t, c_int)>> {
+    let mut status = 0;
+    // SAFETY: `status` is a valid place for an int, and the kernel keeps no pointer to it.
+    let pid = unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL) };
+    if pid > 0 {
+        return Ok(Some((pid, status)));
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ECHILD) => Ok(None),
+        _ => Err(error),
+    }
+}
+
+/// Sends a signal to a whole process.
+pub fn kill(pid: pid_t, signal: c_int) {
+    // SAFETY: takes numbers.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// A child that waits, before it becomes another program, until [`Held::let_go`] is called.
+pub struct Held {
+    /// Its number.
+    pub pid: pid_t,
+    go: c_int,
+    failed: c_int,
+}
+
+/// Forks a child that will run `command` (found along `PATH` like a shell would).
+pub fn fork_and_hold(command: &[CString]) -> io::Result<Held> {
+    let mut arguments: Vec<*const libc::c_char> =
+        command.iter().map(|word| word.as_ptr()).collect();
+    arguments.push(ptr::null());
+    let [go_out, go_in] = pipe()?;
+    let [failed_out, failed_in] = pipe()?;
+    // SAFETY: the child calls only functions that are safe after a fork, and never returns.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            // SAFETY: `arguments` ends with a null pointer and its strings outlive the call; the
+            // descriptors are our own pipes. Rust ignores SIGPIPE; programs do not expect that.
+            unsafe {
+                libc::close(go_in);
+                let mut byte = 0_u8;
+                libc::read(go_out, (&raw mut byte).cast(), 1);
+                libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+                libc::execvp(arguments[0], arguments.as_ptr());
+                let error = *libc::__errno_location();
+                libc::write(failed_in, (&raw const error).cast(), size_of::<c_int>());
+                libc::_exit(127)
+            }
+        }
+        pid => {
+            close(go_out);
+            close(failed_in);
+            Ok(Held {
+                pid,
+                go: go_in,
+                failed: failed_out,
+            })
+        }
+    }
+}
+
+impl Held {
+    /// Lets the child become its program. The descriptor answers [`exec_failure`].
+    pub fn let_go(self) -> c_int {
+        // SAFETY: writes one byte of a living value to our own pipe.
+        unsafe { libc::write(self.go, [1_u8].as_ptr().cast::<c_void>(), 1) };
+        close(self.go);
+        self.failed
+    }
+}
+
+/// Why the child could not become its program; `None` if it could. To be asked when it has.
+pub fn exec_failure(descriptor: c_int) -> Option<io::Error> {
+    let mut error: c_int = 0;
+    // SAFETY: reads at most the size of an int into an int.
+    let got = unsafe { libc::read(descriptor, (&raw mut error).cast(), size_of::<c_int>()) };
+    close(descriptor);
+    (got == size_of::<c_int>() as isize).then(|| io::Error::from_raw_os_error(error))
+}
+
+fn pipe() -> io::Result<[c_int; 2]> {
+    let mut ends = [0; 2];
+    // SAFETY: the kernel writes two ints, which is what we pass.
+    match unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } {
+        0 => Ok(ends),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn close(descriptor: c_int) {
+    // SAFETY: only ever called once for a descriptor that this file opened.
+    unsafe { libc::close(descriptor) };
+}
+
+/// Where `rip` is among the words that `PTRACE_PEEKUSER` reads.
+const RIP: usize = std::mem::offset_of!(Registers, rip);
+
+/// The address of a stopped thread's next instruction.
+pub fn instruction_pointer(tid: pid_t) -> io::Result<u64> {
+    // -1 would be an answer like any other, were it a canonical address.
+    request(libc::PTRACE_PEEKUSER, tid, RIP, 0).map(|word| word as u64)
+}
+
+/// Makes a stopped thread go on somewhere else.
+pub fn set_instruction_pointer(tid: pid_t, address: u64) -> io::Result<()> {
+    request(libc::PTRACE_POKEUSER, tid, RIP, address as usize).map(drop)
+}
+
+/// Makes a file that long, and its place on the disk sure.
+pub fn allocate(file: &std::fs::File, bytes: u64) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let length = i64::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    // SAFETY: takes numbers; the descriptor is open.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// The bytes of a file, as memory.
+pub fn map_shared(file: &std::fs::File) -> io::Result<memmap2::MmapMut> {
+    // SAFETY: the file is new, for the user alone, and only ever made longer by us.
+    unsafe { memmap2::MmapMut::map_mut(file) }
+}
+
+/// A signal that we took.
+#[derive(Clone, Copy, Debug)]
+pub struct Caught {
+    pub signal: c_int,
+    /// It comes from the terminal, not from another process.
+    pub from_kernel: bool,
+}
+
+fn set_of(signals: &[c_int]) -> libc::sigset_t {
+    // SAFETY: `sigemptyset` makes a value of it.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: writes to a set of ours.
+    unsafe { libc::sigemptyset(&raw mut set) };
+    for signal in signals {
+        // SAFETY: writes to a set of ours.
+        unsafe { libc::sigaddset(&raw mut set, *signal) };
+    }
+    set
+}
+
+/// Keeps signals from ending this process, so that [`next_signal`] can take them.
+pub fn block_signals(signals: &[c_int]) {
+    let set = set_of(signals);
+    // SAFETY: reads a set of ours; the old one is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, ptr::null_mut()) };
+}
+
+/// Waits for one of these signals, which must be blocked. `None`: the time is over.
+pub fn next_signal(signals: &[c_int], within: Option<std::time::Duration>) -> Option<Caught> {
+    let set = set_of(signals);
+    // SAFETY: the structure is made of numbers, for which zeros are a value.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let time = within.map(|within| libc::timespec {
+        tv_sec: within.as_secs() as libc::time_t,
+        tv_nsec: within.subsec_nanos().into(),
+    });
+    let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
+    loop {
+        // SAFETY: `set` and `time` are ours and live; the kernel writes one `siginfo_t`.
+        let signal = unsafe { libc::sigtimedwait(&raw const set, &raw mut info, time) };
+        if signal > 0 {
+            let from_kernel = info.si_code > 0;
+            return Some(Caught {
+                signal,
+                from_kernel,
+            });
+        }
+        if io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN) {
+            return None;
+        }
+    }
+}
+
+/// A thread of ours that may be waiting.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiter(libc::pthread_t);
+
+extern "C" fn hear_and_do_nothing(_: c_int) {}
+
+/// The calling thread, made able to hear [`Waiter::knock`].
+pub fn this_thread() -> Waiter {
+    // SAFETY: the structure is made of numbers and pointers, for which zeros are a value.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = hear_and_do_nothing as extern "C" fn(c_int) as libc::sighandler_t;
+    // SAFETY: the handler does nothing; without SA_RESTART it makes a wait end.
+    unsafe { libc::sigaction(libc::SIGUSR2, &raw const action, ptr::null_mut()) };
+    // SAFETY: cannot fail.
+    Waiter(unsafe { libc::pthread_self() })
+}
+
+impl Waiter {
+    /// Ends its wait.
+    pub fn knock(self) {
+        // SAFETY: the thread is the one that counts; it lives until it has heard.
+        unsafe { libc::pthread_kill(self.0, libc::SIGUSR2) };
+    }
+}

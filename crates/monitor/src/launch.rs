@@ -1,0 +1,85 @@
+//! Starting a program and counting it.
+
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::journal::{Entry, Journal, VERSION};
+use crate::kernel;
+use crate::monitor::Monitor;
+use crate::requests::Requests;
+use crate::{Error, Outcome, Settings};
+
+/// Runs a command and counts it, children included. The journal goes into `folder`, which must not
+/// exist.
+pub fn run(
+    command: &[OsString],
+    folder: &Path,
+    settings: &Settings<'_>,
+) -> Result<Outcome, Error> {
+    let words: Vec<String> = command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let name = words.first().cloned().unwrap_or_default();
+    let arguments = c_strings(command).map_err(|error| Error::CannotRun(name.clone(), error))?;
+    let held = kernel::fork_and_hold(&arguments).map_err(|it| Error::Io("fork", it))?;
+    let pid = held.pid;
+    let journal = begin_journal(folder, words).inspect_err(|_| kernel::kill(pid, libc::SIGKILL))?;
+    if let Err(error) = kernel::seize(pid, true) {
+        kernel::kill(pid, libc::SIGKILL);
+        return Err(Error::NotAllowed(pid, error));
+    }
+    let requests = Requests::listen(Some(pid), None);
+    let mut monitor = Monitor::new(settings, journal, requests, pid);
+    monitor
+        .add_thread(pid, pid, 0)
+        .map_err(|it| Error::Io("the journal", it))?;
+    let failed = held.let_go();
+    let outcome = monitor.count();
+    if let Some(error) = kernel::exec_failure(failed) {
+        return Err(match error.kind() {
+            io::ErrorKind::NotFound => Error::NotFound(name),
+            _ => Error::CannotRun(name, error),
+        });
+    }
+    outcome.map_err(|it| Error::Io("counting", it))
+}
+
+fn c_strings(words: &[OsString]) -> io::Result<Vec<CString>> {
+    let word = |word: &OsString| CString::new(word.as_bytes()).map_err(io::Error::from);
+    let words: Vec<CString> = words.iter().map(word).collect::<Result<_, _>>()?;
+    match words.is_empty() {
+        true => Err(io::Error::from(io::ErrorKind::InvalidInput)),
+        false => Ok(words),
+    }
+}
+
+/// Begins the journal of a run.
+pub fn begin_journal(folder: &Path, command: Vec<String>) -> Result<Journal, Error> {
+    let started = now();
+    let first = Entry::Run {
+        version: VERSION,
+        command,
+        started,
+        cpu: processor(),
+        key: format!("monitor-{started}-{}", std::process::id()),
+    };
+    Journal::create(folder, &first).map_err(|it| Error::Io("the journal", it))
+}
+
+/// Nanoseconds since 1970.
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |it| it.as_nanos() as u64)
+}
+
+/// The machine's name for its processor.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name"));
+    let name = name.and_then(|rest| rest.split_once(':'));
+    name.map_or(String::new(), |(_, name)| name.trim().to_owned())
+}

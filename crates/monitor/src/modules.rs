@@ -1,0 +1,93 @@
+//! Which modules a process has now.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use libc::pid_t;
+
+use crate::catalog;
+use crate::journal::Entry;
+use crate::monitor::Monitor;
+use crate::proc::{self, Mapping};
+use crate::space::Loaded;
+use crate::wait::Stopped;
+
+impl Monitor<'_> {
+    /// Puts breakpoints into modules that are new, and forgets those that are gone.
+    pub fn look_at_modules(&mut self, mut stopped: Stopped) -> io::Result<Stopped> {
+        let thread = self.thread(&stopped);
+        let (pid, space) = (thread.pid, thread.space);
+        let mappings = proc::mappings(pid)?;
+        if let Some(space) = self.spaces.get_mut(&space) {
+            space.forget_unmapped(&mappings);
+        }
+        let program = proc::executable(pid).unwrap_or_default();
+        for mapping in mappings.iter().filter(|it| it.executable && it.file.1 != 0) {
+            let is_program = Path::new(&mapping.path) == program;
+            if self.is_known(space, mapping) || !(self.settings.wants)(&mapping.path, is_program) {
+                continue;
+            }
+            let Some(loaded) = self.load(pid, mapping, is_program)? else {
+                continue;
+            };
+            self.journal.write(&Entry::Loaded {
+                pid: pid as u32,
+                module: loaded.image,
+                bias: loaded.bias.0,
+            })?;
+            let watch_jumps = self.settings.watch_jumps;
+            let image = &self.catalog.images[loaded.image];
+            if let Some(space) = self.spaces.get_mut(&space) {
+                let (back, notes) =
+                    space.install(stopped, image, loaded, &mappings, watch_jumps)?;
+                stopped = back;
+                for note in notes {
+                    self.journal.write(&Entry::Note(note))?;
+                }
+            }
+        }
+        Ok(stopped)
+    }
+
+    fn is_known(&self, space: usize, mapping: &Mapping) -> bool {
+        let loaded = self.spaces.get(&space).map(|it| it.loaded.as_slice());
+        let mut loaded = loaded.unwrap_or_default().iter();
+        loaded.any(|it| it.range.start == mapping.range.start)
+    }
+
+    /// The module that is mapped here, if it is counted.
+    fn load(
+        &mut self,
+        pid: pid_t,
+        mapping: &Mapping,
+        is_program: bool,
+    ) -> io::Result<Option<Loaded>> {
+        // The process may have another root, or its file another name by now.
+        let file = match is_program {
+            true => File::open(format!("/proc/{pid}/exe")),
+            false => File::open(format!("/proc/{pid}/root{}", mapping.path)),
+        };
+        let file = match file {
+            Ok(file) => file,
+            Err(error) => {
+                let path = &mapping.path;
+                self.journal
+                    .write(&Entry::Note(format!("{path} is not counted: {error}.")))?;
+                return Ok(None);
+            }
+        };
+        let found = self
+            .catalog
+            .image(&mapping.path, file, self.settings, &mut self.journal)?;
+        let Some(number) = found else {
+            return Ok(None);
+        };
+        let bias = catalog::bias(&self.catalog.images[number], mapping);
+        Ok(bias.map(|bias| Loaded {
+            image: number,
+            bias,
+            range: mapping.range.clone(),
+        }))
+    }
+}

@@ -1,0 +1,217 @@
+//! What the monitor knows, and the loop in which it learns more.
+
+use std::collections::HashMap;
+use std::io;
+
+use headcount_model::LoadAddr;
+use libc::{c_int, pid_t};
+
+use crate::catalog::Catalog;
+use crate::fate::Fate;
+use crate::image::Position;
+use crate::journal::{Entry, Journal};
+use crate::kernel::{Pace, is_gone};
+use crate::requests::Requests;
+use crate::space::Space;
+use crate::system_calls::Call;
+use crate::wait::{Event, Stop, Stopped, wait};
+use crate::{Outcome, Settings};
+
+/// A thread that we trace.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// Its process.
+    pub pid: pid_t,
+    /// Which address space it runs in.
+    pub space: usize,
+    /// It has not run yet.
+    pub is_new: bool,
+    /// Does the program think that SIGTRAP is blocked in this thread?
+    pub trap_blocked: bool,
+    /// SIGTRAPs of the program's own that wait until it no longer does.
+    pub traps_held: u32,
+    /// The system call it is in.
+    pub call: Option<Call>,
+    /// It goes on into a signal handler.
+    pub enters_handler: bool,
+    /// It has just become another program.
+    pub is_reborn: bool,
+    /// It has shown us where it ends.
+    pub is_dying: bool,
+    /// Where it was when we attached to it.
+    pub start: Option<LoadAddr>,
+    /// Module and block that it counted last.
+    pub last: Option<(u32, u32)>,
+}
+
+/// A process that we trace.
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    /// Does the program think that SIGTRAP is ignored?
+    pub trap_ignored: bool,
+    /// What it died of, and where.
+    pub fate: Option<Fate>,
+    /// It is not to be counted; we only hold it until it has memory of its own.
+    pub is_passing: bool,
+}
+
+/// Everything about a run.
+pub struct Monitor<'a> {
+    pub settings: &'a Settings<'a>,
+    pub journal: Journal,
+    pub catalog: Catalog,
+    pub spaces: HashMap<usize, Space>,
+    pub threads: HashMap<pid_t, Thread>,
+    pub processes: HashMap<pid_t, Process>,
+    /// Children that stopped before their parent told of them.
+    pub early: HashMap<pid_t, Stopped>,
+    pub requests: Requests,
+    /// The process that the user named.
+    pub main: pid_t,
+    pub status: Option<i32>,
+    pub hits: u64,
+    next_space: usize,
+}
+
+impl<'a> Monitor<'a> {
+    /// Of a process that is stopped, or soon will be.
+    pub fn new(
+        settings: &'a Settings<'a>,
+        journal: Journal,
+        requests: Requests,
+        main: pid_t,
+    ) -> Self {
+        Self {
+            settings,
+            journal,
+            catalog: Catalog::default(),
+            spaces: HashMap::new(),
+            threads: HashMap::new(),
+            processes: HashMap::new(),
+            early: HashMap::new(),
+            requests,
+            main,
+            status: None,
+            hits: 0,
+            next_space: 0,
+        }
+    }
+
+    /// Counts until every process has ended, or until we are asked to let go.
+    pub fn count(mut self) -> io::Result<Outcome> {
+        loop {
+            if self.requests.is_asked_to_let_go() {
+                self.let_go_of_all()?;
+                break;
+            }
+            match wait(-1) {
+                Ok(Some(event)) => self.handle(event)?,
+                Ok(None) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let ended = crate::launch::now();
+        let status = self.status;
+        self.journal.write(&Entry::End { ended, status })?;
+        Ok(Outcome {
+            status,
+            hits: self.hits,
+            modules: self.catalog.images.into_iter().map(|it| it.module).collect(),
+        })
+    }
+
+    /// Deals with one event. A thread that was killed under our hands is none of our trouble: its
+    /// end is another event.
+    pub fn handle(&mut self, event: Event) -> io::Result<()> {
+        let result = match event {
+            Event::Ended(tid, ending) => self.ended(tid, ending),
+            Event::Stop(stopped, _) if !self.threads.contains_key(&stopped.tid()) => {
+                self.early.insert(stopped.tid(), stopped);
+                Ok(())
+            }
+            Event::Stop(stopped, stop) => self.stopped(stopped, stop),
+        };
+        match result {
+            Err(error) if is_gone(&error) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn stopped(&mut self, stopped: Stopped, stop: Stop) -> io::Result<()> {
+        match stop {
+            Stop::Signal(libc::SIGTRAP) => self.trap(stopped),
+            Stop::Signal(signal) => self.deliver(stopped, signal),
+            Stop::SystemCall => self.system_call(stopped),
+            Stop::Birth => self.birth(stopped),
+            Stop::Exec => self.exec(stopped),
+            Stop::Dying => self.dying(stopped),
+            Stop::Interrupted if self.threads[&stopped.tid()].is_new => self.first_stop(stopped),
+            Stop::Interrupted => stopped.resume(Pace::ToSystemCall, 0),
+            Stop::JobControl => stopped.resume(Pace::Listen, 0),
+        }
+    }
+
+    /// Lets a thread go on as programs do.
+    pub fn go_on(&self, stopped: Stopped, signal: c_int) -> io::Result<()> {
+        stopped.resume(Pace::ToSystemCall, signal)
+    }
+
+    /// What we know of a stopped thread.
+    pub fn thread(&mut self, stopped: &Stopped) -> &mut Thread {
+        let thread = self.threads.get_mut(&stopped.tid());
+        thread.expect("`handle` lets only known threads through")
+    }
+
+    /// Takes a new address space in.
+    pub fn add_space(&mut self, space: Space) -> usize {
+        self.next_space += 1;
+        self.spaces.insert(self.next_space, space);
+        self.next_space
+    }
+
+    /// Forgets address spaces that no thread is in any more.
+    pub fn drop_unused_spaces(&mut self) {
+        let threads = &self.threads;
+        self.spaces
+            .retain(|number, _| threads.values().any(|thread| thread.space == *number));
+    }
+
+    /// Where in which counted block of an address space an address is; with the module's number.
+    pub fn position(&self, space: usize, at: LoadAddr) -> Option<(usize, Option<Position>)> {
+        let loaded = self.spaces.get(&space)?.module_at(at)?;
+        let image = self.catalog.images.get(loaded.image)?;
+        Some((loaded.image, image.position(loaded.bias.undo(at)?)?))
+    }
+
+    /// A thread will go on at an address, not having come there through the block's beginning.
+    pub fn arrives(&mut self, space: usize, at: LoadAddr) -> io::Result<()> {
+        self.shift(space, at, 1)
+    }
+
+    /// A thread will not go on at an address, the next it would have gone to.
+    pub fn departs(&mut self, space: usize, at: LoadAddr) -> io::Result<()> {
+        self.shift(space, at, -1)
+    }
+
+    fn shift(&mut self, space: usize, at: LoadAddr, delta: i64) -> io::Result<()> {
+        let Some((module, position)) = self.position(space, at) else {
+            return Ok(());
+        };
+        match position {
+            // At a block's beginning the breakpoint counts, or has been made to not have counted.
+            Some(Position { instruction: 0, .. }) => Ok(()),
+            Some(Position { block, instruction }) => self.journal.write(&Entry::Shift {
+                module,
+                block,
+                from: instruction,
+                delta,
+            }),
+            None => self.journal.write(&Entry::Note(format!(
+                "A thread ran code in the middle of an instruction of {} (load address {at}); \
+                 what it ran there is not counted.",
+                self.catalog.images[module].module.path
+            ))),
+        }
+    }
+}

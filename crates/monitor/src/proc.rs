@@ -1,0 +1,156 @@
+//! What `/proc` tells of a process.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use libc::pid_t;
+
+/// A stretch of a process's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Where it is.
+    pub range: Range<u64>,
+    /// May it be executed?
+    pub executable: bool,
+    /// Where in its file it begins.
+    pub offset: u64,
+    /// Which file, as device and inode; inode 0 if none.
+    pub file: (String, u64),
+    /// The file's path, as the process sees it.
+    pub path: String,
+}
+
+/// Everything that is mapped, by address.
+pub fn mappings(pid: pid_t) -> io::Result<Vec<Mapping>> {
+    // Paths may be any bytes.
+    let text = fs::read(format!("/proc/{pid}/maps"))?;
+    let text = String::from_utf8_lossy(&text);
+    Ok(text.lines().filter_map(mapping).collect())
+}
+
+fn mapping(line: &str) -> Option<Mapping> {
+    let mut rest = line;
+    let mut word = || {
+        let trimmed = rest.trim_start_matches(' ');
+        let (word, tail) = trimmed.split_once(' ').unwrap_or((trimmed, ""));
+        rest = tail;
+        word
+    };
+    let (start, end) = word().split_once('-')?;
+    let permissions = word();
+    let offset = u64::from_str_radix(word(), 16).ok()?;
+    let device = word().to_owned();
+    let inode = word().parse().ok()?;
+    let range = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
+    Some(Mapping {
+        range,
+        executable: permissions.contains('x'),
+        offset,
+        file: (device, inode),
+        path: rest.trim_start_matches(' ').to_owned(),
+    })
+}
+
+/// What the program does with signals; bit 0 is signal 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signals {
+    /// Those that wait for this thread alone.
+    pub pending: u64,
+    /// Those it ignores.
+    pub ignored: u64,
+    /// Those it has handlers for.
+    pub caught: u64,
+}
+
+/// Of a thread.
+pub fn signals(tid: pid_t) -> io::Result<Signals> {
+    let text = status(tid)?;
+    let set = |name: &str| {
+        let value = field(&text, name)?;
+        u64::from_str_radix(value, 16).ok()
+    };
+    Ok(Signals {
+        pending: set("SigPnd:").unwrap_or(0),
+        ignored: set("SigIgn:").unwrap_or(0),
+        caught: set("SigCgt:").unwrap_or(0),
+    })
+}
+
+/// The process that a thread belongs to.
+pub fn process_of(tid: pid_t) -> Option<pid_t> {
+    field(&status(tid).ok()?, "Tgid:")?.parse().ok()
+}
+
+/// Who traces a process; `None` if nobody does.
+pub fn tracer_of(pid: pid_t) -> Option<pid_t> {
+    let tracer = field(&status(pid).ok()?, "TracerPid:")?.parse().ok()?;
+    (tracer != 0).then_some(tracer)
+}
+
+/// Has a process ended, with nobody having asked for its status yet?
+pub fn is_zombie(pid: pid_t) -> bool {
+    status(pid).is_ok_and(|text| field(&text, "State:").is_some_and(|it| it.starts_with('Z')))
+}
+
+fn status(tid: pid_t) -> io::Result<String> {
+    let bytes = fs::read(format!("/proc/{tid}/status"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines()
+        .find_map(|line| line.strip_prefix(name))
+        .map(str::trim)
+}
+
+/// The threads of a process.
+pub fn threads(pid: pid_t) -> io::Result<Vec<pid_t>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let name = entry?.file_name();
+        found.extend(name.to_str().and_then(|name| name.parse::<pid_t>().ok()));
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The command a process was started with.
+pub fn command(pid: pid_t) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    bytes
+        .split(|byte| *byte == 0)
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect::<Vec<_>>()
+        .split_last()
+        .map_or(Vec::new(), |(_, words)| words.to_vec())
+}
+
+/// The file of the program that a process runs.
+pub fn executable(pid: pid_t) -> io::Result<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_maps_is_read_with_blanks_in_its_path() {
+        let line = "7f12a000-7f12b000 r-xp 00001000 fe:01 1234       /tmp/two  words";
+        let mapping = mapping(line).unwrap();
+        assert_eq!(mapping.range, 0x7f12a000..0x7f12b000);
+        assert!(mapping.executable);
+        assert_eq!(mapping.offset, 0x1000);
+        assert_eq!(mapping.file, ("fe:01".to_owned(), 1234));
+        assert_eq!(mapping.path, "/tmp/two  words");
+    }
+
+    #[test]
+    fn garbage_is_no_mapping() {
+        for line in ["", "-", "x-y r-xp", "10-20", "10-20 r--p zz 0:0 1"] {
+            assert_eq!(mapping(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The one gate: all waiting for other processes goes through here.
+
+use std::io;
+
+use libc::{c_int, pid_t};
+
+use crate::kernel::{self, Pace, Phase, Registers, SignalInfo};
+
+/// A thread held still. Only now can it be looked at. It stays stopped until it is resumed.
+#[must_use = "a stopped thread stays stopped until it is resumed"]
+#[derive(Debug)]
+pub struct Stopped {
+    tid: pid_t,
+}
+
+/// What became of a thread.
+#[derive(Debug)]
+pub enum Event {
+    /// It stopped.
+    Stop(Stopped, Stop),
+    /// It ended, or (for a process's first thread) the whole process did.
+    Ended(pid_t, Ending),
+}
+
+/// How a thread or process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With an exit status.
+    Exit(c_int),
+    /// By a signal.
+    Signal(c_int),
+}
+
+impl Ending {
+    /// The status a shell would show.
+    pub fn status(self) -> i32 {
+        match self {
+            Self::Exit(status) => status,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+}
+
+/// Why a thread stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// A signal is about to be delivered.
+    Signal(c_int),
+    /// A system call begins or ends.
+    SystemCall,
+    /// It made a thread or a process.
+    Birth,
+    /// It runs another program.
+    Exec,
+    /// It is about to end; its registers are still there.
+    Dying,
+    /// We asked for it, or it is new.
+    Interrupted,
+    /// Job control stopped it.
+    JobControl,
+}
+
+/// Waits until something happens to a thread that we trace (`-1`: to any). `None`: there is none.
+pub fn wait(tid: pid_t) -> io::Result<Option<Event>> {
+    Ok(kernel::wait(tid)?.map(|(tid, status)| event(tid, status)))
+}
+
+/// Waits for one thread, whatever interrupts us.
+pub fn wait_for(stopped_before: pid_t) -> io::Result<Event> {
+    loop {
+        match wait(stopped_before) {
+            Ok(Some(event)) => return Ok(event),
+            Ok(None) => return Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn event(tid: pid_t, status: c_int) -> Event {
+    if libc::WIFEXITED(status) {
+        return Event::Ended(tid, Ending::Exit(libc::WEXITSTATUS(status)));
+    }
+    if libc::WIFSIGNALED(status) {
+        return Event::Ended(tid, Ending::Signal(libc::WTERMSIG(status)));
+    }
+    let signal = libc::WSTOPSIG(status);
+    let stop = match status >> 16 {
+        libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+            Stop::Birth
+        }
+        libc::PTRACE_EVENT_EXEC => Stop::Exec,
+        libc::PTRACE_EVENT_EXIT => Stop::Dying,
+        libc::PTRACE_EVENT_STOP if signal == libc::SIGTRAP => Stop::Interrupted,
+        libc::PTRACE_EVENT_STOP => Stop::JobControl,
+        _ if signal == libc::SIGTRAP | 0x80 => Stop::SystemCall,
+        _ => Stop::Signal(signal),
+    };
+    Event::Stop(Stopped { tid }, stop)
+}
+
+impl Stopped {
+    /// Its number.
+    pub fn tid(&self) -> pid_t {
+        self.tid
+    }
+
+    /// Its registers.
+    pub fn registers(&self) -> io::Result<Registers> {
+        kernel::registers(self.tid)
+    }
+
+    /// Changes its registers.
+    pub fn set_registers(&self, registers: &Registers) -> io::Result<()> {
+        kernel::set_registers(self.tid, registers)
+    }
+
+    /// The address of its next instruction.
+    pub fn instruction_pointer(&self) -> io::Result<u64> {
+        kernel::instruction_pointer(self.tid)
+    }
+
+    /// Makes it go on somewhere else.
+    pub fn go_to(&self, address: u64) -> io::Result<()> {
+        kernel::set_instruction_pointer(self.tid, address)
+    }
+
+    /// About the signal it stopped for.
+    pub fn signal_info(&self) -> Option<SignalInfo> {
+        kernel::signal_info(self.tid)
+    }
+
+    /// Which signals it blocks; bit 0 is signal 1.
+    pub fn blocked_signals(&self) -> io::Result<u64> {
+        kernel::blocked_signals(self.tid)
+    }
+
+    /// Changes which signals it blocks.
+    pub fn set_blocked_signals(&self, set: u64) -> io::Result<()> {
+        kernel::set_blocked_signals(self.tid, set)
+    }
+
+    /// The number that came with its event.
+    pub fn event_message(&self) -> io::Result<u64> {
+        kernel::event_message(self.tid)
+    }
+
+    /// Where in a system call it is.
+    pub fn system_call_phase(&self) -> io::Result<Phase> {
+        kernel::system_call_phase(self.tid)
+    }
+
+    /// Lets it go on.
+    pub fn resume(self, pace: Pace, signal: c_int) -> io::Result<()> {
+        kernel::resume(self.tid, pace, signal)
+    }
+
+    /// Lets go of it for good.
+    pub fn detach(self, signal: c_int) -> io::Result<()> {
+        kernel::detach(self.tid, signal)
+    }
+}
