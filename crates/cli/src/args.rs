@@ -239,14 +239,15 @@ pub struct Report {
 /// Print source text with the count of each line in the margin.
 ///
 /// A count is how often a statement of that line began. A line without a count holds no code. A
-/// 0 is marked with `!`: its code never ran.
+/// 0 is marked with `!`: its code never ran. A `-` was not counted.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
   headcount annotate                  all sources of which anything ran
   headcount annotate max              all sources of the program max
   headcount annotate max.c 'max()'    one file; one function
-  headcount annotate --asm main       every instruction with its count")]
+  headcount annotate --asm main       every instruction with its count
+  headcount annotate --histogram scaled max.c    a bar beside each line")]
 pub struct Annotate {
     /// Programs, source files or functions; `max()` is the function where `max` is a program too.
     #[arg(value_name = "NAME")]
@@ -256,6 +257,9 @@ pub struct Annotate {
     /// Show instructions.
     #[arg(long)]
     pub asm: bool,
+    /// Show a bar beside each line, as wide as the terminal allows (or `COLUMNS`).
+    #[arg(long, value_enum, value_name = "SCALE", conflicts_with = "asm")]
+    pub histogram: Option<Histogram>,
     /// A folder to look for sources in; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
@@ -417,6 +421,15 @@ pub enum By {
     Block,
     Instruction,
     Edge,
+}
+
+/// How long the bars of a histogram are.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Histogram {
+    /// One mark each time the line ran; a bar that is cut ends in `>`.
+    Full,
+    /// The longest bar fills the width, the others are in proportion.
+    Scaled,
 }
 
 /// How to write a table.

@@ -112,9 +112,9 @@ impl CountedModule {
             .module
             .functions
             .iter()
-            .map(|function| FunctionCounts {
-                blocks: vec![0; function.blocks.len()],
-                edges: vec![0; function.edges.len()],
+            .map(|function| {
+                let (blocks, edges) = (function.blocks.len(), function.edges.len());
+                FunctionCounts::whole(vec![0; blocks], vec![0; edges])
             })
             .collect();
         let mut uncertain = Vec::new();
@@ -128,10 +128,10 @@ impl CountedModule {
                 uncertain.push(unit.map.parts[0].name.clone());
             }
             for (count, (function, block)) in counts.blocks.iter().zip(&unit.blocks) {
-                functions[*function].blocks[*block] = *count;
+                functions[*function].blocks[*block] = Some(*count);
             }
             for (count, (function, edge)) in counts.edges.iter().zip(&unit.edges) {
-                functions[*function].edges[*edge] = *count;
+                functions[*function].edges[*edge] = Some(*count);
             }
         }
         Ok(Recovered {
@@ -352,6 +352,7 @@ impl Builder<'_> {
                     line: row.line,
                     is_stmt: row.is_stmt,
                     instructions,
+                    inline_copy: 0,
                 });
             }
             join_span(&mut built.code, code);

@@ -24,6 +24,18 @@ pub fn write_exact(to: Option<&Path>, text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// How many columns a result may have: what `COLUMNS` says, or the terminal it goes to, or 80.
+pub fn width(to: Option<&Path>) -> usize {
+    let said = std::env::var("COLUMNS").ok();
+    let said = said.and_then(|it| it.parse().ok()).filter(|it| *it > 0);
+    let terminal = || match file(to) {
+        None => terminal_size::terminal_size_of(io::stdout()),
+        Some(_) => None,
+    };
+    said.or_else(|| terminal().map(|(width, _)| width.0.into()))
+        .unwrap_or(80)
+}
+
 /// The file the user named; `-` is standard output.
 fn file(to: Option<&Path>) -> Option<&Path> {
     to.filter(|path| *path != Path::new("-"))

@@ -15,18 +15,20 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod counts;
 mod error;
 mod merge;
 mod open;
 mod read;
 mod shape;
+mod sum;
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub use error::{Error, Problem};
 pub use merge::{Merged, merge};
-pub use read::{Loaded, RunInfo, RunSelection};
+pub use read::{Executed, Loaded, RunInfo, RunSelection};
 pub use write::Added;
 
 /// An open profile.

@@ -1,7 +1,8 @@
 //! Many profiles into one.
 
-use crate::read::{self, BLOCK_COUNTS, EDGE_COUNTS, each};
-use crate::write::{self, ADD_BLOCK_COUNT, ADD_EDGE_COUNT, Stored};
+use crate::counts::RunCounts;
+use crate::read;
+use crate::write::{self, Stored};
 use crate::{Error, Problem, Profile, Result};
 use rusqlite::Connection;
 use std::os::unix::fs::MetadataExt;
@@ -152,52 +153,16 @@ fn add_modules(from: &Connection, to: &Connection) -> Result<Vec<(Stored, Stored
 }
 
 /// Copies the counts one run has for one module. Both sides number blocks and edges in the
-/// module's order, so the way from one to the other is an addition.
+/// module's order.
 fn add_counts(
     from: &Connection,
     to: &Connection,
     (old_run, old): (i64, &Stored),
     (new_run, new): (i64, &Stored),
 ) -> Result<(), Side> {
-    let took_part = "SELECT 1 FROM run_modules WHERE run = ? AND module = ?";
-    let mut took_part = input(from.prepare_cached(took_part))?;
-    if !input(took_part.exists((old_run, old.id)))? {
+    let Some(counts) = input(RunCounts::read(from, old, old_run))? else {
         return Ok(());
-    }
+    };
     output(write::add_run_module(to, new_run, new.id))?;
-    let shifts = [
-        (
-            BLOCK_COUNTS,
-            ADD_BLOCK_COUNT,
-            old.first_block,
-            old.blocks,
-            new.first_block,
-        ),
-        (
-            EDGE_COUNTS,
-            ADD_EDGE_COUNT,
-            old.first_edge,
-            old.edges,
-            new.first_edge,
-        ),
-    ];
-    for (query, insert, first, number, new_first) in shifts {
-        let mut insert = output(to.prepare_cached(insert))?;
-        let mut trouble = Ok(());
-        let copied = each(from, query, (old_run, first, number), |row| {
-            let (id, count): (i64, i64) = (row.get(0)?, row.get(1)?);
-            if count <= 0 {
-                return Err(Problem::Damaged("a count is not positive".into()));
-            }
-            if trouble.is_ok() {
-                trouble = insert
-                    .execute((new_run, id - first + new_first, count))
-                    .map(|_| ());
-            }
-            Ok(())
-        });
-        input(copied)?;
-        output(trouble)?;
-    }
-    Ok(())
+    output(counts.write(to, new, new_run))
 }

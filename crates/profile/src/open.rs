@@ -11,7 +11,7 @@ use std::time::Duration;
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// Raised whenever `schema.sql` changes its meaning.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// Marks the file as ours in SQLite's header ("HdCt"); `file` shows it.
 const APPLICATION_ID: i64 = 0x4864_4374;

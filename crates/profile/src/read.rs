@@ -1,10 +1,11 @@
 //! Tables back into facts and counts.
 
+use crate::sum::{executed, sum};
 use crate::write::Stored;
 use crate::{Problem, Profile, Result};
 use headcount_model::{
-    Block, Counted, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, LineRun, LinkAddr,
-    Module, Process, Refusal, Run, Span,
+    Block, Counted, EdgeKind, FileId, Function, FunctionEdge, LineRun, LinkAddr, Module, Process,
+    Refusal, Run, Span,
 };
 use rusqlite::{Connection, Row};
 
@@ -49,6 +50,17 @@ pub struct Loaded {
     pub counted: Vec<Counted>,
     /// The runs that were added up.
     pub runs: Vec<RunInfo>,
+    /// What makes their sum uncertain, in sentences. The notes of each run are its own.
+    pub notes: Vec<String>,
+}
+
+/// How many instructions a run executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// So many.
+    pub instructions: u64,
+    /// Or more: a count reached its limit.
+    pub at_least: bool,
 }
 
 impl Profile {
@@ -65,8 +77,8 @@ impl Profile {
         self.reading(|db| load(db, which))
     }
 
-    /// How many instructions one run executed in all its modules.
-    pub fn executed(&self, run: i64) -> Result<u64> {
+    /// How many instructions one run executed in all its modules; none if it did not count all.
+    pub fn executed(&self, run: i64) -> Result<Option<Executed>> {
         self.reading(|db| executed(db, run))
     }
 
@@ -85,9 +97,12 @@ impl Profile {
 fn load(db: &Connection, which: &RunSelection) -> Result<Loaded, Problem> {
     let ids = select(run_ids(db)?, which)?;
     let mut counted = Vec::new();
+    let mut mixed = 0;
     for stored in modules_of(db, &ids)? {
         let module = module(db, &stored)?;
-        let functions = counts(db, &stored, &module, &ids)?;
+        let sum = sum(db, &stored, &module, &ids)?;
+        mixed += sum.mixed;
+        let functions = sum.functions;
         counted.push(Counted { module, functions });
     }
     counted.sort_by(|a, b| {
@@ -98,7 +113,19 @@ fn load(db: &Connection, which: &RunSelection) -> Result<Loaded, Problem> {
     Ok(Loaded {
         counted,
         runs: runs.collect::<Result<_, _>>()?,
+        notes: mixed_note(mixed).into_iter().collect(),
     })
+}
+
+fn mixed_note(functions: usize) -> Option<String> {
+    let sums = match functions {
+        0 => return None,
+        1 => "some sums in 1 function".to_owned(),
+        many => format!("some sums in {many} functions"),
+    };
+    Some(format!(
+        "Not every run counted everything: {sums} are over those runs alone that did count."
+    ))
 }
 
 pub(crate) fn run_ids(db: &Connection) -> Result<Vec<i64>, Problem> {
@@ -205,7 +232,8 @@ const BLOCKS: &str = "SELECT id, address, instructions FROM blocks
                       WHERE id >= ?1 AND id < ?1 + ?2 ORDER BY id";
 const CODE: &str = "SELECT block, address, bytes FROM code
                     WHERE block >= ?1 AND block < ?1 + ?2 ORDER BY block, number";
-const LINE_RUNS: &str = "SELECT block, file, line, is_stmt, instructions FROM line_runs
+const LINE_RUNS: &str =
+    "SELECT block, file, line, is_stmt, instructions, inline_copy FROM line_runs
                          WHERE block >= ?1 AND block < ?1 + ?2 ORDER BY block, number";
 const EDGES: &str = "SELECT from_block, to_block, kind FROM edges
                      WHERE id >= ?1 AND id < ?1 + ?2 ORDER BY id";
@@ -242,6 +270,7 @@ fn blocks(db: &Connection, stored: &Stored, files: usize) -> Result<Vec<Block>, 
             line: row.get(2)?,
             is_stmt: row.get(3)?,
             instructions: row.get(4)?,
+            inline_copy: row.get(5)?,
         });
         Ok(())
     })?;
@@ -353,68 +382,6 @@ impl RawEdge {
                 .ok_or_else(|| damaged(&format!("`{}` is no kind of edge", self.kind)))?,
         })
     }
-}
-
-fn counts(
-    db: &Connection,
-    stored: &Stored,
-    module: &Module,
-    runs: &[i64],
-) -> Result<Vec<FunctionCounts>, Problem> {
-    let blocks: usize = module.functions.iter().map(|f| f.blocks.len()).sum();
-    let edges: usize = module.functions.iter().map(|f| f.edges.len()).sum();
-    let mut block_sums = vec![0; blocks];
-    let mut edge_sums = vec![0; edges];
-    for run in runs {
-        sum(db, BLOCK_COUNTS, *run, stored.first_block, &mut block_sums)?;
-        sum(db, EDGE_COUNTS, *run, stored.first_edge, &mut edge_sums)?;
-    }
-    let (mut blocks, mut edges) = (block_sums.into_iter(), edge_sums.into_iter());
-    let split = module.functions.iter().map(|function| FunctionCounts {
-        blocks: blocks.by_ref().take(function.blocks.len()).collect(),
-        edges: edges.by_ref().take(function.edges.len()).collect(),
-    });
-    Ok(split.collect())
-}
-
-pub(crate) const BLOCK_COUNTS: &str = "SELECT block, count FROM block_counts
-    WHERE run = ?1 AND block >= ?2 AND block < ?2 + ?3 ORDER BY block";
-pub(crate) const EDGE_COUNTS: &str = "SELECT edge, count FROM edge_counts
-    WHERE run = ?1 AND edge >= ?2 AND edge < ?2 + ?3 ORDER BY edge";
-
-fn sum(
-    db: &Connection,
-    query: &str,
-    run: i64,
-    first: i64,
-    sums: &mut [u64],
-) -> Result<(), Problem> {
-    each(db, query, (run, first, sums.len() as i64), |row| {
-        let index = (row.get::<_, i64>(0)? - first) as usize;
-        let count: u64 = row.get(1)?;
-        let sum = sums
-            .get_mut(index)
-            .ok_or_else(|| damaged("a count belongs to nothing"))?;
-        *sum = sum
-            .checked_add(count)
-            .ok_or_else(|| Problem::TooLarge("the sum of these runs".into()))?;
-        Ok(())
-    })
-}
-
-fn executed(db: &Connection, run: i64) -> Result<u64, Problem> {
-    let query = "SELECT count, instructions FROM block_counts JOIN blocks ON blocks.id = block
-                 WHERE run = ?";
-    let mut total = 0_u64;
-    each(db, query, [run], |row| {
-        let (count, instructions): (u64, u64) = (row.get(0)?, row.get(1)?);
-        total = count
-            .checked_mul(instructions)
-            .and_then(|executed| total.checked_add(executed))
-            .ok_or_else(|| Problem::TooLarge("the number of instructions executed".into()))?;
-        Ok(())
-    })?;
-    Ok(total)
 }
 
 fn run_info(db: &Connection, id: i64) -> Result<RunInfo, Problem> {

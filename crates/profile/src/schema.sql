@@ -1,8 +1,9 @@
--- The tables of a headcount profile, format 1.
+-- The tables of a headcount profile, format 2.
 --
 -- Facts about a build are stored once (modules, files, functions, blocks, code, line_runs, edges,
 -- refusals); each run adds only what it counted (runs, processes, threads, run_modules,
--- block_counts, edge_counts). A count that is not there is zero.
+-- block_counts, edge_counts), and what is not the rule (uncounted_blocks, uncounted_edges, shifts,
+-- at_least). A count that is not there is zero, unless its block or edge was not counted.
 --
 -- The ten functions that executed most instructions in run 1:
 --
@@ -76,6 +77,7 @@ CREATE TABLE line_runs (
     line         INTEGER NOT NULL, -- 0: no line in particular
     is_stmt      INTEGER NOT NULL, -- 1: a statement begins here
     instructions INTEGER NOT NULL,
+    inline_copy  INTEGER NOT NULL, -- which inlined copy of its function, in the one around; 0: none
     PRIMARY KEY (block, number)
 ) STRICT, WITHOUT ROWID;
 
@@ -141,4 +143,37 @@ CREATE TABLE edge_counts (
     edge  INTEGER NOT NULL REFERENCES edges,
     count INTEGER NOT NULL,
     PRIMARY KEY (run, edge)
+) STRICT, WITHOUT ROWID;
+
+-- Blocks that a run did not count: a stretch of consecutive ids, all of one module.
+CREATE TABLE uncounted_blocks (
+    run         INTEGER NOT NULL REFERENCES runs,
+    first_block INTEGER NOT NULL REFERENCES blocks,
+    blocks      INTEGER NOT NULL, -- how many
+    PRIMARY KEY (run, first_block)
+) STRICT, WITHOUT ROWID;
+
+-- Likewise edges.
+CREATE TABLE uncounted_edges (
+    run        INTEGER NOT NULL REFERENCES runs,
+    first_edge INTEGER NOT NULL REFERENCES edges,
+    edges      INTEGER NOT NULL, -- how many
+    PRIMARY KEY (run, first_edge)
+) STRICT, WITHOUT ROWID;
+
+-- Visits of a block that began or ended inside of it: from this instruction on, each one in the
+-- block ran so much more often than the block's count says.
+CREATE TABLE shifts (
+    run         INTEGER NOT NULL REFERENCES runs,
+    block       INTEGER NOT NULL REFERENCES blocks,
+    instruction INTEGER NOT NULL, -- its place in the block, from 0
+    delta       INTEGER NOT NULL, -- negative: less often
+    PRIMARY KEY (run, block, instruction)
+) STRICT, WITHOUT ROWID;
+
+-- Blocks whose count reached its limit: they ran at least so often.
+CREATE TABLE at_least (
+    run   INTEGER NOT NULL REFERENCES runs,
+    block INTEGER NOT NULL REFERENCES blocks,
+    PRIMARY KEY (run, block)
 ) STRICT, WITHOUT ROWID;

@@ -25,9 +25,11 @@ fn module(blocks: usize) -> Module {
 }
 
 fn run(key: &str, module: &Module, count: u64) -> Run {
-    let functions = module.functions.iter().map(|function| FunctionCounts {
-        blocks: vec![count; function.blocks.len()],
-        edges: vec![count; function.edges.len()],
+    let functions = module.functions.iter().map(|function| {
+        FunctionCounts::whole(
+            vec![count; function.blocks.len()],
+            vec![count; function.edges.len()],
+        )
     });
     Run {
         key: key.into(),
@@ -82,7 +84,7 @@ fn counts_that_do_not_fit_the_module_are_refused() {
     let mut profile = Profile::create_or_open(&folder.path().join("p.db")).unwrap();
     let three = module(3);
     let mut wrong = run("1", &three, 7);
-    wrong.modules[0].functions[0].blocks.push(1);
+    wrong.modules[0].functions[0].blocks.push(Some(1));
     let error = profile
         .add(std::slice::from_ref(&three), &wrong)
         .unwrap_err();
@@ -125,7 +127,7 @@ fn a_count_that_sqlite_cannot_hold_is_refused_not_bent() {
     }
     // Two of them still fit into 64 bits, three do not.
     let sum = profile.load(&RunSelection::All).unwrap();
-    assert_eq!(sum.counted[0].functions[0].blocks[0], 2 * largest);
+    assert_eq!(sum.counted[0].functions[0].blocks[0], Some(2 * largest));
     profile.add(modules, &run("3", &three, largest)).unwrap();
     let error = profile.load(&RunSelection::All).unwrap_err();
     assert!(matches!(error.problem, Problem::TooLarge(_)), "{error}");

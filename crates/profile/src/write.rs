@@ -1,5 +1,6 @@
 //! Facts and counts into the tables.
 
+use crate::counts::RunCounts;
 use crate::shape::shape;
 use crate::{Problem, Profile, Result};
 use headcount_model::{Block, Function, Module, ModuleCounts, Run};
@@ -62,6 +63,13 @@ impl Stored {
                                first_block, blocks, first_edge, edges";
 
     pub fn from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        // Whoever adds a length to a beginning may rely on the sum.
+        for column in [4, 6, 8] {
+            let (first, number): (i64, i64) = (row.get(column)?, row.get(column + 1)?);
+            if first < 0 || number < 0 || first.checked_add(number).is_none() {
+                return Err(rusqlite::Error::IntegralValueOutOfRange(column, first));
+            }
+        }
         Ok(Self {
             id: row.get(0)?,
             build_id: row.get(1)?,
@@ -179,7 +187,7 @@ impl<'a> FactWriter<'a> {
                 .prepare_cached("INSERT INTO functions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?,
             block: db.prepare_cached("INSERT INTO blocks VALUES (?, ?, ?, ?)")?,
             code: db.prepare_cached("INSERT INTO code VALUES (?, ?, ?, ?)")?,
-            line_run: db.prepare_cached("INSERT INTO line_runs VALUES (?, ?, ?, ?, ?, ?)")?,
+            line_run: db.prepare_cached("INSERT INTO line_runs VALUES (?, ?, ?, ?, ?, ?, ?)")?,
             edge: db.prepare_cached("INSERT INTO edges VALUES (?, ?, ?, ?, ?)")?,
         })
     }
@@ -234,7 +242,8 @@ impl<'a> FactWriter<'a> {
                 run.file.0,
                 run.line,
                 run.is_stmt,
-                run.instructions
+                run.instructions,
+                run.inline_copy
             ])?;
         }
         Ok(())
@@ -279,26 +288,13 @@ fn add_counts(db: &Connection, run: i64, counts: &ModuleCounts) -> Result<(), Pr
     if let Some(what) = misfit(db, &module, counts)? {
         return Err(refuse(what));
     }
+    let sparse = RunCounts::of(counts)?;
+    if let Some(what) = sparse.trouble(db, &module)? {
+        return Err(refuse(what.into()));
+    }
     add_run_module(db, run, module.id)?;
-    let blocks = counts.functions.iter().flat_map(|f| &f.blocks);
-    let mut add = db.prepare_cached(ADD_BLOCK_COUNT)?;
-    for (block, count) in (module.first_block..).zip(blocks) {
-        if *count > 0 {
-            add.execute((run, block, fit(*count, "the count of a block")?))?;
-        }
-    }
-    let edges = counts.functions.iter().flat_map(|f| &f.edges);
-    let mut add = db.prepare_cached(ADD_EDGE_COUNT)?;
-    for (edge, count) in (module.first_edge..).zip(edges) {
-        if *count > 0 {
-            add.execute((run, edge, fit(*count, "the count of an edge")?))?;
-        }
-    }
-    Ok(())
+    sparse.write(db, &module, run)
 }
-
-pub(crate) const ADD_BLOCK_COUNT: &str = "INSERT INTO block_counts VALUES (?, ?, ?)";
-pub(crate) const ADD_EDGE_COUNT: &str = "INSERT INTO edge_counts VALUES (?, ?, ?)";
 
 pub(crate) fn add_run_module(db: &Connection, run: i64, module: i64) -> Result<(), Problem> {
     db.prepare_cached("INSERT INTO run_modules VALUES (?, ?)")?
@@ -306,8 +302,8 @@ pub(crate) fn add_run_module(db: &Connection, run: i64, module: i64) -> Result<(
     Ok(())
 }
 
-/// Does every function have one count a block and one an edge? Else counts would land on a
-/// neighbour's blocks, and nobody would see it. Says in what they differ.
+/// Does every function have one count a block and one an edge, and no limit or shift of a block
+/// beyond? Else they would land on a neighbour's blocks, and nobody would see it. Says in what they differ.
 fn misfit(
     db: &Connection,
     module: &Stored,
@@ -328,6 +324,13 @@ fn misfit(
                 "{name} has {blocks} blocks and {edges} edges, the counts are for {} and {}",
                 given.blocks.len(),
                 given.edges.len()
+            )));
+        }
+        let shifted = given.shifts.iter().map(|it| it.block);
+        let named = shifted.chain(given.at_least.iter().copied()).max();
+        if named.is_some_and(|block| i64::from(block) >= blocks) {
+            return Ok(Some(format!(
+                "{name} has a limit or a shift of a block it has not"
             )));
         }
     }

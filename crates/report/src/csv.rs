@@ -3,7 +3,8 @@
 use crate::table::{Cell, Table};
 
 /// The whole table. The first line names the columns; numbers are plain, addresses are in
-/// hexadecimal with `0x`, and an end of an edge outside of the function is an empty field.
+/// hexadecimal with `0x`, and an end of an edge outside of the function is an empty field, as is a
+/// count that is not known.
 pub fn write(table: &Table) -> String {
     let mut out = table.unit.columns().join(",");
     out.push('\n');
@@ -15,6 +16,9 @@ pub fn write(table: &Table) -> String {
             match cell {
                 Cell::Text(text) => field(text, &mut out),
                 Cell::Number(number) => out.push_str(&number.to_string()),
+                Cell::Count(count) => {
+                    out.push_str(&count.value().map_or(String::new(), |it| it.to_string()));
+                }
                 Cell::Address(Some(address)) => out.push_str(&address.to_string()),
                 Cell::Address(None) => (),
             }

@@ -56,9 +56,16 @@ fn row(table: &Table, row: &Row, out: &mut String) {
         match cell {
             Cell::Text(text) => string(text, out),
             Cell::Number(number) => out.push_str(&number.to_string()),
+            Cell::Count(count) => match count.value() {
+                Some(value) => out.push_str(&value.to_string()),
+                None => out.push_str("null"),
+            },
             Cell::Address(Some(address)) => out.push_str(&format!("\"{address}\"")),
             Cell::Address(None) => out.push_str("null"),
         }
+    }
+    if row.is_at_least() {
+        out.push_str(",\"at_least\":true");
     }
     if let Some(name) = &row.linkage_name {
         out.push_str(",\"linkage_name\":");

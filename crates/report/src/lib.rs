@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod annotate;
+mod count;
+mod coverage;
 pub mod csv;
 mod demangle;
 mod escape;
@@ -20,6 +22,8 @@ mod source;
 mod table;
 pub mod text;
 
+pub use count::{Count, CountedBlock, blocks, edges};
+pub use coverage::coverage_notes;
 pub use demangle::demangle;
 pub use escape::{visible, visible_lines};
 pub use glob::Pattern;

@@ -1,5 +1,6 @@
 //! Functions in the order of reports, with the names reports show.
 
+use crate::count::{self, CountedBlock};
 use crate::glob::Pattern;
 use headcount_model::{Counted, FileId, Function, FunctionCounts, Module};
 use std::sync::Arc;
@@ -37,10 +38,15 @@ impl<'a> Named<'a> {
     }
 
     /// Blocks with their counts.
-    pub fn blocks(&self) -> impl Iterator<Item = (&'a headcount_model::Block, u64)> {
-        let counts = self.counts.blocks.iter().copied();
-        self.function.blocks.iter().zip(counts)
+    pub fn blocks(&self) -> impl Iterator<Item = CountedBlock<'a>> {
+        count::blocks(self.function, self.counts)
     }
+}
+
+/// Was anything of it counted? A function without a block has nothing that could be.
+pub fn is_counted(counts: &FunctionCounts) -> bool {
+    let mut all = counts.blocks.iter().chain(&counts.edges);
+    counts.blocks.is_empty() || all.any(Option::is_some)
 }
 
 /// Is there no pattern, or does one match this file?
@@ -48,8 +54,15 @@ pub fn file_is_wanted(file: &str, only: &[Pattern]) -> bool {
     only.is_empty() || only.iter().any(|it| it.matches_path(file))
 }
 
-/// The functions of one module, by address.
+/// The functions of one module of which anything was counted, by address.
 pub fn functions(counted: &Counted, demangle: bool) -> Vec<Named<'_>> {
+    let mut all = all_functions(counted, demangle);
+    all.retain(|it| is_counted(it.counts));
+    all
+}
+
+/// All functions of one module, by address.
+pub fn all_functions(counted: &Counted, demangle: bool) -> Vec<Named<'_>> {
     let module_path: Arc<str> = counted.module.path.as_str().into();
     let mut all: Vec<Named<'_>> = counted
         .module

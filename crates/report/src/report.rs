@@ -1,5 +1,7 @@
 //! One report: a table, and what it does not say.
 
+use crate::count::Count;
+use crate::coverage;
 use crate::glob::Pattern;
 use crate::rows::{self, Tally};
 use crate::table::{Table, Unit};
@@ -52,22 +54,24 @@ pub struct Report {
     pub table: Table,
     /// The runs that were added up.
     pub runs: Vec<RunSummary>,
-    /// Instructions executed by all that is counted, whether it has a row or not.
-    pub executed: u64,
-    /// How many instructions there are in all that is counted.
+    /// Instructions executed by all functions that are counted, whether they have a row or not.
+    pub executed: Count,
+    /// How many instructions there are in them.
     pub instructions: u64,
-    /// How many of them never ran.
-    pub never: u64,
+    /// How many of those never ran.
+    pub never: Count,
     /// How many modules took part.
     pub modules: usize,
     /// What is not counted.
     pub refused: Vec<Refused>,
+    /// How many functions are not counted because nobody asked for them.
+    pub not_selected: u64,
     /// What makes the counts uncertain, in sentences.
     pub notes: Vec<String>,
 }
 
 impl Report {
-    /// Makes the report of modules whose counts are complete. `notes` are those of the runs.
+    /// Makes the report of counted modules. `notes` are those of the runs.
     pub fn new(
         counted: &[Counted],
         runs: Vec<RunSummary>,
@@ -87,9 +91,12 @@ impl Report {
             never: whole.never,
             modules: counted.len(),
             refused: refused(counted),
+            not_selected: coverage::not_selected(counted),
             notes: without_repetition(notes),
         };
         report.fill(counted, request)?;
+        let notes = coverage::coverage_notes(counted, request.demangle);
+        report.notes.extend(notes);
         report.order(request)?;
         Ok(report)
     }
@@ -107,6 +114,9 @@ impl Report {
                 rows::instructions(named, request, rows, notes)
             })?,
         };
+        let (rows, runs) = (&mut self.table.rows, self.runs.len());
+        let left_out = coverage::leave_out_unknown(request.by, rows, runs);
+        self.notes.extend(left_out);
         Ok(())
     }
 
@@ -116,8 +126,11 @@ impl Report {
             table.rows.retain(|row| !row.ran);
         }
         if table.unit.hottest_first() {
-            let name = table.unit.name();
-            for key in [name, "executed"] {
+            let hottest = match table.column("executed") {
+                Some(column) if table.unit == Unit::Function && !table.knows(column) => "calls",
+                _ => "executed",
+            };
+            for key in [table.unit.name(), hottest] {
                 let column = table.column(key).unwrap_or(0);
                 table.sort_by(column);
             }

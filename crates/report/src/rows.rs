@@ -1,53 +1,71 @@
 //! Counts into rows, for the units of code: module, function, block, instruction, edge.
 
+use crate::count::{self, Count, CountedBlock};
 use crate::names::{self, Named};
 use crate::report::Request;
 use crate::table::{Cell, Row};
 use crate::{Error, names::functions};
 use headcount_model::{Counted, LinkAddr};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Executed, existing, and never executed instructions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    pub executed: u64,
+    pub executed: Count,
     pub instructions: u64,
-    pub never: u64,
+    pub never: Count,
+    /// Whether any of them was counted.
+    pub counted: bool,
+    /// Whether any of them ran, or may have: it was not counted.
+    pub ran: bool,
 }
 
 impl Tally {
     /// Adds `instructions` that ran `count` times each.
-    pub fn add(&mut self, instructions: u64, count: u64) -> Result<(), Error> {
-        self.executed = count
-            .checked_mul(instructions)
-            .and_then(|more| self.executed.checked_add(more))
-            .ok_or(Error::TooLarge)?;
-        self.instructions += instructions;
-        if count == 0 {
-            self.never += instructions;
+    pub fn add(&mut self, instructions: u64, count: Count) -> Result<(), Error> {
+        let never = match count {
+            Count::Unknown => Count::Unknown,
+            _ if count.is_never() => Count::Exact(1),
+            _ => Count::Exact(0),
+        };
+        self.join(Self {
+            executed: count.times(instructions)?,
+            instructions,
+            never: never.times(instructions)?,
+            counted: count.is_known(),
+            ran: !count.is_never() && instructions > 0,
+        })
+    }
+
+    /// Adds some instructions of a block.
+    pub fn add_range(&mut self, block: &CountedBlock<'_>, range: Range<u32>) -> Result<(), Error> {
+        for (instructions, count) in block.stretches(range) {
+            self.add(instructions, count)?;
         }
         Ok(())
     }
 
     /// Adds all of another.
     pub fn join(&mut self, other: Self) -> Result<(), Error> {
-        let executed = self.executed.checked_add(other.executed);
-        self.executed = executed.ok_or(Error::TooLarge)?;
+        self.executed = self.executed.plus(other.executed)?;
         self.instructions += other.instructions;
-        self.never += other.never;
+        self.never = self.never.plus(other.never)?;
+        self.counted |= other.counted;
+        self.ran |= other.ran;
         Ok(())
     }
 
     /// Of one function.
     pub fn of(named: &Named<'_>) -> Result<Self, Error> {
         let mut tally = Self::default();
-        for (block, count) in named.blocks() {
-            tally.add(block.instructions.into(), count)?;
+        for block in named.blocks() {
+            tally.add_range(&block, 0..block.block.instructions)?;
         }
         Ok(tally)
     }
 
-    /// Of everything.
+    /// Of everything of which anything was counted.
     pub fn of_all(counted: &[Counted]) -> Result<Self, Error> {
         let mut tally = Self::default();
         for module in counted {
@@ -60,16 +78,19 @@ impl Tally {
 
     /// The cells `executed`, `instructions` and `never`.
     pub fn cells(self) -> [Cell; 3] {
-        [self.executed, self.instructions, self.never].map(Cell::Number)
+        [
+            Cell::Count(self.executed),
+            Cell::Number(self.instructions),
+            Cell::Count(self.never),
+        ]
     }
 }
 
 /// How often the function's entry executed.
-pub fn calls(named: &Named<'_>) -> u64 {
-    let entry = |(block, count): (&headcount_model::Block, u64)| {
-        (block.address == named.function.address).then_some(count)
-    };
-    named.blocks().find_map(entry).unwrap_or(0)
+pub fn calls(named: &Named<'_>) -> Count {
+    let entry =
+        |it: CountedBlock<'_>| (it.block.address == named.function.address).then(|| it.count());
+    named.blocks().find_map(entry).unwrap_or_default()
 }
 
 /// Is the function wanted, by its own name or by its file's?
@@ -88,8 +109,10 @@ pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, E
         let path = &module.module.path;
         let whole = names::file_is_wanted(path, &request.only);
         let mut tally = Tally::default();
-        let mut any = whole;
-        for named in functions(module, request.demangle) {
+        // Nothing is not zero: of a module without a counted function there is nothing to tell.
+        let functions = functions(module, request.demangle);
+        let mut any = whole && (!functions.is_empty() || module.module.functions.is_empty());
+        for named in functions {
             if whole || wanted(&named, request) {
                 tally.join(Tally::of(&named)?)?;
                 any = true;
@@ -101,7 +124,7 @@ pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, E
             rows.push(Row {
                 cells,
                 linkage_name: None,
-                ran: tally.executed > 0,
+                ran: tally.ran,
             });
         }
     }
@@ -134,19 +157,19 @@ pub fn function(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
         Cell::Text(named.name.clone()),
         text(named.own_file().unwrap_or(crate::source::UNKNOWN)),
         Cell::Number(line.into()),
-        Cell::Number(calls),
+        Cell::Count(calls),
     ];
     cells.extend(tally.cells());
     rows.push(Row {
         cells,
         linkage_name: Some(named.function.name.as_str().into()),
-        ran: tally.executed > 0 || calls > 0,
+        ran: tally.ran || !calls.is_never(),
     });
     Ok(())
 }
 
 /// A row that begins with the names of module and function.
-fn row(named: &Named<'_>, linkage_name: &Arc<str>, count: u64, rest: Vec<Cell>) -> Row {
+fn row(named: &Named<'_>, linkage_name: &Arc<str>, count: Count, rest: Vec<Cell>) -> Row {
     let mut cells = vec![
         Cell::Text(named.module_path.clone()),
         Cell::Text(named.name.clone()),
@@ -155,27 +178,27 @@ fn row(named: &Named<'_>, linkage_name: &Arc<str>, count: u64, rest: Vec<Cell>) 
     Row {
         cells,
         linkage_name: Some(linkage_name.clone()),
-        ran: count > 0,
+        ran: !count.is_never(),
     }
 }
 
 pub fn blocks(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
     let linkage_name: Arc<str> = named.function.name.as_str().into();
-    for (block, count) in by_address(named) {
+    for it in by_address(named) {
         let rest = vec![
-            Cell::Address(Some(block.address)),
-            Cell::Number(block.instructions.into()),
-            Cell::Number(count),
+            Cell::Address(Some(it.block.address)),
+            Cell::Number(it.block.instructions.into()),
+            Cell::Count(it.count()),
         ];
-        rows.push(row(named, &linkage_name, count, rest));
+        rows.push(row(named, &linkage_name, it.count(), rest));
     }
     Ok(())
 }
 
 /// The blocks by address, with their counts.
-pub fn by_address<'a>(named: &Named<'a>) -> Vec<(&'a headcount_model::Block, u64)> {
+pub fn by_address<'a>(named: &Named<'a>) -> Vec<CountedBlock<'a>> {
     let mut blocks: Vec<_> = named.blocks().collect();
-    blocks.sort_by_key(|(block, _)| block.address);
+    blocks.sort_by_key(|it| it.block.address);
     blocks
 }
 
@@ -186,12 +209,14 @@ pub fn instructions(
     notes: &mut Vec<String>,
 ) -> Result<(), Error> {
     let linkage_name: Arc<str> = named.function.name.as_str().into();
-    for (block, count) in by_address(named) {
+    for it in by_address(named) {
+        let block = it.block;
         let mut found = 0;
         for (address, words) in block.code.iter().flat_map(|span| (request.decode)(span)) {
+            let count = it.at(found);
             let rest = vec![
                 Cell::Address(Some(address)),
-                Cell::Number(count),
+                Cell::Count(count),
                 text(&words),
             ];
             rows.push(row(named, &linkage_name, count, rest));
@@ -225,8 +250,8 @@ pub fn edges(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
         .function
         .edges
         .iter()
-        .zip(&named.counts.edges)
-        .map(|(edge, count)| (address(edge.from), address(edge.to), edge.kind, *count))
+        .zip(count::edges(named.counts))
+        .map(|(edge, count)| (address(edge.from), address(edge.to), edge.kind, count))
         .collect();
     edges.sort_by_key(|(from, to, kind, _)| (*from, *to, *kind));
     for (from, to, kind, count) in edges {
@@ -234,7 +259,7 @@ pub fn edges(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
             Cell::Address(from),
             Cell::Address(to),
             text(kind.name()),
-            Cell::Number(count),
+            Cell::Count(count),
         ];
         rows.push(row(named, &linkage_name, count, rest));
     }

@@ -1,29 +1,39 @@
 //! Counts into rows, for the units of source text: line and file.
 
 use crate::Error;
+use crate::count::{Count, CountedBlock};
 use crate::glob::Pattern;
-use crate::names::{self, Named, functions};
+use crate::names::{self, Named, all_functions, functions, is_counted};
 use crate::report::Request;
 use crate::rows::Tally;
 use crate::table::{Cell, Row};
-use headcount_model::{Block, Counted, FileId};
+use headcount_model::{Counted, FileId};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The file of instructions that belong to none that is known.
 pub const UNKNOWN: &str = "??";
 
 /// The counts of one line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineCount {
-    /// How often a statement of the line began: the largest count of any block that begins one,
-    /// summed over functions.
-    pub count: u64,
+    /// How often a statement of the line began: the largest count of any instruction that begins
+    /// one, summed over functions and the copies inlined into them.
+    pub count: Count,
     /// Instructions executed.
-    pub executed: u64,
+    pub executed: Count,
 }
 
-/// The counts of every line of every file.
+impl LineCount {
+    /// Did any of it run, for all that is known?
+    pub fn ran(&self) -> bool {
+        let some = |it: Count| it.value().is_some_and(|value| value > 0);
+        some(self.count) || some(self.executed)
+    }
+}
+
+/// The counts of every line of every file. Lines that were not counted are among them.
 pub fn line_counts(
     counted: &[Counted],
 ) -> Result<BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>, Error> {
@@ -41,14 +51,18 @@ fn all_lines(counted: &[Counted], demangle: bool, only: &[Pattern]) -> Result<Li
             .iter()
             .map(|it| it.as_str().into())
             .collect();
-        for named in functions(module, demangle) {
-            for ((file, line), copy) in lines_of(&named)? {
-                let Some(name) = names.get(file.index()) else {
+        for named in all_functions(module, demangle) {
+            let selected = is_counted(named.counts);
+            for (place, copy) in lines_of(&named)? {
+                let Some(name) = names.get(place.file.index()) else {
                     continue;
                 };
                 if named.is_wanted(only) || names::file_is_wanted(name, only) {
                     let lines = sums.entry(name.clone()).or_default();
-                    lines.entry(line).or_default().add(copy)?;
+                    let line = lines.entry(place.line).or_default();
+                    if selected {
+                        line.add(copy)?;
+                    }
                 }
             }
         }
@@ -60,56 +74,71 @@ fn all_lines(counted: &[Counted], demangle: bool, only: &[Pattern]) -> Result<Li
     Ok(sums.into_iter().map(finish).collect())
 }
 
-/// What one function says about one line.
-#[derive(Clone, Copy, Default)]
-struct LineCopy {
-    /// The largest count of a block that begins a statement of the line.
-    statement: Option<u64>,
-    /// The largest count of any block that holds an instruction of it.
-    any: u64,
-    executed: u64,
+/// A line in a function, or in one copy of another that was inlined there.
+#[derive(PartialEq, Eq, Hash)]
+struct Place {
+    file: FileId,
+    line: u32,
+    inline_copy: u32,
 }
 
-fn lines_of(named: &Named<'_>) -> Result<HashMap<(FileId, u32), LineCopy>, Error> {
-    let mut lines: HashMap<(FileId, u32), LineCopy> = HashMap::new();
-    for (block, count) in named.blocks() {
-        for run in block.lines.iter().filter(|run| run.line > 0) {
-            let line = lines.entry((run.file, run.line)).or_default();
-            line.any = line.any.max(count);
-            if run.is_stmt {
-                line.statement = Some(line.statement.map_or(count, |most| most.max(count)));
+/// What one function, or one copy in it, says about one line; or all of them together.
+#[derive(Clone, Copy, Default)]
+struct LineSum {
+    /// How often statements of the line began: within one copy, the one that began most often.
+    statement: Option<Count>,
+    /// The same for instructions of any kind.
+    any: Option<Count>,
+    executed: Count,
+}
+
+fn lines_of(named: &Named<'_>) -> Result<HashMap<Place, LineSum>, Error> {
+    let mut lines: HashMap<Place, LineSum> = HashMap::new();
+    for block in named.blocks() {
+        for (run, range) in block.block.lines.iter().zip(block.line_ranges()) {
+            if run.line == 0 {
+                continue;
             }
-            line.executed = count
-                .checked_mul(run.instructions.into())
-                .and_then(|more| line.executed.checked_add(more))
-                .ok_or(Error::TooLarge)?;
+            let place = Place {
+                file: run.file,
+                line: run.line,
+                inline_copy: run.inline_copy,
+            };
+            let line = lines.entry(place).or_default();
+            let count = block.at(range.start);
+            let most = |known: Option<Count>| Some(known.map_or(count, |it| it.max(count)));
+            line.any = most(line.any);
+            if run.is_stmt {
+                line.statement = most(line.statement);
+            }
+            line.executed = line.executed.plus(block.executed(range)?)?;
         }
     }
     Ok(lines)
 }
 
-/// What all functions together say about one line.
-#[derive(Clone, Copy, Default)]
-struct LineSum {
-    statements: Option<u64>,
-    any: u64,
-    executed: u64,
-}
-
 impl LineSum {
-    fn add(&mut self, copy: LineCopy) -> Result<(), Error> {
-        let sum = |a: u64, b: u64| a.checked_add(b).ok_or(Error::TooLarge);
-        if let Some(count) = copy.statement {
-            self.statements = Some(sum(self.statements.unwrap_or(0), count)?);
-        }
+    fn add(&mut self, copy: Self) -> Result<(), Error> {
+        let sum = |a: Option<Count>, b: Option<Count>| match (a, b) {
+            (Some(a), Some(b)) => a.plus(b).map(Some),
+            _ => Ok(a.or(b)),
+        };
+        self.statement = sum(self.statement, copy.statement)?;
         self.any = sum(self.any, copy.any)?;
-        self.executed = sum(self.executed, copy.executed)?;
+        self.executed = self.executed.plus(copy.executed)?;
         Ok(())
     }
 
     fn finish(self) -> LineCount {
+        // A line of which no function was selected.
+        let Some(any) = self.any else {
+            return LineCount {
+                count: Count::Unknown,
+                executed: Count::Unknown,
+            };
+        };
         LineCount {
-            count: self.statements.unwrap_or(self.any),
+            count: self.statement.unwrap_or(any),
             executed: self.executed,
         }
     }
@@ -124,11 +153,11 @@ pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
                 cells: vec![
                     Cell::Text(file.clone()),
                     Cell::Number(line.into()),
-                    Cell::Number(it.count),
-                    Cell::Number(it.executed),
+                    Cell::Count(it.count),
+                    Cell::Count(it.executed),
                 ],
                 linkage_name: None,
-                ran: it.count > 0 || it.executed > 0,
+                ran: !(it.count.is_never() && it.executed.is_never()),
             });
         }
     }
@@ -153,23 +182,24 @@ pub fn file_tallies(
         for named in functions(module, demangle) {
             let whole = named.is_wanted(only);
             let wanted = |file: &str| whole || names::file_is_wanted(file, only);
-            for (block, count) in named.blocks() {
-                let pieces = pieces(&named, block);
-                for (file, instructions) in &pieces {
+            for block in named.blocks() {
+                let pieces = pieces(&named, &block);
+                let first = pieces.first().map_or(UNKNOWN, |(file, _)| file);
+                for (file, range) in pieces {
                     if wanted(file) {
-                        let tally = files.entry((*file).to_owned()).or_default();
-                        tally.code.add(*instructions, count)?;
+                        let tally = files.entry(file.to_owned()).or_default();
+                        tally.code.add_range(&block, range)?;
                     }
                 }
-                let first = pieces.first().map_or(UNKNOWN, |(file, _)| file);
                 if wanted(first) {
                     let tally = files.entry(first.to_owned()).or_default();
                     // A block has "one" of what is counted, itself.
-                    tally.blocks.add(1, count)?;
+                    tally.blocks.add(1, block.count())?;
                 }
             }
         }
     }
+    files.retain(|_, it| it.code.counted || it.blocks.counted);
     Ok(files)
 }
 
@@ -182,7 +212,7 @@ pub fn files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
         Row {
             cells,
             linkage_name: None,
-            ran: tally.code.executed > 0 || tally.blocks.executed > 0,
+            ran: tally.code.ran || tally.blocks.ran,
         }
     };
     Ok(files.into_iter().map(row).collect())
@@ -190,21 +220,17 @@ pub fn files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
 
 /// The instructions of a block by file, in order. Those without a line stand at the front and
 /// belong to the file of the function.
-fn pieces<'a>(named: &Named<'a>, block: &'a Block) -> Vec<(&'a str, u64)> {
-    let in_lines: u64 = block
-        .lines
-        .iter()
-        .map(|run| u64::from(run.instructions))
-        .sum();
+fn pieces<'a>(named: &Named<'a>, block: &CountedBlock<'a>) -> Vec<(&'a str, Range<u32>)> {
     let own = named.own_file().unwrap_or(UNKNOWN);
+    let ranges = block.line_ranges();
+    let front = ranges
+        .first()
+        .map_or(block.block.instructions, |it| it.start);
     let mut pieces = Vec::new();
-    match u64::from(block.instructions).saturating_sub(in_lines) {
-        0 => (),
-        without => pieces.push((own, without)),
+    if front > 0 {
+        pieces.push((own, 0..front));
     }
-    for run in &block.lines {
-        let file = named.file(run.file).unwrap_or(own);
-        pieces.push((file, run.instructions.into()));
-    }
+    let files = block.block.lines.iter().map(|run| named.file(run.file));
+    pieces.extend(files.map(|file| file.unwrap_or(own)).zip(ranges));
     pieces
 }

@@ -1,5 +1,6 @@
 //! What a report is a table of.
 
+use crate::count::Count;
 use headcount_model::LinkAddr;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -79,17 +80,21 @@ impl Unit {
 pub enum Cell {
     /// A name or a text.
     Text(Arc<str>),
-    /// A number.
+    /// A number that is a fact of the program.
     Number(u64),
+    /// A number that was counted, as far as it is known.
+    Count(Count),
     /// An address; `None` is outside of the function.
     Address(Option<LinkAddr>),
 }
 
 impl Cell {
-    /// Numbers sort from large to small, everything else from small to large.
+    /// Numbers sort from large to small, everything else from small to large; what is not known
+    /// comes last.
     fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Number(a), Self::Number(b)) => b.cmp(a),
+            (Self::Count(a), Self::Count(b)) => b.value().cmp(&a.value()),
             (Self::Text(a), Self::Text(b)) => a.cmp(b),
             (Self::Address(a), Self::Address(b)) => a.cmp(b),
             _ => Ordering::Equal,
@@ -104,8 +109,22 @@ pub struct Row {
     pub cells: Vec<Cell>,
     /// The linker's name, where the row is about a function.
     pub linkage_name: Option<Arc<str>>,
-    /// Whether any of it ran.
+    /// Whether any of it ran, or may have: not all of it was counted.
     pub ran: bool,
+}
+
+impl Row {
+    /// Does it say how often anything ran?
+    pub fn is_known(&self) -> bool {
+        let known = |cell: &Cell| matches!(cell, Cell::Count(count) if count.is_known());
+        self.cells.iter().any(known)
+    }
+
+    /// Is one of its counts only a bound?
+    pub fn is_at_least(&self) -> bool {
+        let bound = |cell: &Cell| matches!(cell, Cell::Count(Count::AtLeast(_)));
+        self.cells.iter().any(bound)
+    }
 }
 
 /// Rows of one unit.
@@ -133,6 +152,15 @@ impl Table {
             let order = a.cells[column].order(&b.cells[column]);
             if upwards { order.reverse() } else { order }
         });
+    }
+
+    /// Does any row know this column?
+    pub fn knows(&self, column: usize) -> bool {
+        let known = |row: &Row| match row.cells[column] {
+            Cell::Count(count) => count.is_known(),
+            _ => true,
+        };
+        self.rows.iter().any(known)
     }
 
     /// Keeps the first rows.

@@ -1,6 +1,7 @@
 //! The report for people: aligned, hottest first, and always ending with what was not counted.
 
 use crate::annotate::is_of_the_system;
+use crate::count::Count;
 use crate::escape::visible;
 use crate::glob::base_name;
 use crate::number::{share, thousands};
@@ -27,7 +28,10 @@ pub fn write(report: &Report) -> String {
         out.push_str(&format!("  ({left_out} more not shown)\n"));
     }
     out.push('\n');
-    out.push_str(&not_counted(&report.refused, report.modules > 1));
+    // The notes tell of functions that were not selected.
+    if report.not_selected == 0 || !report.refused.is_empty() {
+        out.push_str(&not_counted(&report.refused, report.modules > 1));
+    }
     if !report.notes.is_empty() {
         out.push_str("\nNotes:\n");
         for note in &report.notes {
@@ -43,13 +47,29 @@ fn heading(report: &Report) -> String {
         [one] => out.push_str(&format!("{}\n", command(one))),
         many => out.push_str(&format!("sum of {} runs\n", many.len())),
     }
-    out.push_str(&format!(
-        "{} instructions executed; {} of {} never ran\n",
-        thousands(report.executed),
-        thousands(report.never),
-        thousands(report.instructions)
-    ));
+    out.push_str(&sums(report.executed, report.never, report.instructions));
+    out.push('\n');
     out
+}
+
+/// How much of the instructions ran, in a line.
+pub fn sums(executed: Count, never: Count, instructions: u64) -> String {
+    if !executed.is_known() {
+        let instructions = thousands(instructions);
+        return format!("instructions executed: not known; not all {instructions} were counted");
+    }
+    format!(
+        "{executed} instructions executed; {never} of {} never ran",
+        thousands(instructions)
+    )
+}
+
+/// A share is as sure as both its numbers are.
+fn part_of(part: Count, whole: Count) -> String {
+    match (part, whole) {
+        (Count::Exact(part), Count::Exact(whole)) => share(part, whole),
+        _ => "-".into(),
+    }
 }
 
 /// The command of a run and how it ended, where that was not well.
@@ -126,7 +146,7 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
     let part = || {
         let executed = place("executed");
         of_row("share", true, &|row| match row.cells[executed] {
-            Cell::Number(executed) => share(executed, report.executed),
+            Cell::Count(executed) => part_of(executed, report.executed),
             _ => String::new(),
         })
     };
@@ -249,6 +269,7 @@ fn show(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) => visible(text).into_owned(),
         Cell::Number(number) => thousands(*number),
+        Cell::Count(count) => count.to_string(),
         Cell::Address(Some(address)) => address.to_string(),
         Cell::Address(None) => "outside".into(),
     }

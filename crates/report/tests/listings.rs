@@ -4,7 +4,7 @@ use headcount_model::{
     Block, Counted, FileId, Function, FunctionCounts, LineRun, LinkAddr, Module, Span,
 };
 use headcount_report::annotate::{self, Chosen, Excerpt};
-use headcount_report::{LineCount, line_counts};
+use headcount_report::{Count, LineCount, line_counts};
 use std::collections::BTreeMap;
 
 fn function(name: &str, address: u64, file: u32, lines: &[u32]) -> Function {
@@ -13,6 +13,7 @@ fn function(name: &str, address: u64, file: u32, lines: &[u32]) -> Function {
         line: *line,
         is_stmt: true,
         instructions: 1,
+        inline_copy: 0,
     });
     Function {
         name: name.into(),
@@ -50,10 +51,7 @@ fn program() -> Counted {
             refusals: Vec::new(),
         },
         functions: [1, 1000, 0]
-            .map(|count| FunctionCounts {
-                blocks: vec![count],
-                edges: Vec::new(),
-            })
+            .map(|count| FunctionCounts::whole([count], []))
             .to_vec(),
     }
 }
@@ -78,8 +76,8 @@ fn counts(of: &[(u32, u64)]) -> BTreeMap<u32, LineCount> {
         (
             line,
             LineCount {
-                count,
-                executed: count,
+                count: Count::Exact(count),
+                executed: Count::Exact(count),
             },
         )
     };
@@ -247,7 +245,7 @@ count      address
 fn lines_of_a_program_are_found_by_file() {
     let lines = line_counts(&[program()]).unwrap();
     let max = &lines["/home/u/src/max.c"];
-    assert_eq!(max[&3].count, 1000);
-    assert_eq!(max[&12].count, 1);
-    assert_eq!(lines["/usr/include/util.h"][&1].count, 0);
+    assert_eq!(max[&3].count, Count::Exact(1000));
+    assert_eq!(max[&12].count, Count::Exact(1));
+    assert_eq!(lines["/usr/include/util.h"][&1].count, Count::Exact(0));
 }

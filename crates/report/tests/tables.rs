@@ -17,6 +17,7 @@ fn block(address: u64, instructions: u32, lines: Lines<'_>) -> Block {
         line,
         is_stmt,
         instructions,
+        inline_copy: 0,
     };
     Block {
         address: LinkAddr(address),
@@ -45,10 +46,7 @@ fn counted(path: &str, files: &[&str], functions: Vec<(Function, Vec<u64>)>) -> 
     let counts = counts
         .into_iter()
         .zip(&functions)
-        .map(|(blocks, function)| FunctionCounts {
-            blocks,
-            edges: vec![0; function.edges.len()],
-        });
+        .map(|(blocks, function)| FunctionCounts::whole(blocks, vec![0; function.edges.len()]));
     let counts = counts.collect();
     Counted {
         module: Module {
@@ -325,7 +323,7 @@ fn edges_show_where_control_went() {
         edge(None, Some(0), EdgeKind::Entry),
     ];
     let mut it = counted("it", &[], vec![(f, vec![3, 3])]);
-    it.functions[0].edges = vec![3, 2, 1, 3];
+    it.functions[0].edges = [3, 2, 1, 3].map(Some).to_vec();
     assert_eq!(
         rows_by(&[it], Unit::Edge),
         [

@@ -1,12 +1,13 @@
 //! Print source text, or instructions, with counts in the margin.
 
-use crate::args::Annotate;
+use crate::args::{Annotate, Histogram};
 use crate::{output, talk};
 use anyhow::bail;
 use headcount_profile::Loaded;
 use headcount_report::{
-    annotate::{self, Chosen},
-    line_counts, text, visible,
+    LineCount,
+    annotate::{self, Chosen, Scale},
+    coverage_notes, line_counts, text, visible,
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +30,7 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
     if shown.is_empty() {
         bail!("nothing to show: no source was found; `headcount annotate --asm` needs none");
     }
-    shown.push_str(&ending(&loaded));
+    shown.push_str(&ending(&loaded, !args.names.no_demangle));
     output::write(args.output.as_deref(), &shown)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -40,7 +41,7 @@ fn all_that_ran(loaded: &Loaded) -> anyhow::Result<Chosen> {
     let lines = line_counts(&loaded.counted)?;
     let ran = lines
         .iter()
-        .filter(|(_, lines)| lines.values().any(|it| it.executed > 0));
+        .filter(|(_, lines)| lines.values().any(LineCount::ran));
     let files: BTreeSet<String> = ran.map(|(file, _)| file.to_string()).collect();
     let (system, files): (BTreeSet<_>, BTreeSet<_>) = files
         .into_iter()
@@ -102,10 +103,25 @@ fn listings(
             continue;
         };
         let counts = counts.get(file.as_str()).unwrap_or(&none);
-        shown.push_str(&annotate::listing(&lines, counts, excerpts));
+        shown.push_str(&match args.histogram {
+            None => annotate::listing(&lines, counts, excerpts),
+            Some(scale) => {
+                let width = output::width(args.output.as_deref());
+                annotate::histogram(&lines, counts, excerpts, scale.into(), width)
+            }
+        });
         shown.push('\n');
     }
     Ok(shown)
+}
+
+impl From<Histogram> for Scale {
+    fn from(it: Histogram) -> Self {
+        match it {
+            Histogram::Full => Self::Full,
+            Histogram::Scaled => Self::Scaled,
+        }
+    }
 }
 
 fn assembly(
@@ -138,13 +154,15 @@ fn assembly(
 }
 
 /// What was not counted, if anything, and what makes counts uncertain.
-fn ending(loaded: &Loaded) -> String {
+fn ending(loaded: &Loaded, demangle: bool) -> String {
     let refused = headcount_report::refused(&loaded.counted);
     let mut out = match refused.is_empty() {
         true => String::new(),
         false => text::not_counted(&refused, loaded.counted.len() > 1),
     };
-    for note in super::notes(loaded) {
+    let mut notes = super::notes(loaded);
+    notes.extend(coverage_notes(&loaded.counted, demangle));
+    for note in notes {
         out.push_str(&format!("Note: {}\n", visible(&note)));
     }
     out

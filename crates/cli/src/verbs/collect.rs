@@ -354,8 +354,9 @@ fn add_up(modules: &mut Vec<ModuleCounts>, more: ModuleCounts) {
         let blocks = known.blocks.iter_mut().zip(&more.blocks);
         let edges = known.edges.iter_mut().zip(&more.edges);
         for (sum, count) in blocks.chain(edges) {
-            // More than 2^64 cannot be stored anyway, and will be refused there.
-            *sum = sum.saturating_add(*count);
+            // Programs built to count count everything. More than 2^64 cannot be stored anyway,
+            // and will be refused there.
+            *sum = sum.zip(*count).map(|(a, b)| a.saturating_add(b));
         }
     }
 }

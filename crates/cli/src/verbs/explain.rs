@@ -67,14 +67,15 @@ fn explanation(it: &Counted, function: &Function, counts: &FunctionCounts, name:
         format!(" ({}:{line})", visible(file))
     });
     let mut out = format!("{name}{place} in {}\n", visible(&it.module.path));
-    out.push_str(&summary(function));
+    out.push_str(&summary(function, counts));
     out.push_str("\n  block     address  instructions                 count\n");
-    for (number, (block, count)) in function.blocks.iter().zip(&counts.blocks).enumerate() {
+    for (number, it) in headcount_report::blocks(function, counts).enumerate() {
+        let block = it.block;
         out.push_str(&format!(
             "  {number:>5}  {:>10}  {:>12}  {:>20}{}\n",
             block.address.to_string(),
             block.instructions,
-            thousands(*count),
+            it.count(),
             if block.address == function.address {
                 "  entry"
             } else {
@@ -84,21 +85,26 @@ fn explanation(it: &Counted, function: &Function, counts: &FunctionCounts, name:
     }
     out.push_str("\n   from     to  kind                     count\n");
     let end = |end: Option<u32>| end.map_or("out".to_owned(), |block| block.to_string());
-    for (edge, count) in function.edges.iter().zip(&counts.edges) {
+    for (edge, count) in function.edges.iter().zip(headcount_report::edges(counts)) {
         out.push_str(&format!(
-            "  {:>5}  {:>5}  {:<7}  {:>20}\n",
+            "  {:>5}  {:>5}  {:<7}  {count:>20}\n",
             end(edge.from),
             end(edge.to),
-            edge.kind.name(),
-            thousands(*count)
+            edge.kind.name()
         ));
     }
     out.push('\n');
     out
 }
 
-/// How few counters are enough.
-fn summary(function: &Function) -> String {
+/// How few counters are enough, or that not all was to be counted.
+fn summary(function: &Function, counts: &FunctionCounts) -> String {
+    let mut all = counts.blocks.iter().chain(&counts.edges);
+    match (all.clone().any(Option::is_some), all.any(Option::is_none)) {
+        (false, true) => return "  was not counted: not selected.\n".into(),
+        (true, true) => return "  was counted in part: a `-` was not selected.\n".into(),
+        _ => (),
+    }
     let (blocks, edges) = (function.blocks.len() as u64, function.edges.len() as u64);
     let counters = u64::from(function.counters);
     let number = |n: u64, word: &str| match n {

@@ -80,10 +80,10 @@ fn summaries(loaded: &Loaded) -> Vec<RunSummary> {
     loaded.runs.iter().map(summary).collect()
 }
 
-/// The notes of all runs.
+/// The notes of all runs, and of their sum.
 fn notes(loaded: &Loaded) -> Vec<String> {
     let notes = loaded.runs.iter().flat_map(|run| run.notes.iter());
-    notes.cloned().collect()
+    notes.chain(&loaded.notes).cloned().collect()
 }
 
 /// The instructions of a piece of code; what is none is shown as such.

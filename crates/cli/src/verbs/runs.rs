@@ -2,8 +2,8 @@
 
 use crate::args::{Format, Runs};
 use crate::{output, progress};
-use headcount_profile::{Profile, RunInfo};
-use headcount_report::{RunSummary, text, thousands};
+use headcount_profile::{Executed, Profile, RunInfo};
+use headcount_report::{Count, RunSummary, text};
 use std::process::ExitCode;
 
 pub fn run(args: &Runs) -> anyhow::Result<ExitCode> {
@@ -20,15 +20,22 @@ pub fn run(args: &Runs) -> anyhow::Result<ExitCode> {
 }
 
 /// A run, and how many instructions it executed.
-fn rows(profile: &Profile) -> anyhow::Result<Vec<(RunInfo, u64)>> {
+fn rows(profile: &Profile) -> anyhow::Result<Vec<(RunInfo, Count)>> {
     let row = |run: RunInfo| {
         let executed = profile.executed(run.id)?;
-        Ok((run, executed))
+        Ok((run, executed.map_or(Count::Unknown, count)))
     };
     profile.runs()?.into_iter().map(row).collect()
 }
 
-fn as_text(rows: &[(RunInfo, u64)]) -> String {
+fn count(executed: Executed) -> Count {
+    match executed.at_least {
+        true => Count::AtLeast(executed.instructions),
+        false => Count::Exact(executed.instructions),
+    }
+}
+
+fn as_text(rows: &[(RunInfo, Count)]) -> String {
     let mut out = format!(
         "{:>4}  {:<20}  {:>20}  command\n",
         "run", "started", "executed"
@@ -43,9 +50,8 @@ fn as_text(rows: &[(RunInfo, u64)]) -> String {
             at => date(at),
         };
         out.push_str(&format!(
-            "{:>4}  {started:<20}  {:>20}  {}\n",
+            "{:>4}  {started:<20}  {executed:>20}  {}\n",
             run.id,
-            thousands(*executed),
             text::command(&summary)
         ));
     }
@@ -55,10 +61,12 @@ fn as_text(rows: &[(RunInfo, u64)]) -> String {
     out
 }
 
-fn as_csv(rows: &[(RunInfo, u64)]) -> String {
+fn as_csv(rows: &[(RunInfo, Count)]) -> String {
     let mut out = "run,started,ended,status,executed,command\n".to_owned();
     for (run, executed) in rows {
         let status = run.status.map(|it| it.to_string()).unwrap_or_default();
+        let executed = executed.value().map(|it| it.to_string());
+        let executed = executed.unwrap_or_default();
         let command = run.command.join(" ").replace('"', "\"\"");
         out.push_str(&format!(
             "{},{},{},{status},{executed},\"{command}\"\n",
@@ -70,21 +78,25 @@ fn as_csv(rows: &[(RunInfo, u64)]) -> String {
     out
 }
 
-fn as_json(rows: &[(RunInfo, u64)]) -> String {
-    let row = |(run, executed): &(RunInfo, u64)| {
-        serde_json::json!({
+fn as_json(rows: &[(RunInfo, Count)]) -> String {
+    let row = |(run, executed): &(RunInfo, Count)| {
+        let mut object = serde_json::json!({
             "run": run.id,
             "started": date(run.started),
             "ended": date(run.ended),
             "status": run.status,
-            "executed": executed,
+            "executed": executed.value(),
             "command": run.command,
             "cpu": run.cpu,
             "modules": run.modules,
             "processes": run.processes.len(),
             "threads": run.processes.iter().map(|it| it.threads.len()).sum::<usize>(),
             "notes": run.notes,
-        })
+        });
+        if matches!(executed, Count::AtLeast(_)) {
+            object["at_least"] = true.into();
+        }
+        object
     };
     let rows: Vec<serde_json::Value> = rows.iter().map(row).collect();
     let all = serde_json::json!({ "version": 1, "runs": rows });

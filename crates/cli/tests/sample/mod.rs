@@ -36,6 +36,7 @@ fn block(address: u64, code: &[u8], lines: &[(u32, u32)]) -> Block {
         line,
         is_stmt: true,
         instructions,
+        inline_copy: 0,
     };
     Block {
         address: LinkAddr(address),
@@ -161,14 +162,11 @@ pub fn run(key: &str, found: u64, status: i32) -> Run {
         modules: vec![ModuleCounts {
             build_id: "0123456789abcdef".into(),
             functions: vec![
-                FunctionCounts {
-                    blocks: vec![1, 100, 99, found, 99, 1],
-                    edges: vec![1, 1, 99, 1, found, 99 - found, found, 99, 1],
-                },
-                FunctionCounts {
-                    blocks: vec![1, 0, 1],
-                    edges: vec![1, 0, 1, 0, 1],
-                },
+                FunctionCounts::whole(
+                    [1, 100, 99, found, 99, 1],
+                    [1, 1, 99, 1, found, 99 - found, found, 99, 1],
+                ),
+                FunctionCounts::whole([1, 0, 1], [1, 0, 1, 0, 1]),
             ],
         }],
     }

@@ -11,6 +11,7 @@ fn block(address: u64, bytes: &[u8], instructions: u32, lines: &[(u32, u32)]) ->
         line,
         is_stmt: true,
         instructions,
+        inline_copy: line % 3,
     };
     Block {
         address: LinkAddr(address),
@@ -109,9 +110,11 @@ pub fn large(blocks: u32, build_id: &str) -> Module {
 
 /// A run in which everything ran `count` times.
 pub fn run(key: &str, module: &Module, count: u64) -> Run {
-    let functions = module.functions.iter().map(|function| FunctionCounts {
-        blocks: vec![count; function.blocks.len()],
-        edges: vec![count; function.edges.len()],
+    let functions = module.functions.iter().map(|function| {
+        FunctionCounts::whole(
+            vec![count; function.blocks.len()],
+            vec![count; function.edges.len()],
+        )
     });
     Run {
         key: key.into(),

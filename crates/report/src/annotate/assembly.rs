@@ -2,11 +2,11 @@
 
 use super::excerpts::function_heading;
 use super::listing::source;
-use super::{HEADING, QUIET, margin};
+use super::{HEADING, Margin, QUIET};
 use crate::Error;
+use crate::count::CountedBlock;
 use crate::escape::{visible, visible_lines};
 use crate::names::{Named, functions};
-use crate::number::thousands;
 use crate::report::Decode;
 use crate::rows::by_address;
 use headcount_model::{Block, Counted, LineRun};
@@ -42,8 +42,10 @@ fn one_function(
     out: &mut String,
 ) -> Result<(), Error> {
     let heading = function_heading(named)?;
-    let most = named.counts.blocks.iter().copied().max().unwrap_or(0);
-    let width = thousands(most).len().max("count".len());
+    let stretches = |it: CountedBlock<'_>| it.stretches(0..it.block.instructions);
+    let counts = named.blocks().flat_map(stretches);
+    let margin = Margin::of(counts.map(|(_, count)| count));
+    let width = margin.width;
     out.push_str(&format!(
         "{HEADING}{}{HEADING:#}\n\n",
         visible_lines(&heading)
@@ -53,9 +55,9 @@ fn one_function(
         "count", "address"
     ));
     let mut last_line = None;
-    for (block, count) in by_address(named) {
-        let code = block.code.iter().flat_map(decode);
-        for ((address, text), run) in code.zip(lines_of(block)) {
+    for it in by_address(named) {
+        let code = it.block.code.iter().flat_map(decode);
+        for ((number, (address, text)), run) in (0..).zip(code).zip(lines_of(it.block)) {
             let line = run.map(|run| (run.file, run.line));
             if line != last_line {
                 last_line = line;
@@ -63,7 +65,7 @@ fn one_function(
                     out.push_str(&line_heading(named, run, width, source_line));
                 }
             }
-            let margin = margin(Some(count), most, width);
+            let margin = margin.show(Some(it.at(number)));
             let text = visible(&text).into_owned();
             out.push_str(&format!(
                 "{margin} {QUIET}{:>10}{QUIET:#}  {text}\n",

@@ -2,11 +2,11 @@
 
 use super::find::Chosen;
 use super::listing::Excerpt;
-use crate::Error;
+use crate::count::Count;
 use crate::names::{Named, functions};
-use crate::number::thousands;
 use crate::rows::{Tally, calls};
 use crate::source::file_tallies;
+use crate::{Error, text};
 use headcount_model::Counted;
 use std::collections::BTreeMap;
 
@@ -22,9 +22,12 @@ pub fn excerpts(
     let tallies = file_tallies(counted, demangle, &[])?;
     let mut all: BTreeMap<String, Vec<Excerpt>> = BTreeMap::new();
     for file in &chosen.files {
-        let tally = tallies.get(file).map(|it| it.code).unwrap_or_default();
+        let sums = match tallies.get(file) {
+            Some(tally) => sums(tally.code),
+            None => "no code of it was counted".to_owned(),
+        };
         let whole = Excerpt {
-            heading: format!("{file}\n{}", sums(tally)),
+            heading: format!("{file}\n{sums}"),
             lines: 1..=u32::MAX,
         };
         all.insert(file.clone(), vec![whole]);
@@ -65,17 +68,15 @@ pub fn function_heading(named: &Named<'_>) -> Result<String, Error> {
     if let (Some(file), Some((_, line))) = (named.own_file(), named.function.source) {
         text.push_str(&format!("  {file}:{line}"));
     }
-    let word = if calls == 1 { "call" } else { "calls" };
-    let sums = sums(Tally::of(named)?);
-    text.push_str(&format!("\n{} {word}, {sums}", thousands(calls)));
+    let calls = match calls {
+        Count::Unknown => "calls not counted".to_owned(),
+        Count::Exact(1) => "1 call".to_owned(),
+        many => format!("{many} calls"),
+    };
+    text.push_str(&format!("\n{calls}, {}", sums(Tally::of(named)?)));
     Ok(text)
 }
 
 fn sums(tally: Tally) -> String {
-    format!(
-        "{} instructions executed; {} of {} never ran",
-        thousands(tally.executed),
-        thousands(tally.never),
-        thousands(tally.instructions)
-    )
+    text::sums(tally.executed, tally.never, tally.instructions)
 }

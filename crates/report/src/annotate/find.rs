@@ -1,7 +1,7 @@
 //! What did the user mean by this name: a program, a source file, or a function?
 
 use crate::glob::{Pattern, base_name};
-use crate::names::functions;
+use crate::names::{functions, is_counted};
 use headcount_model::{Counted, Module};
 use std::collections::BTreeSet;
 
@@ -90,7 +90,8 @@ fn functions_called(counted: &[Counted], name: &str) -> BTreeSet<(usize, usize)>
     let pattern = Pattern::new(name);
     let mut found = BTreeSet::new();
     for (module, it) in counted.iter().enumerate() {
-        for (index, function) in it.module.functions.iter().enumerate() {
+        let all = it.module.functions.iter().zip(&it.functions).enumerate();
+        for (index, (function, _)) in all.filter(|(_, (_, counts))| is_counted(counts)) {
             let shown = crate::demangle(&function.name);
             let bare = shown.split('(').next().unwrap_or(&shown);
             if [&function.name, shown.as_ref(), bare]

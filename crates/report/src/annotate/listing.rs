@@ -1,8 +1,8 @@
 //! Source text with the count of each line in the margin.
 
-use super::{HEADING, QUIET, margin};
+use super::{HEADING, Margin, QUIET};
+use crate::count::Count;
 use crate::escape::{visible, visible_lines};
-use crate::number::thousands;
 use crate::source::LineCount;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -20,43 +20,82 @@ pub struct Excerpt {
 const TAB: usize = 8;
 
 /// The lines of one file, or some excerpts of it, each line with its count. A line without a
-/// count holds no code; a `0` is marked, for its code never ran.
+/// count holds no code; a `0` is marked, for its code never ran; a `-` was not counted.
 pub fn listing(
     lines: &[String],
     counts: &BTreeMap<u32, LineCount>,
     excerpts: &[Excerpt],
 ) -> String {
-    let most = counts.values().map(|it| it.count).max().unwrap_or(0);
-    let width = thousands(most).len().max("count".len());
-    let number_width = lines.len().to_string().len().max("line".len());
-    let mut out = String::new();
-    for excerpt in excerpts {
-        if !out.is_empty() {
-            out.push('\n');
-        }
-        out.push_str(&format!(
-            "{HEADING}{}{HEADING:#}\n\n",
-            visible_lines(&excerpt.heading)
-        ));
-        out.push_str(&format!(
-            "{QUIET}{:>width$}   {:>number_width$}{QUIET:#}\n",
-            "count", "line"
-        ));
-        let first = with_heading(lines, *excerpt.lines.start());
-        for (number, line) in (1_u32..).zip(lines) {
-            if number < first || number > *excerpt.lines.end() {
-                continue;
-            }
-            let margin = margin(counts.get(&number).map(|it| it.count), most, width);
-            let row = format!(
-                "{margin} {QUIET}{number:>number_width$} |{QUIET:#} {}",
-                source(line)
-            );
-            out.push_str(row.trim_end());
-            out.push('\n');
+    Page::new(lines, counts).show(excerpts, |_, text| text.to_owned())
+}
+
+/// A source file and the counts of its lines.
+pub struct Page<'a> {
+    lines: &'a [String],
+    counts: &'a BTreeMap<u32, LineCount>,
+    margin: Margin,
+    number_width: usize,
+}
+
+impl<'a> Page<'a> {
+    pub fn new(lines: &'a [String], counts: &'a BTreeMap<u32, LineCount>) -> Self {
+        Self {
+            lines,
+            counts,
+            margin: Margin::of(counts.values().map(|it| it.count)),
+            number_width: lines.len().to_string().len().max("line".len()),
         }
     }
-    out
+
+    /// How many columns stand before the text of a line.
+    pub fn before_text(&self) -> usize {
+        self.margin.width + "  ".len() + " ".len() + self.number_width + " | ".len()
+    }
+
+    /// The lines of an excerpt: number, count, text.
+    pub fn lines(&self, excerpt: &Excerpt) -> impl Iterator<Item = (u32, Option<Count>, String)> {
+        let first = with_heading(self.lines, *excerpt.lines.start());
+        let shown = first..=*excerpt.lines.end();
+        let all = (1_u32..).zip(self.lines);
+        let wanted = all.filter(move |(number, _)| shown.contains(number));
+        wanted.map(|(number, line)| {
+            let count = self.counts.get(&number).map(|it| it.count);
+            (number, count, source(line))
+        })
+    }
+
+    /// All excerpts, each line as `text_of` wants it.
+    pub fn show(
+        &self,
+        excerpts: &[Excerpt],
+        text_of: impl Fn(Option<Count>, &str) -> String,
+    ) -> String {
+        let (width, number_width) = (self.margin.width, self.number_width);
+        let mut out = String::new();
+        for excerpt in excerpts {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(&format!(
+                "{HEADING}{}{HEADING:#}\n\n",
+                visible_lines(&excerpt.heading)
+            ));
+            out.push_str(&format!(
+                "{QUIET}{:>width$}   {:>number_width$}{QUIET:#}\n",
+                "count", "line"
+            ));
+            for (number, count, text) in self.lines(excerpt) {
+                let margin = self.margin.show(count);
+                let row = format!(
+                    "{margin} {QUIET}{number:>number_width$} |{QUIET:#} {}",
+                    text_of(count, &text)
+                );
+                out.push_str(row.trim_end());
+                out.push('\n');
+            }
+        }
+        out
+    }
 }
 
 /// Debug information often says that a function begins at its brace. Its heading, up to the blank

@@ -1,0 +1,176 @@
+//! Runs added together.
+
+use crate::counts::{RunCounts, Sparse};
+use crate::write::Stored;
+use crate::{Executed, Problem, read::each};
+use headcount_model::{FunctionCounts, Module, Shift};
+use rusqlite::Connection;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// The sum of some runs, for one module.
+pub(crate) struct Sum {
+    /// One item a function.
+    pub functions: Vec<FunctionCounts>,
+    /// How many of the functions have a block or an edge that only some of the runs counted.
+    pub mixed: usize,
+}
+
+/// What is known if any of the runs counted it: its sum is over those that did.
+pub(crate) fn sum(
+    db: &Connection,
+    stored: &Stored,
+    module: &Module,
+    runs: &[i64],
+) -> Result<Sum, Problem> {
+    let mut all = Adder::new(module);
+    for run in runs {
+        if let Some(counts) = RunCounts::read(db, stored, *run)? {
+            all.add(&counts)?;
+        }
+    }
+    Ok(all.split(module))
+}
+
+struct Adder {
+    runs: u32,
+    blocks: Cells,
+    edges: Cells,
+    shifts: BTreeMap<(usize, u32), i64>,
+    at_least: BTreeSet<usize>,
+}
+
+/// The sums of blocks, or of edges.
+struct Cells {
+    sums: Vec<u64>,
+    /// How many runs did not count it.
+    uncounted: Vec<u32>,
+}
+
+impl Cells {
+    fn new(number: usize) -> Self {
+        Self {
+            sums: vec![0; number],
+            uncounted: vec![0; number],
+        }
+    }
+
+    fn add(&mut self, more: &Sparse) -> Result<(), Problem> {
+        let orphan = || Problem::Damaged("a count belongs to nothing".into());
+        for (place, count) in &more.counts {
+            let sum = self.sums.get_mut(*place).ok_or_else(orphan)?;
+            let added = sum.checked_add(*count);
+            *sum = added.ok_or_else(too_large)?;
+        }
+        for stretch in &more.uncounted {
+            let runs = self.uncounted.get_mut(stretch.clone());
+            runs.ok_or_else(orphan)?.iter_mut().for_each(|it| *it += 1);
+        }
+        Ok(())
+    }
+
+    fn counts(&self, range: Range<usize>, runs: u32) -> Vec<Option<u64>> {
+        let known = |place: usize| (self.uncounted[place] < runs).then(|| self.sums[place]);
+        range.map(known).collect()
+    }
+
+    fn is_mixed(&self, range: Range<usize>, runs: u32) -> bool {
+        let some = |it: &u32| (1..runs).contains(it);
+        self.uncounted[range].iter().any(some)
+    }
+}
+
+impl Adder {
+    fn new(module: &Module) -> Self {
+        let blocks = module.functions.iter().map(|it| it.blocks.len()).sum();
+        let edges = module.functions.iter().map(|it| it.edges.len()).sum();
+        Self {
+            runs: 0,
+            blocks: Cells::new(blocks),
+            edges: Cells::new(edges),
+            shifts: BTreeMap::new(),
+            at_least: BTreeSet::new(),
+        }
+    }
+
+    fn add(&mut self, run: &RunCounts) -> Result<(), Problem> {
+        self.runs += 1;
+        self.blocks.add(&run.blocks)?;
+        self.edges.add(&run.edges)?;
+        for it in &run.shifts {
+            let sum = self.shifts.entry((it.block as usize, it.from)).or_default();
+            *sum = sum.checked_add(it.delta).ok_or_else(too_large)?;
+        }
+        self.at_least.extend(&run.at_least);
+        Ok(())
+    }
+
+    /// The sums of each function.
+    fn split(&self, module: &Module) -> Sum {
+        let (mut block, mut edge, mut mixed) = (0, 0, 0);
+        let mut functions = Vec::with_capacity(module.functions.len());
+        for function in &module.functions {
+            let blocks = block..block + function.blocks.len();
+            let edges = edge..edge + function.edges.len();
+            (block, edge) = (blocks.end, edges.end);
+            let some = self.blocks.is_mixed(blocks.clone(), self.runs)
+                || self.edges.is_mixed(edges.clone(), self.runs);
+            mixed += usize::from(some);
+            functions.push(FunctionCounts {
+                blocks: self.blocks.counts(blocks.clone(), self.runs),
+                edges: self.edges.counts(edges, self.runs),
+                shifts: self.shifts(blocks.clone()),
+                at_least: self.at_least(blocks),
+            });
+        }
+        Sum { functions, mixed }
+    }
+
+    fn shifts(&self, blocks: Range<usize>) -> Vec<Shift> {
+        let found = self.shifts.range((blocks.start, 0)..(blocks.end, 0));
+        let shift = |(&(block, from), &delta): (&(usize, u32), &i64)| Shift {
+            block: (block - blocks.start) as u32,
+            from,
+            delta,
+        };
+        found.filter(|(_, delta)| **delta != 0).map(shift).collect()
+    }
+
+    fn at_least(&self, blocks: Range<usize>) -> Vec<u32> {
+        let first = blocks.start;
+        let found = self.at_least.range(blocks);
+        found.map(|block| (block - first) as u32).collect()
+    }
+}
+
+fn too_large() -> Problem {
+    Problem::TooLarge("the sum of these runs".into())
+}
+
+/// How many instructions one run executed, if it counted every block of its modules.
+pub(crate) fn executed(db: &Connection, run: i64) -> Result<Option<Executed>, Problem> {
+    let is_there = |query: &str| Ok::<_, Problem>(db.prepare_cached(query)?.exists([run])?);
+    if is_there("SELECT 1 FROM uncounted_blocks WHERE run = ?")? {
+        return Ok(None);
+    }
+    let too_large = || Problem::TooLarge("the number of instructions executed".into());
+    let mut total = 0_i128;
+    for query in [
+        "SELECT count, instructions FROM block_counts JOIN blocks ON blocks.id = block
+         WHERE run = ?",
+        // A shift holds from its instruction to the end of the block.
+        "SELECT delta, instructions - instruction FROM shifts JOIN blocks ON blocks.id = block
+         WHERE run = ?",
+    ] {
+        each(db, query, [run], |row| {
+            let (count, instructions): (i64, i64) = (row.get(0)?, row.get(1)?);
+            let executed = i128::from(count) * i128::from(instructions);
+            total = total.checked_add(executed).ok_or_else(too_large)?;
+            Ok(())
+        })?;
+    }
+    Ok(Some(Executed {
+        instructions: u64::try_from(total).map_err(|_| too_large())?,
+        at_least: is_there("SELECT 1 FROM at_least WHERE run = ?")?,
+    }))
+}

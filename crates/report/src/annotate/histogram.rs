@@ -1,0 +1,81 @@
+//! Source text with a bar beside each line: how often it ran, for the eye.
+
+use super::listing::{Excerpt, Page};
+use crate::count::Count;
+use crate::source::LineCount;
+use std::collections::BTreeMap;
+
+/// How long the bars are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// One mark an execution; a bar that does not fit is cut, and ends in `>`.
+    Full,
+    /// The longest bar fills the width, the others are in proportion to it.
+    Scaled,
+}
+
+/// The least room that text and bars are given, however narrow the terminal.
+const NARROWEST: usize = 24;
+
+/// What stands between text and bar.
+const BETWEEN: &str = " | ";
+
+/// The lines of one file, or some excerpts of it, each line with its count, its text (cut where
+/// that is long) and its bar, `width` columns in all.
+pub fn histogram(
+    lines: &[String],
+    counts: &BTreeMap<u32, LineCount>,
+    excerpts: &[Excerpt],
+    scale: Scale,
+    width: usize,
+) -> String {
+    let page = Page::new(lines, counts);
+    let (mut longest, mut most) = (0, 0);
+    for (_, count, text) in excerpts.iter().flat_map(|it| page.lines(it)) {
+        longest = longest.max(text.chars().count());
+        most = most.max(count.and_then(Count::value).unwrap_or(0));
+    }
+    let room = width.saturating_sub(page.before_text() + BETWEEN.len());
+    let room = room.max(NARROWEST);
+    let text_width = longest.min(room / 2);
+    let bar_width = room - text_width;
+    page.show(excerpts, |count, text| {
+        let bar = count.map_or(String::new(), |count| match scale {
+            Scale::Full => full(count, bar_width),
+            Scale::Scaled => scaled(count, most, bar_width),
+        });
+        let text = shortened(text, text_width);
+        format!("{text:<text_width$}{BETWEEN}{bar}")
+    })
+}
+
+fn full(count: Count, width: usize) -> String {
+    let value = count.value().unwrap_or(0);
+    let marks = usize::try_from(value).unwrap_or(usize::MAX);
+    let goes_on = matches!(count, Count::AtLeast(_)) || marks > width;
+    match goes_on {
+        true => format!("{}>", "*".repeat(marks.min(width - 1))),
+        false => "*".repeat(marks),
+    }
+}
+
+/// What ran at all has a mark, however few.
+fn scaled(count: Count, most: u64, width: usize) -> String {
+    let value = u128::from(count.value().unwrap_or(0));
+    let most = u128::from(most.max(1));
+    let rounded = (value * width as u128 + most / 2) / most;
+    let least = usize::from(value > 0);
+    "*".repeat((rounded as usize).clamp(least, width))
+}
+
+/// The beginning of a text that is too long, and dots.
+fn shortened(text: &str, width: usize) -> String {
+    const DOTS: &str = "...";
+    match text.chars().count() <= width {
+        true => text.to_owned(),
+        false => {
+            let kept = text.chars().take(width.saturating_sub(DOTS.len()));
+            kept.chain(DOTS.chars()).collect()
+        }
+    }
+}

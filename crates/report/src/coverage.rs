@@ -1,0 +1,105 @@
+//! What the counts leave open, in sentences.
+
+use crate::count::{Count, blocks};
+use crate::names::is_counted;
+use crate::number::thousands;
+use crate::table::{Row, Unit};
+use headcount_model::{Counted, Function, FunctionCounts};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many names or numbers a sentence gives; of others it says how many they are.
+const MOST: usize = 10;
+
+/// What holds for every report on these modules: functions that were not selected, and counts that
+/// reached their limit.
+pub fn coverage_notes(counted: &[Counted], demangle: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    match not_selected(counted) {
+        0 => (),
+        1 => notes.push("1 function was not counted: not selected.".into()),
+        many => notes.push(format!(
+            "{} functions were not counted: not selected.",
+            thousands(many)
+        )),
+    }
+    notes.extend(limits(counted, demangle));
+    notes
+}
+
+/// How many functions there are of which nothing was counted.
+pub fn not_selected(counted: &[Counted]) -> u64 {
+    let all = counted.iter().flat_map(|it| &it.functions);
+    all.filter(|it| !is_counted(it)).count() as u64
+}
+
+/// One sentence a limit: which functions reached it.
+fn limits(counted: &[Counted], demangle: bool) -> Vec<String> {
+    let mut reached: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
+    for it in counted {
+        for (function, counts) in it.module.functions.iter().zip(&it.functions) {
+            for limit in limits_of(function, counts) {
+                let name = match demangle {
+                    true => crate::demangle(&function.name).into_owned(),
+                    false => function.name.clone(),
+                };
+                reached.entry(limit).or_default().insert(name);
+            }
+        }
+    }
+    let more = reached.len().saturating_sub(MOST);
+    let sentence = |(limit, names): (&u64, &BTreeSet<String>)| {
+        format!("At least {}: {}.", thousands(*limit), some(names))
+    };
+    let mut notes: Vec<String> = reached.iter().take(MOST).map(sentence).collect();
+    if more > 0 {
+        notes.push(format!(
+            "And {} more limits were reached.",
+            thousands(more as u64)
+        ));
+    }
+    notes
+}
+
+fn limits_of(function: &Function, counts: &FunctionCounts) -> BTreeSet<u64> {
+    if counts.at_least.is_empty() {
+        return BTreeSet::new();
+    }
+    let limit = |it: Count| match it {
+        Count::AtLeast(limit) => Some(limit),
+        _ => None,
+    };
+    let all = blocks(function, counts);
+    all.filter_map(|block| limit(block.count())).collect()
+}
+
+fn some(names: &BTreeSet<String>) -> String {
+    let first: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
+    match names.len().saturating_sub(MOST) {
+        0 => first.join(", "),
+        more => format!("{} and {} more", first.join(", "), thousands(more as u64)),
+    }
+}
+
+/// Leaves out the rows that know nothing; says how many those were. A function, a file and a
+/// module have a row if anything of them was counted: then it also says how large they are.
+pub fn leave_out_unknown(unit: Unit, rows: &mut Vec<Row>, runs: usize) -> Option<String> {
+    if matches!(unit, Unit::Module | Unit::File | Unit::Function) {
+        return None;
+    }
+    let all = rows.len();
+    rows.retain(Row::is_known);
+    let unknown = all - rows.len();
+    if unit == Unit::Edge && all > 0 && rows.is_empty() {
+        let run = if runs == 1 { "This run" } else { "These runs" };
+        return Some(format!("{run} did not count edges."));
+    }
+    match unknown {
+        0 => None,
+        1 => Some(format!("1 {} was not counted.", unit.name())),
+        many => Some(format!(
+            "{} {}s were not counted.",
+            thousands(many as u64),
+            unit.name()
+        )),
+    }
+}
