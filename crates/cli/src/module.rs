@@ -352,6 +352,7 @@ impl Builder<'_> {
                     line: row.line,
                     is_stmt: row.is_stmt,
                     instructions,
+                    inline_copy: 0,
                 });
             }
             join_span(&mut built.code, code);

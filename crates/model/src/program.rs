@@ -80,6 +80,8 @@ pub struct LineRun {
     pub is_stmt: bool,
     /// How many instructions.
     pub instructions: u32,
+    /// Which inlined copy of its function this is, in the function around it: 0 if none.
+    pub inline_copy: u32,
 }
 
 /// An edge of a function; an end that is `None` lies outside of it.

@@ -242,6 +242,7 @@ fn blocks(db: &Connection, stored: &Stored, files: usize) -> Result<Vec<Block>, 
             line: row.get(2)?,
             is_stmt: row.get(3)?,
             instructions: row.get(4)?,
+            inline_copy: 0,
         });
         Ok(())
     })?;

@@ -13,6 +13,7 @@ fn function(name: &str, address: u64, file: u32, lines: &[u32]) -> Function {
         line: *line,
         is_stmt: true,
         instructions: 1,
+        inline_copy: 0,
     });
     Function {
         name: name.into(),

@@ -17,6 +17,7 @@ fn block(address: u64, instructions: u32, lines: Lines<'_>) -> Block {
         line,
         is_stmt,
         instructions,
+        inline_copy: 0,
     };
     Block {
         address: LinkAddr(address),

@@ -36,6 +36,7 @@ fn block(address: u64, code: &[u8], lines: &[(u32, u32)]) -> Block {
         line,
         is_stmt: true,
         instructions,
+        inline_copy: 0,
     };
     Block {
         address: LinkAddr(address),

@@ -11,6 +11,7 @@ fn block(address: u64, bytes: &[u8], instructions: u32, lines: &[(u32, u32)]) ->
         line,
         is_stmt: true,
         instructions,
+        inline_copy: 0,
     };
     Block {
         address: LinkAddr(address),
