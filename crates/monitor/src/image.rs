@@ -1,6 +1,5 @@
 //! A module that is counted: its facts, what of it is counted, and where an address is in it.
 
-use std::ops::Range;
 use std::rc::Rc;
 
 use headcount_binary::Layout;
@@ -136,14 +135,6 @@ impl Image {
     pub fn describe_block(&self, number: u32) -> Option<Described> {
         let place = self.by_address.iter().find(|place| place.number == number)?;
         self.describe(place.address)
-    }
-
-    /// The link addresses that its code has.
-    pub fn code_range(&self) -> Option<Range<u64>> {
-        let code = self.layout.segments.iter().filter(|it| it.executable);
-        let start = code.clone().map(|it| it.address.0).min()?;
-        let end = code.map(|it| it.address.0.saturating_add(it.memory_size)).max()?;
-        Some(start..end)
     }
 }
 

@@ -1,0 +1,309 @@
+//! Which functions does the debug information know, and what was inlined into them?
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use gimli::{Attribute, AttributeValue, DebugInfoOffset, DwAt, Unit, UnitOffset, constants};
+use headcount_model::FileId;
+
+use crate::debug_files::Slice;
+use crate::debug_info::{Files, Units};
+use crate::lines;
+
+/// A function with code of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subprogram {
+    pub at: u64,
+    /// The linker's name for it, if the compiler wrote that down.
+    pub linkage_name: Option<String>,
+    /// Its name in the source.
+    pub name: Option<String>,
+    /// Where it is declared.
+    pub source: Option<(FileId, u32)>,
+}
+
+/// Which inlined copy holds from which address on.
+#[derive(Debug, Default)]
+pub struct Copies {
+    from: BTreeMap<u64, u32>,
+}
+
+impl Copies {
+    /// What is painted later lies deeper, and covers what was painted before.
+    fn paint(&mut self, range: Range<u64>, number: u32) {
+        if range.is_empty() {
+            return;
+        }
+        let behind = self.from.range(..=range.end).next_back();
+        let behind = behind.map_or(0, |(_, number)| *number);
+        let covered: Vec<u64> = self.from.range(range.clone()).map(|(at, _)| *at).collect();
+        for at in covered {
+            self.from.remove(&at);
+        }
+        self.from.insert(range.start, number);
+        self.from.insert(range.end, behind);
+    }
+
+    pub fn finish(self) -> Vec<(u64, u32)> {
+        self.from.into_iter().collect()
+    }
+}
+
+/// Reads units, and follows what they refer to.
+pub struct Reader<'r, 'a> {
+    pub units: &'r Units<'a>,
+    /// What several files share.
+    pub shared: Option<&'r Units<'a>>,
+    /// The unit that a split unit belongs to.
+    pub skeleton: Option<&'r Unit<Slice<'r>>>,
+}
+
+type Value<'a> = AttributeValue<Slice<'a>>;
+
+/// The attributes that matter here.
+#[derive(Default)]
+struct Facts<'a> {
+    low: Option<Value<'a>>,
+    high: Option<Value<'a>>,
+    ranges: Option<Value<'a>>,
+    name: Option<Value<'a>>,
+    linkage_name: Option<Value<'a>>,
+    file: Option<Value<'a>>,
+    line: Option<u64>,
+    origin: Option<Value<'a>>,
+}
+
+impl<'a> Facts<'a> {
+    fn add(&mut self, attribute: &Attribute<Slice<'a>>) {
+        let place = match attribute.name() {
+            constants::DW_AT_low_pc => &mut self.low,
+            constants::DW_AT_high_pc => &mut self.high,
+            constants::DW_AT_ranges => &mut self.ranges,
+            constants::DW_AT_name => &mut self.name,
+            constants::DW_AT_linkage_name | constants::DW_AT_MIPS_linkage_name => {
+                &mut self.linkage_name
+            }
+            constants::DW_AT_decl_file => &mut self.file,
+            constants::DW_AT_abstract_origin | constants::DW_AT_specification => &mut self.origin,
+            constants::DW_AT_decl_line => {
+                self.line = attribute.udata_value();
+                return;
+            }
+            _ => return,
+        };
+        *place = Some(attribute.value());
+    }
+
+    fn matters(name: DwAt) -> bool {
+        matches!(
+            name,
+            constants::DW_AT_low_pc
+                | constants::DW_AT_high_pc
+                | constants::DW_AT_ranges
+                | constants::DW_AT_name
+                | constants::DW_AT_linkage_name
+                | constants::DW_AT_MIPS_linkage_name
+                | constants::DW_AT_decl_file
+                | constants::DW_AT_decl_line
+                | constants::DW_AT_abstract_origin
+                | constants::DW_AT_specification
+        )
+    }
+}
+
+/// A damaged file may let every entry refer to the same long list.
+const MOST_RANGES: usize = 1 << 16;
+
+impl<'a> Reader<'_, 'a> {
+    /// Adds the functions of a unit, and what is inlined into them.
+    pub fn read(
+        &self,
+        unit: &Unit<Slice<'a>>,
+        files: &mut Files,
+        subprograms: &mut Vec<Subprogram>,
+        copies: &mut Copies,
+    ) -> gimli::Result<()> {
+        let mut entries = unit.entries_raw(None)?;
+        // The functions around the current entry: how deep each is, and how many copies it has.
+        let mut around: Vec<(isize, u32)> = Vec::new();
+        while !entries.is_empty() {
+            let depth = entries.next_depth();
+            let Some(abbreviation) = entries.read_abbreviation()? else {
+                continue;
+            };
+            let tag = abbreviation.tag();
+            let is_function = tag == constants::DW_TAG_subprogram;
+            if !is_function && tag != constants::DW_TAG_inlined_subroutine {
+                entries.skip_attributes(abbreviation.attributes())?;
+                continue;
+            }
+            let mut facts = Facts::default();
+            for specification in abbreviation.attributes() {
+                let attribute = entries.read_attribute(*specification)?;
+                if Facts::matters(attribute.name()) {
+                    facts.add(&attribute);
+                }
+            }
+            while around.last().is_some_and(|(outer, _)| *outer >= depth) {
+                around.pop();
+            }
+            let ranges = self.ranges(unit, &facts)?;
+            if is_function {
+                around.push((depth, 0));
+                if let Some(at) = self.entry(unit, &facts, &ranges) {
+                    subprograms.push(self.subprogram(unit, at, &facts, files));
+                }
+            } else if let Some((_, count)) = around.last_mut() {
+                *count += 1;
+                for range in ranges {
+                    copies.paint(range, *count);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &self,
+        unit: &Unit<Slice<'a>>,
+        facts: &Facts<'a>,
+        ranges: &[Range<u64>],
+    ) -> Option<u64> {
+        let low = facts
+            .low
+            .and_then(|low| self.units.dwarf.attr_address(unit, low).ok()?);
+        low.or(ranges.first().map(|range| range.start))
+            .filter(|at| *at != 0)
+    }
+
+    fn ranges(&self, unit: &Unit<Slice<'a>>, facts: &Facts<'a>) -> gimli::Result<Vec<Range<u64>>> {
+        let dwarf = self.units.dwarf;
+        let mut found = Vec::new();
+        if let Some(list) = facts.ranges {
+            if let Some(mut list) = dwarf.attr_ranges(unit, list)? {
+                while let Some(range) = list.next()? {
+                    found.push(range.begin..range.end);
+                    if found.len() >= MOST_RANGES {
+                        break;
+                    }
+                }
+            }
+            return Ok(found);
+        }
+        let (Some(low), Some(high)) = (facts.low, facts.high) else {
+            return Ok(found);
+        };
+        let Some(low) = dwarf.attr_address(unit, low)? else {
+            return Ok(found);
+        };
+        let end = match high {
+            AttributeValue::Udata(size) => low.checked_add(size),
+            value => dwarf.attr_address(unit, value)?,
+        };
+        found.extend(end.map(|end| low..end));
+        Ok(found)
+    }
+
+    fn subprogram(
+        &self,
+        unit: &Unit<Slice<'a>>,
+        at: u64,
+        facts: &Facts<'a>,
+        files: &mut Files,
+    ) -> Subprogram {
+        let mut found = Subprogram {
+            at,
+            linkage_name: None,
+            name: None,
+            source: None,
+        };
+        self.complete(&mut found, self.units, unit, facts, files, 4);
+        found
+    }
+
+    /// Fills in what is missing from the entry, and from the one that it refers to.
+    fn complete(
+        &self,
+        found: &mut Subprogram,
+        units: &Units<'a>,
+        unit: &Unit<Slice<'a>>,
+        facts: &Facts<'a>,
+        files: &mut Files,
+        hops: u32,
+    ) {
+        let text = |value: Option<Value<'a>>| {
+            let text = units.dwarf.attr_string(unit, value?).ok()?;
+            Some(text.to_string_lossy().into_owned())
+        };
+        found.linkage_name = found
+            .linkage_name
+            .take()
+            .or_else(|| text(facts.linkage_name));
+        found.name = found.name.take().or_else(|| text(facts.name));
+        if found.source.is_none() {
+            found.source = self.source(units, unit, facts, files);
+        }
+        let done = found.source.is_some() && found.linkage_name.is_some();
+        let Some(origin) = facts.origin.filter(|_| !done && hops > 0) else {
+            return;
+        };
+        let place = match origin {
+            AttributeValue::UnitRef(offset) => Some((units, unit, offset)),
+            AttributeValue::DebugInfoRef(offset) => locate(units, offset),
+            AttributeValue::DebugInfoRefSup(offset) => {
+                self.shared.and_then(|shared| locate(shared, offset))
+            }
+            _ => None,
+        };
+        let Some((units, unit, offset)) = place else {
+            return;
+        };
+        let Ok(entry) = unit.entry(offset) else {
+            return;
+        };
+        let mut facts = Facts::default();
+        for attribute in entry.attrs() {
+            facts.add(attribute);
+        }
+        self.complete(found, units, unit, &facts, files, hops - 1);
+    }
+
+    fn source(
+        &self,
+        units: &Units<'a>,
+        unit: &Unit<Slice<'a>>,
+        facts: &Facts<'a>,
+        files: &mut Files,
+    ) -> Option<(FileId, u32)> {
+        let line = u32::try_from(facts.line?).ok()?;
+        let index = match facts.file? {
+            AttributeValue::FileIndex(index) => index,
+            other => other.udata_value()?,
+        };
+        let file = match (&unit.line_program, self.skeleton) {
+            (Some(program), _) => lines::file(units.dwarf, unit, program.header(), index, files)?,
+            (None, Some(skeleton)) => {
+                let program = skeleton.line_program.as_ref()?;
+                lines::file(units.dwarf, skeleton, program.header(), index, files)?
+            }
+            _ => return None,
+        };
+        Some((file, line))
+    }
+}
+
+/// The unit that an offset of the section lies in, and where in it.
+fn locate<'u, 'a>(
+    units: &'u Units<'a>,
+    offset: DebugInfoOffset,
+) -> Option<(&'u Units<'a>, &'u Unit<Slice<'a>>, UnitOffset)> {
+    let start = |unit: &Unit<Slice<'a>>| {
+        unit.header
+            .debug_info_offset()
+            .unwrap_or(DebugInfoOffset(0))
+    };
+    let after = units.units.partition_point(|unit| start(unit) <= offset);
+    let unit = units.units.get(after.checked_sub(1)?)?;
+    let inside = offset.to_unit_offset(&unit.header)?;
+    Some((units, unit, inside))
+}

@@ -1,0 +1,341 @@
+//! How many targets does this jump have?
+//!
+//! Compilers turn a `switch` into a load from a table and a jump. The table holds addresses
+//! (`jmp *table(,%rax,8)`) or distances from a fixed place, which is the table itself in what GCC,
+//! Clang and rustc write, and a label of code in glibc's `vfprintf`:
+//!
+//! ```text
+//! lea     table(%rip), %rdx
+//! movslq  (%rdx,%rax,4), %rax
+//! add     %rdx, %rax
+//! jmp     *%rax
+//! ```
+//!
+//! A table that is read as longer than it is costs a counter or two. One that is read as shorter
+//! loses counts, so a bound is believed only where it is about the very register that indexes.
+
+use std::ops::Range;
+
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+
+use crate::image::Image;
+use crate::sweep::{Flow, flow};
+
+/// Where an indirect jump leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Targets {
+    /// To these places, which stand in these tables.
+    Known(Vec<u64>, Vec<Range<u64>>),
+    /// To whatever a pointer says: a function, or a label whose address was taken.
+    Pointer,
+    /// It is computed in a way that we do not see through.
+    Unclear,
+}
+
+/// Nobody's `switch` is larger than this.
+const MOST: u64 = 1 << 16;
+/// How far behind the jump a register's value is looked for.
+const NEAR: usize = 32;
+
+/// What to look at: the code of one part, in order.
+pub struct Tables<'a> {
+    image: &'a Image<'a>,
+    code: &'a [Instruction],
+    /// The end of the code: where a case that cannot happen may point.
+    end: u64,
+    /// Whether control may be sent to this address from here.
+    accept: &'a dyn Fn(u64) -> bool,
+    /// Every address that is loaded anywhere in the code.
+    bases: Vec<(Register, u64)>,
+}
+
+#[derive(Clone, Copy)]
+struct Table {
+    at: u64,
+    /// What its entries are relative to; `None` if they are addresses.
+    base: Option<u64>,
+    bound: Option<u64>,
+}
+
+impl<'a> Tables<'a> {
+    pub fn new(
+        image: &'a Image<'a>,
+        code: &'a [Instruction],
+        end: u64,
+        accept: &'a dyn Fn(u64) -> bool,
+    ) -> Self {
+        let mut bases: Vec<_> = code
+            .iter()
+            .filter_map(|it| Some((it.op0_register().full_register(), loaded_address(it)?)))
+            .collect();
+        bases.sort_unstable_by_key(|(register, at)| (*register as u32, *at));
+        bases.dedup();
+        Self {
+            image,
+            code,
+            end,
+            accept,
+            bases,
+        }
+    }
+
+    /// Where the jump with this index leads.
+    pub fn targets(&self, jump: usize) -> Targets {
+        let Some(instruction) = self.code.get(jump) else {
+            return Targets::Unclear;
+        };
+        match instruction.op0_kind() {
+            OpKind::Memory => self.through_memory(jump, instruction),
+            OpKind::Register => self.through_register(jump, instruction.op0_register(), 3),
+            _ => Targets::Pointer,
+        }
+    }
+
+    fn through_register(&self, before: usize, register: Register, hops: u32) -> Targets {
+        let Some((index, made)) = self.definition(before, register) else {
+            return Targets::Pointer;
+        };
+        match made.mnemonic() {
+            Mnemonic::Mov if made.op1_kind() == OpKind::Memory => self.through_memory(index, made),
+            Mnemonic::Mov if made.op1_kind() == OpKind::Register && hops > 0 => {
+                self.through_register(index, made.op1_register(), hops - 1)
+            }
+            Mnemonic::Add if made.op1_kind() == OpKind::Register => {
+                self.relative(index, [made.op0_register(), made.op1_register()])
+            }
+            Mnemonic::Add if made.op1_kind() == OpKind::Memory => Targets::Unclear,
+            Mnemonic::Lea if made.memory_index() != Register::None => {
+                self.relative(index, [made.memory_base(), made.memory_index()])
+            }
+            Mnemonic::Add | Mnemonic::Sub | Mnemonic::Lea => Targets::Unclear,
+            _ => Targets::Pointer,
+        }
+    }
+
+    /// A jump through, or a load of, an item of a table of addresses.
+    fn through_memory(&self, index: usize, load: &Instruction) -> Targets {
+        if load.memory_index() == Register::None || load.memory_index_scale() != 8 {
+            return Targets::Pointer;
+        }
+        let bound = self.bound(index, load.memory_index());
+        let tables = self.tables_of(index, load, 8);
+        let tables = tables.into_iter().map(|at| Table {
+            at,
+            base: None,
+            bound,
+        });
+        self.read(tables).unwrap_or(Targets::Pointer)
+    }
+
+    /// A sum of two registers, one of which was loaded from a table of distances.
+    fn relative(&self, index: usize, sum: [Register; 2]) -> Targets {
+        for [entry, base] in [sum, [sum[1], sum[0]]] {
+            let Some((load, made)) = self.load_of_distance(index, entry) else {
+                continue;
+            };
+            let bound = self.bound(load, made.memory_index());
+            let tables = self.tables_of(load, made, 4);
+            let base = if base.full_register() == made.memory_base().full_register() {
+                None
+            } else {
+                self.value(index, base)
+            };
+            let tables = tables.into_iter().map(|at| Table {
+                at,
+                base: Some(base.unwrap_or(at)),
+                bound,
+            });
+            if let Some(found) = self.read(tables) {
+                return found;
+            }
+        }
+        Targets::Unclear
+    }
+
+    /// `movslq (table,index,4), register`, perhaps in two steps.
+    fn load_of_distance(&self, before: usize, register: Register) -> Option<(usize, &Instruction)> {
+        let (index, made) = self.definition(before, register)?;
+        let is_load =
+            |it: &Instruction| it.op1_kind() == OpKind::Memory && it.memory_index_scale() == 4;
+        match made.mnemonic() {
+            Mnemonic::Movsxd if is_load(made) => Some((index, made)),
+            Mnemonic::Movsxd => self.load_of_distance(index, made.op1_register()),
+            Mnemonic::Cdqe => self.load_of_distance(index, Register::EAX),
+            Mnemonic::Mov if is_load(made) => Some((index, made)),
+            _ => None,
+        }
+    }
+
+    /// Where the table may be that this instruction indexes. Where its register was set out of
+    /// sight, every table that the code speaks of is as good as the next.
+    fn tables_of(&self, index: usize, load: &Instruction, width: u64) -> Vec<u64> {
+        let offset = load.memory_displacement64();
+        if load.memory_base() == Register::None {
+            return vec![offset];
+        }
+        if let Some(base) = self.value(index, load.memory_base()) {
+            return vec![base.wrapping_add(offset)];
+        }
+        let register = load.memory_base().full_register();
+        let of = |wanted: Option<Register>| -> Vec<u64> {
+            let bases = self.bases.iter();
+            let bases = bases.filter(|(it, _)| wanted.is_none_or(|wanted| *it == wanted));
+            let bases = bases.map(|(_, at)| at.wrapping_add(offset));
+            bases
+                .filter(|at| at.is_multiple_of(width.min(4)) && !self.image.is_code(*at))
+                .collect()
+        };
+        let mut tables = of(Some(register));
+        if !tables.iter().any(|at| self.first_entry(*at, width)) {
+            tables = of(None);
+        }
+        tables.retain(|at| self.first_entry(*at, width));
+        tables.sort_unstable();
+        tables.dedup();
+        tables
+    }
+
+    fn first_entry(&self, at: u64, width: u64) -> bool {
+        let base = (width == 4).then_some(at);
+        let table = Table {
+            at,
+            base,
+            bound: None,
+        };
+        self.entry(&table, 0).is_some_and(|to| (self.accept)(to))
+    }
+
+    fn entry(&self, table: &Table, index: u64) -> Option<u64> {
+        match table.base {
+            Some(base) => {
+                let at = table.at.checked_add(index.checked_mul(4)?)?;
+                let distance = self.image.distance(at)?;
+                Some(base.wrapping_add_signed(i64::from(distance)))
+            }
+            None => {
+                let at = table.at.checked_add(index.checked_mul(8)?)?;
+                self.image.address(at).map(|address| address.0)
+            }
+        }
+    }
+
+    fn read(&self, tables: impl Iterator<Item = Table>) -> Option<Targets> {
+        let mut targets = Vec::new();
+        let mut places = Vec::new();
+        for table in tables {
+            let mut count = 0;
+            while count < table.bound.unwrap_or(MOST) {
+                match self.entry(&table, count) {
+                    Some(to) if (self.accept)(to) => targets.push(to),
+                    Some(to) if to == self.end && table.bound.is_some() => {}
+                    _ if table.bound.is_some() => return None,
+                    _ => break,
+                }
+                count += 1;
+            }
+            let width = if table.base.is_some() { 4 } else { 8 };
+            places.push(table.at..table.at.saturating_add(count * width));
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        (!targets.is_empty()).then_some(Targets::Known(targets, places))
+    }
+
+    /// The address in a register, if the code right before sets it.
+    fn value(&self, before: usize, register: Register) -> Option<u64> {
+        let (index, made) = self.definition(before, register)?;
+        match made.mnemonic() {
+            Mnemonic::Mov if made.op1_kind() == OpKind::Register => {
+                self.value(index, made.op1_register())
+            }
+            _ => loaded_address(made),
+        }
+    }
+
+    /// The instruction that gave a register its value, if control comes straight from there.
+    fn definition(&self, before: usize, register: Register) -> Option<(usize, &Instruction)> {
+        let wanted = register.full_register();
+        let mut facts = InstructionInfoFactory::new();
+        for index in (before.saturating_sub(NEAR)..before).rev() {
+            let instruction = self.code.get(index)?;
+            let flow = flow(instruction);
+            if !flow.goes_on() {
+                return None;
+            }
+            let is_call = matches!(flow, Flow::Call(_) | Flow::IndirectCall(_));
+            if is_call && !is_kept_by_calls(wanted) {
+                return None;
+            }
+            let used = facts.info(instruction).used_registers();
+            let writes = used.iter().any(|used| {
+                used.register().full_register() == wanted
+                    && !matches!(used.access(), OpAccess::Read | OpAccess::CondRead)
+            });
+            if writes {
+                return Some((index, instruction));
+            }
+        }
+        None
+    }
+
+    /// How many entries the code allows for: from `cmp $N, index; ja default`.
+    fn bound(&self, before: usize, index: Register) -> Option<u64> {
+        let mut facts = InstructionInfoFactory::new();
+        let mut name = index.full_register();
+        let mut branch = None;
+        for at in (before.saturating_sub(NEAR)..before).rev() {
+            let it = self.code.get(at)?;
+            let control = flow(it);
+            match control {
+                Flow::Branch(_) => branch = Some(it.mnemonic()),
+                Flow::Nop | Flow::Next | Flow::Mentions(_) => {}
+                _ => return None,
+            }
+            let is_compare = it.mnemonic() == Mnemonic::Cmp
+                && it.op0_kind() == OpKind::Register
+                && it.op0_register().full_register() == name;
+            if is_compare {
+                let limit = constant(it).filter(|limit| *limit < MOST)?;
+                return match branch? {
+                    Mnemonic::Ja => Some(limit + 1),
+                    Mnemonic::Jae => Some(limit),
+                    _ => None,
+                };
+            }
+            let used = facts.info(it).used_registers();
+            let writes = used.iter().any(|used| {
+                used.register().full_register() == name
+                    && !matches!(used.access(), OpAccess::Read | OpAccess::CondRead)
+            });
+            if writes {
+                let copies = matches!(it.mnemonic(), Mnemonic::Mov | Mnemonic::Movzx);
+                if !copies || it.op1_kind() != OpKind::Register {
+                    return None;
+                }
+                name = it.op1_register().full_register();
+            }
+        }
+        None
+    }
+}
+
+fn constant(compare: &Instruction) -> Option<u64> {
+    match compare.op1_kind() {
+        OpKind::Memory | OpKind::Register => None,
+        _ => Some(compare.immediate(1)),
+    }
+}
+
+/// `lea table(%rip), register`, or `mov $table, register`.
+fn loaded_address(instruction: &Instruction) -> Option<u64> {
+    match flow(instruction) {
+        Flow::Mentions(at) if instruction.op0_kind() == OpKind::Register => Some(at),
+        _ => None,
+    }
+}
+
+/// Registers that a call leaves alone (System V ABI, 3.2.1).
+fn is_kept_by_calls(register: Register) -> bool {
+    use Register::{R12, R13, R14, R15, RBP, RBX, RSP};
+    [RBX, RBP, RSP, R12, R13, R14, R15].contains(&register)
+}
