@@ -3,6 +3,8 @@
 mod sample;
 
 use assert_cmd::Command;
+use headcount_model::Shift;
+use headcount_profile::Profile;
 use std::path::Path;
 
 /// What `headcount` answers in a folder: standard output, standard error, status.
@@ -234,6 +236,91 @@ fn annotate_warns_of_a_source_that_changed() {
         stderr,
         "headcount: max.c: changed after the run began; counts may stand beside other lines\n"
     );
+}
+
+#[test]
+fn annotate_draws_histograms() {
+    for scale in ["full", "scaled"] {
+        snapshot(
+            &format!("annotate-histogram-{scale}"),
+            &["annotate", "--histogram", scale, "max.c"],
+        );
+    }
+    let folder = sample::folder();
+    let words = ["annotate", "--histogram", "full", "--asm"];
+    let (_, stderr, status) = headcount(folder.path(), &words);
+    assert_eq!(status, 2);
+    assert!(stderr.contains("cannot be used with"), "{stderr}");
+}
+
+/// The sample with one more run, which did not count everything: nothing of `main`, no edge, and
+/// of `max` all but one block. It stopped counting one block at a limit, and was killed before
+/// `max` returned.
+fn partial_folder() -> tempfile::TempDir {
+    let folder = sample::folder();
+    let mut run = sample::run("third", 7, 137);
+    run.notes = vec!["The program was killed.".into()];
+    let [max, main] = run.modules[0].functions.as_mut_slice() else {
+        unreachable!()
+    };
+    max.blocks[4] = None;
+    max.edges.fill(None);
+    max.at_least = vec![1];
+    max.shifts = vec![Shift {
+        block: 5,
+        from: 1,
+        delta: -1,
+    }];
+    main.blocks.fill(None);
+    main.edges.fill(None);
+    let mut profile = Profile::open(&folder.path().join("headcount.db")).unwrap();
+    profile.add(&[sample::module(folder.path())], &run).unwrap();
+    folder
+}
+
+#[test]
+fn what_was_not_counted_is_never_shown_as_zero() {
+    let folder = partial_folder();
+    let mut all = String::new();
+    for unit in [
+        "module",
+        "file",
+        "function",
+        "line",
+        "block",
+        "instruction",
+        "edge",
+    ] {
+        for format in ["text", "csv", "json"] {
+            let words = ["report", "--by", unit, "--format", format];
+            let (shown, stderr, _) = headcount(folder.path(), &words);
+            all.push_str(&format!("$ {}\n{shown}{stderr}\n", words.join(" ")));
+        }
+    }
+    insta::assert_snapshot!("partial-report", all);
+}
+
+#[test]
+fn a_partial_run_is_annotated_explained_and_listed() {
+    let folder = partial_folder();
+    let mut all = String::new();
+    for words in [
+        &["annotate", "max.c"][..],
+        &["annotate", "--asm"],
+        &["annotate", "main"],
+        &["explain", "max"],
+        &["explain", "main"],
+        &["runs"],
+        &["runs", "--format", "csv"],
+        &["report", "--runs", "all"],
+    ] {
+        let (shown, stderr, status) = headcount(folder.path(), words);
+        all.push_str(&format!(
+            "$ {}\n{shown}{stderr}status {status}\n\n",
+            words.join(" ")
+        ));
+    }
+    insta::assert_snapshot!("partial-other-verbs", all);
 }
 
 #[test]

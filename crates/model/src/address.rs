@@ -53,3 +53,18 @@ impl fmt::Display for LoadAddr {
         write!(f, "{:#x}", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bias_leads_there_and_back() {
+        let bias = LoadBias(0x5555_0000_0000);
+        let there = bias.apply(LinkAddr(0x1000));
+        assert_eq!(there, Some(LoadAddr(0x5555_0000_1000)));
+        assert_eq!(there.and_then(|it| bias.undo(it)), Some(LinkAddr(0x1000)));
+        assert_eq!(bias.apply(LinkAddr(u64::MAX)), None);
+        assert_eq!(bias.undo(LoadAddr(0x1000)), None);
+    }
+}

@@ -80,20 +80,16 @@ fn some(names: &BTreeSet<String>) -> String {
     }
 }
 
-/// Leaves out the rows that know nothing; says how many those were. A function, a file and a
-/// module have a row if anything of them was counted: then it also says how large they are.
-pub fn leave_out_unknown(unit: Unit, rows: &mut Vec<Row>, runs: usize) -> Option<String> {
-    if matches!(unit, Unit::Module | Unit::File | Unit::Function) {
-        return None;
-    }
+/// Leaves out the rows of what was not counted; says how many those were.
+pub fn leave_out_uncounted(unit: Unit, rows: &mut Vec<Row>, runs: usize) -> Option<String> {
     let all = rows.len();
-    rows.retain(Row::is_known);
-    let unknown = all - rows.len();
+    rows.retain(|row| row.counted);
+    let uncounted = all - rows.len();
     if unit == Unit::Edge && all > 0 && rows.is_empty() {
         let run = if runs == 1 { "This run" } else { "These runs" };
         return Some(format!("{run} did not count edges."));
     }
-    match unknown {
+    match uncounted {
         0 => None,
         1 => Some(format!("1 {} was not counted.", unit.name())),
         many => Some(format!(

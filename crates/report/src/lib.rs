@@ -27,6 +27,7 @@ pub use coverage::coverage_notes;
 pub use demangle::demangle;
 pub use escape::{visible, visible_lines};
 pub use glob::Pattern;
+pub use names::is_counted;
 pub use number::{share, thousands};
 pub use report::{Decode, Refused, Report, Request, RunSummary, refused};
 pub use source::{LineCount, line_counts};

@@ -115,7 +115,7 @@ impl Report {
             })?,
         };
         let (rows, runs) = (&mut self.table.rows, self.runs.len());
-        let left_out = coverage::leave_out_unknown(request.by, rows, runs);
+        let left_out = coverage::leave_out_uncounted(request.by, rows, runs);
         self.notes.extend(left_out);
         Ok(())
     }

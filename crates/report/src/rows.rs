@@ -124,6 +124,7 @@ pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, E
             rows.push(Row {
                 cells,
                 linkage_name: None,
+                counted: true,
                 ran: tally.ran,
             });
         }
@@ -163,6 +164,7 @@ pub fn function(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
     rows.push(Row {
         cells,
         linkage_name: Some(named.function.name.as_str().into()),
+        counted: true,
         ran: tally.ran || !calls.is_never(),
     });
     Ok(())
@@ -178,6 +180,7 @@ fn row(named: &Named<'_>, linkage_name: &Arc<str>, count: Count, rest: Vec<Cell>
     Row {
         cells,
         linkage_name: Some(linkage_name.clone()),
+        counted: count.is_known(),
         ran: !count.is_never(),
     }
 }

@@ -23,6 +23,8 @@ pub struct LineCount {
     pub count: Count,
     /// Instructions executed.
     pub executed: Count,
+    /// Whether any of it was counted.
+    pub counted: bool,
 }
 
 impl LineCount {
@@ -90,6 +92,7 @@ struct LineSum {
     /// The same for instructions of any kind.
     any: Option<Count>,
     executed: Count,
+    counted: bool,
 }
 
 fn lines_of(named: &Named<'_>) -> Result<HashMap<Place, LineSum>, Error> {
@@ -111,6 +114,7 @@ fn lines_of(named: &Named<'_>) -> Result<HashMap<Place, LineSum>, Error> {
             if run.is_stmt {
                 line.statement = most(line.statement);
             }
+            line.counted |= count.is_known();
             line.executed = line.executed.plus(block.executed(range)?)?;
         }
     }
@@ -126,6 +130,7 @@ impl LineSum {
         self.statement = sum(self.statement, copy.statement)?;
         self.any = sum(self.any, copy.any)?;
         self.executed = self.executed.plus(copy.executed)?;
+        self.counted |= copy.counted;
         Ok(())
     }
 
@@ -135,11 +140,13 @@ impl LineSum {
             return LineCount {
                 count: Count::Unknown,
                 executed: Count::Unknown,
+                counted: false,
             };
         };
         LineCount {
             count: self.statement.unwrap_or(any),
             executed: self.executed,
+            counted: self.counted,
         }
     }
 }
@@ -157,6 +164,7 @@ pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
                     Cell::Count(it.executed),
                 ],
                 linkage_name: None,
+                counted: it.counted,
                 ran: !(it.count.is_never() && it.executed.is_never()),
             });
         }
@@ -212,6 +220,7 @@ pub fn files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
         Row {
             cells,
             linkage_name: None,
+            counted: true,
             ran: tally.code.ran || tally.blocks.ran,
         }
     };

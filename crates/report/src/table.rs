@@ -109,17 +109,13 @@ pub struct Row {
     pub cells: Vec<Cell>,
     /// The linker's name, where the row is about a function.
     pub linkage_name: Option<Arc<str>>,
+    /// Whether any of it was counted.
+    pub counted: bool,
     /// Whether any of it ran, or may have: not all of it was counted.
     pub ran: bool,
 }
 
 impl Row {
-    /// Does it say how often anything ran?
-    pub fn is_known(&self) -> bool {
-        let known = |cell: &Cell| matches!(cell, Cell::Count(count) if count.is_known());
-        self.cells.iter().any(known)
-    }
-
     /// Is one of its counts only a bound?
     pub fn is_at_least(&self) -> bool {
         let bound = |cell: &Cell| matches!(cell, Cell::Count(Count::AtLeast(_)));

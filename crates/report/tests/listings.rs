@@ -1,9 +1,9 @@
 //! Counts beside source text.
 
 use headcount_model::{
-    Block, Counted, FileId, Function, FunctionCounts, LineRun, LinkAddr, Module, Span,
+    Block, Counted, FileId, Function, FunctionCounts, LineRun, LinkAddr, Module, Shift, Span,
 };
-use headcount_report::annotate::{self, Chosen, Excerpt};
+use headcount_report::annotate::{self, Chosen, Excerpt, Scale};
 use headcount_report::{Count, LineCount, line_counts};
 use std::collections::BTreeMap;
 
@@ -78,6 +78,7 @@ fn counts(of: &[(u32, u64)]) -> BTreeMap<u32, LineCount> {
             LineCount {
                 count: Count::Exact(count),
                 executed: Count::Exact(count),
+                counted: true,
             },
         )
     };
@@ -248,4 +249,142 @@ fn lines_of_a_program_are_found_by_file() {
     assert_eq!(max[&3].count, Count::Exact(1000));
     assert_eq!(max[&12].count, Count::Exact(1));
     assert_eq!(lines["/usr/include/util.h"][&1].count, Count::Exact(0));
+}
+
+/// Everything a histogram can meet, eighty columns wide.
+fn bars(scale: Scale) -> String {
+    let text = "int max(int a)\n{\n\tfor (int i = 0; i < the_number_of_all_items_there_are; i++)\n\
+                \t\twork(i);\n\tif (never)\n\t\tabort();\n\tother();\n\tendless();\n}\n";
+    let mut counts = counts(&[(2, 1), (3, 101), (4, 25), (5, 1), (6, 0), (9, 1)]);
+    let count = |count| LineCount {
+        count,
+        executed: count,
+        counted: count != Count::Unknown,
+    };
+    counts.insert(7, count(Count::Unknown));
+    counts.insert(8, count(Count::AtLeast(10)));
+    let all = Excerpt {
+        heading: "max.c\n101 instructions executed; 1 of 20 never ran".into(),
+        lines: 1..=u32::MAX,
+    };
+    plain(&annotate::histogram(
+        &lines(text),
+        &counts,
+        &[all],
+        scale,
+        80,
+    ))
+}
+
+#[test]
+fn a_full_histogram_has_one_mark_an_execution() {
+    insta::assert_snapshot!(bars(Scale::Full), @r"
+    max.c
+    101 instructions executed; 1 of 20 never ran
+
+    count   line
+               1 | int max(int a)                  |
+        1      2 | {                               | *
+      101      3 |         for (int i = 0; i < ... | ******************************>
+       25      4 |                 work(i);        | *************************
+        1      5 |         if (never)              | *
+        0 !    6 |                 abort();        |
+        -      7 |         other();                |
+     ≥ 10      8 |         endless();              | **********>
+        1      9 | }                               | *
+    ");
+}
+
+#[test]
+fn a_scaled_histogram_fills_the_width() {
+    let shown = bars(Scale::Scaled);
+    let widest = shown.lines().map(|line| line.chars().count()).max();
+    assert_eq!(widest, Some(80));
+    insta::assert_snapshot!(shown, @r"
+    max.c
+    101 instructions executed; 1 of 20 never ran
+
+    count   line
+               1 | int max(int a)                  |
+        1      2 | {                               | *
+      101      3 |         for (int i = 0; i < ... | *******************************
+       25      4 |                 work(i);        | ********
+        1      5 |         if (never)              | *
+        0 !    6 |                 abort();        |
+        -      7 |         other();                |
+     ≥ 10      8 |         endless();              | ***
+        1      9 | }                               | *
+    ");
+}
+
+#[test]
+fn bars_fit_into_any_width() {
+    let all = [Excerpt {
+        heading: "x".into(),
+        lines: 1..=9,
+    }];
+    for width in [0, 1, 20, 40, 1000] {
+        for scale in [Scale::Full, Scale::Scaled] {
+            let counts = counts(&[(1, u64::MAX), (2, 1), (3, 0)]);
+            let shown = annotate::histogram(&lines("a\nb\nc\n"), &counts, &all, scale, width);
+            let rows: Vec<String> = plain(&shown).lines().skip(3).map(str::to_owned).collect();
+            assert!(rows[0].contains("| a | **"), "{rows:?}");
+            assert!(rows[1].ends_with("| b | *"), "{rows:?}");
+            assert!(rows[2].ends_with("| c |"), "{rows:?}");
+            let longest = rows.iter().map(|row| row.chars().count()).max();
+            assert!(longest.unwrap() <= width.max(70), "{rows:?}");
+        }
+    }
+}
+
+#[test]
+fn lines_that_were_not_counted_have_a_dash_in_the_margin() {
+    let mut it = program();
+    it.functions[1].blocks = vec![None]; // max
+    let counts = line_counts(std::slice::from_ref(&it)).unwrap();
+    let excerpt = Excerpt {
+        heading: "x".into(),
+        lines: 3..=5,
+    };
+    let text = lines(&"text\n".repeat(12));
+    let shown = annotate::listing(&text, &counts["/home/u/src/max.c"], &[excerpt]);
+    let rows: Vec<String> = plain(&shown).lines().skip(3).map(str::to_owned).collect();
+    assert_eq!(
+        rows,
+        [
+            "    -      3 | text",
+            "    -      4 | text",
+            "           5 | text"
+        ]
+    );
+    // Of a function that was not selected there is nothing to choose.
+    assert!(annotate::choose(&[it], "max()").is_empty());
+}
+
+#[test]
+fn instructions_are_marked_as_far_as_they_were_counted() {
+    let mut it = program();
+    let decode = |span: &Span| -> Vec<(LinkAddr, String)> {
+        let at = |n: u64| (LinkAddr(span.address.0 + n), "nop".to_owned());
+        (0..span.bytes.len() as u64).map(at).collect()
+    };
+    it.functions[1].at_least = vec![0];
+    it.functions[1].shifts = vec![Shift {
+        block: 0,
+        from: 1,
+        delta: -1,
+    }];
+    let source = |_: &str, _: u32| Some("x;".to_owned());
+    let shown = annotate::assembly(&it, &|index| index == 1, true, &decode, &source).unwrap();
+    let expected = "\
+max(int, int)  /home/u/src/max.c:3
+≥ 1,000 calls, ≥ 1,999 instructions executed; 0 of 2 never ran
+
+  count      address
+                   3 | x;
+≥ 1,000         0x10  nop
+                   4 | x;
+  ≥ 999         0x11  nop
+";
+    assert_eq!(plain(&shown), expected);
 }

@@ -5,7 +5,7 @@ use crate::args::Explain;
 use crate::output;
 use anyhow::bail;
 use headcount_model::{Counted, Function, FunctionCounts, Refusal};
-use headcount_report::{Pattern, demangle, thousands, visible};
+use headcount_report::{Pattern, demangle, is_counted, thousands, visible};
 use std::process::ExitCode;
 
 pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
@@ -17,10 +17,12 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         [name, &shown, bare].iter().any(|it| pattern.matches(it))
     };
     let (mut counted, mut refused) = (String::new(), String::new());
+    let mut all_counted = true;
     for it in &loaded.counted {
         for (function, counts) in it.module.functions.iter().zip(&it.functions) {
             if is_meant(&function.name) {
                 let name = shown_name(&function.name, args);
+                all_counted &= is_counted(counts);
                 counted.push_str(&explanation(it, function, counts, &name));
             }
         }
@@ -33,7 +35,7 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         bail!("{}", nothing_called(&loaded, &args.function));
     }
     output::write(None, &format!("{counted}{refused}"))?;
-    Ok(match refused.is_empty() {
+    Ok(match refused.is_empty() && all_counted {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(1),
     })
@@ -68,6 +70,10 @@ fn explanation(it: &Counted, function: &Function, counts: &FunctionCounts, name:
     });
     let mut out = format!("{name}{place} in {}\n", visible(&it.module.path));
     out.push_str(&summary(function, counts));
+    if !is_counted(counts) {
+        out.push('\n');
+        return out;
+    }
     out.push_str("\n  block     address  instructions                 count\n");
     for (number, it) in headcount_report::blocks(function, counts).enumerate() {
         let block = it.block;
@@ -100,10 +106,11 @@ fn explanation(it: &Counted, function: &Function, counts: &FunctionCounts, name:
 /// How few counters are enough, or that not all was to be counted.
 fn summary(function: &Function, counts: &FunctionCounts) -> String {
     let mut all = counts.blocks.iter().chain(&counts.edges);
-    match (all.clone().any(Option::is_some), all.any(Option::is_none)) {
-        (false, true) => return "  was not counted: not selected.\n".into(),
-        (true, true) => return "  was counted in part: a `-` was not selected.\n".into(),
-        _ => (),
+    if !is_counted(counts) {
+        return "  was not counted: not selected.\n".into();
+    }
+    if all.any(Option::is_none) {
+        return "  was counted in part: a `-` was not selected.\n".into();
     }
     let (blocks, edges) = (function.blocks.len() as u64, function.edges.len() as u64);
     let counters = u64::from(function.counters);
