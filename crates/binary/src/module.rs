@@ -238,7 +238,9 @@ impl<'a> Code<'a> {
             let Some(part) = parts.get(*to) else {
                 continue;
             };
-            if !part.has_op(*at) && part.broken.is_none() {
+            // What remains may be data that looks like code; it proves nothing about others.
+            let believed = from == to || origin(parts, *from) != Some(Origin::Rest);
+            if believed && !part.has_op(*at) && part.broken.is_none() {
                 torn.insert(*to, *at);
             }
             // A jump from elsewhere, unless it is a call without return.
@@ -353,6 +355,10 @@ impl<'a> Code<'a> {
             "it begins a transaction at {at:#x}, which counting would end"
         ))
     }
+}
+
+fn origin(parts: &[Part], index: usize) -> Option<Origin> {
+    parts.get(index).map(|part| part.origin)
 }
 
 /// Functions whose call may be followed by more arrivals than there were calls.
