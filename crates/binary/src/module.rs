@@ -321,12 +321,14 @@ impl<'a> Code<'a> {
                 .filter_map(|member| self.parts.get(*member))
                 .collect();
             let at = first.range.start;
-            let (blocks, edges) = blocks(&facts, &parts, at);
+            let (mut blocks, edges) = blocks(&facts, &parts, at);
             let described = debug.subprogram(at).and_then(|it| it.source);
+            let source = described.or_else(|| debug.line(at));
+            debug_info::settle(&mut blocks, source);
             functions.push(Function {
                 name,
                 address: LinkAddr(at),
-                source: described.or_else(|| debug.line(at)),
+                source,
                 blocks,
                 edges,
                 counters: 0,
