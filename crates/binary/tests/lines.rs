@@ -159,6 +159,28 @@ fn split_units_are_read_from_their_files() {
     }
 }
 
+#[test]
+fn split_units_are_read_from_one_package() {
+    let workshop = Workshop::new();
+    workshop.write("prog.c", PROGRAM);
+    for (way, pack) in [
+        ("gcc -O2 -gdwarf-4 -gsplit-dwarf", "dwp -e prog -o prog.dwp"),
+        (
+            "clang -O2 -gdwarf-5 -gsplit-dwarf",
+            "llvm-dwp prog.dwo -o prog.dwp",
+        ),
+    ] {
+        workshop.run(&format!("{way} -c prog.c && {way} -o prog prog.o"));
+        workshop.run(pack);
+        let binary = workshop.read_with("prog", &mut |wanted| match wanted {
+            Wanted::Package => Some(workshop.bytes("prog.dwp")),
+            _ => None,
+        });
+        check(&workshop, way, &binary, &decoded(&workshop, "prog"));
+        assert!(copies(&binary).len() >= 2, "{way}");
+    }
+}
+
 /// Which inlined copies have line 3.
 fn copies(binary: &Binary) -> BTreeSet<u32> {
     let both = function(binary, "both");
