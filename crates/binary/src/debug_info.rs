@@ -1,9 +1,9 @@
 //! What does the debug information say about this address?
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gimli::{DwarfPackageSections, LittleEndian, SectionId, Unit};
-use headcount_model::{FileId, LineRun};
+use headcount_model::{Block, FileId, LineRun};
 
 use crate::debug_files::{self, Find, Slice, Wanted};
 use crate::inlined::{self, Copies, Subprogram};
@@ -154,11 +154,12 @@ fn split_file(
     let sections = debug_files::split_sections(&elf);
     let mut dwarf = sections.borrow(|section| Slice::new(section, LittleEndian));
     dwarf.make_dwo(main.dwarf);
-    split_units(&dwarf, skeleton, info, copies)
+    split_units(&dwarf, main.dwarf, skeleton, info, copies)
 }
 
 fn split_units(
     dwarf: &Dwarf<'_>,
+    main: &Dwarf<'_>,
     skeleton: &Unit<Slice<'_>>,
     info: &mut DebugInfo,
     copies: &mut Copies,
@@ -170,7 +171,7 @@ fn split_units(
     let reader = inlined::Reader {
         units: &split,
         shared: None,
-        skeleton: Some(skeleton),
+        skeleton: Some((main, skeleton)),
     };
     for unit in split
         .units
@@ -219,7 +220,7 @@ impl Package {
         let empty = Slice::new(&[], LittleEndian);
         let package = sections.borrow(|section| Slice::new(section, LittleEndian), empty)?;
         match package.find_cu(id, main.dwarf)? {
-            Some(dwarf) => split_units(&dwarf, skeleton, info, copies),
+            Some(dwarf) => split_units(&dwarf, main.dwarf, skeleton, info, copies),
             None => Ok(()),
         }
     }
@@ -235,10 +236,12 @@ impl DebugInfo {
         self.subprograms.get(index)
     }
 
-    /// The line that an address belongs to.
+    /// The line that begins at an address.
     pub fn line(&self, at: u64) -> Option<(FileId, u32)> {
-        let row = self.rows.get(self.rows_to(at).checked_sub(1)?)?;
-        (!row.end && row.line != 0).then_some((row.file, row.line))
+        let first = self.rows.partition_point(|row| row.at < at);
+        let mut here = self.rows.iter().skip(first).take_while(|row| row.at == at);
+        let row = here.find(|row| !row.end && row.line != 0)?;
+        Some((row.file, row.line))
     }
 
     /// Which inlined copy of a function an address belongs to; 0 if to none.
@@ -250,9 +253,15 @@ impl DebugInfo {
         copy.map_or(0, |(_, number)| *number)
     }
 
-    /// How many rows stand at or before an address.
-    fn rows_to(&self, at: u64) -> usize {
-        self.rows.partition_point(|row| row.at <= at)
+    /// The copy that a row belongs to which ends where it begins: that of the code before it, as
+    /// far as that goes on.
+    fn copy_before(&self, op: &Op, first: bool, here: u32) -> u32 {
+        let before = self.inline_copy(op.at.saturating_sub(1));
+        match (before == here, first) {
+            (true, _) => here,
+            (false, true) => 0,
+            (false, false) => before,
+        }
     }
 
     /// The instructions of a block as runs of one line each.
@@ -263,7 +272,7 @@ impl DebugInfo {
         };
         let mut next = self.rows.partition_point(|row| row.at < first.at);
         let mut current = next.checked_sub(1).and_then(|index| self.rows.get(index));
-        for op in ops {
+        for (index, op) in ops.iter().enumerate() {
             let begin = next;
             while self.rows.get(next).is_some_and(|row| row.at <= op.at) {
                 next += 1;
@@ -279,7 +288,10 @@ impl DebugInfo {
                 let last = place + 1 == next;
                 match (last, row.is_stmt) {
                     (true, is_stmt) => begins = is_stmt,
-                    (false, true) => runs.push(run(row, true, 0, copy)),
+                    (false, true) => {
+                        let copy = self.copy_before(op, index == 0, copy);
+                        runs.push(run(row, true, 0, copy));
+                    }
                     (false, false) => {}
                 }
             }
@@ -300,6 +312,31 @@ impl DebugInfo {
             }
         }
         runs
+    }
+}
+
+/// Gives rows without instructions to the copy that has instructions of the same line. Where a
+/// copy begins, rows of the code around it and of the copy itself stand at the same address.
+pub fn settle(blocks: &mut [Block], source: Option<(FileId, u32)>) {
+    let runs = blocks.iter().flat_map(|block| &block.lines);
+    let mut known: HashSet<(FileId, u32, u32)> = runs
+        .filter(|run| run.instructions > 0)
+        .map(|run| (run.file, run.line, run.inline_copy))
+        .collect();
+    known.extend(source.map(|(file, line)| (file, line, 0)));
+    for block in blocks {
+        let mut here = 0;
+        for run in block.lines.iter_mut().rev() {
+            if run.instructions > 0 {
+                here = run.inline_copy;
+                continue;
+            }
+            let copies = [run.inline_copy, 0, here];
+            let owner = copies
+                .into_iter()
+                .find(|copy| known.contains(&(run.file, run.line, *copy)));
+            run.inline_copy = owner.unwrap_or(run.inline_copy);
+        }
     }
 }
 

@@ -68,11 +68,15 @@ where
         else {
             continue;
         };
-        let start = frame.initial_address();
-        let Some(end) = start.checked_add(frame.len()).filter(|end| *end > start) else {
+        let first = frame.initial_address();
+        // Unwinders look up the byte before a return address. A signal's handler returns to the
+        // very start of its trampoline, so that begins one byte early in the table.
+        let early = u64::from(frame.is_signal_trampoline());
+        let (Some(start), Some(end)) = (first.checked_add(early), first.checked_add(frame.len()))
+        else {
             continue;
         };
-        if image.is_code(start) {
+        if start < end && image.is_code(start) {
             let lsda = frame.lsda().and_then(|pointer| match pointer {
                 Pointer::Direct(at) => Some(at),
                 Pointer::Indirect(at) => image.address(at).map(|address| address.0),

@@ -41,7 +41,7 @@ pub enum Origin {
     Header,
     /// The unwinder's tables say so.
     Frame,
-    /// A label is there.
+    /// A label is there, or a pointer leads there.
     Label,
     /// Something calls it.
     Called,
@@ -93,9 +93,11 @@ pub fn parts(image: &Image<'_>, sources: &Sources<'_>) -> Vec<Part> {
     }
     starts.drop_covered();
     let covered = starts.ranges(image);
-    for label in &sources.symbols.labels {
-        if !contains(&covered, label.at) {
-            starts.add(image, label.at, None, Origin::Label);
+    let labels = sources.symbols.labels.iter().map(|label| label.at);
+    let pointers = image.relocations.addresses().map(|(_, to)| to);
+    for at in labels.chain(pointers) {
+        if !contains(&covered, at) {
+            starts.add(image, at, None, Origin::Label);
         }
     }
     let mut parts = with_called(image, starts);

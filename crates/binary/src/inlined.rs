@@ -7,7 +7,7 @@ use gimli::{Attribute, AttributeValue, DebugInfoOffset, DwAt, Unit, UnitOffset, 
 use headcount_model::FileId;
 
 use crate::debug_files::Slice;
-use crate::debug_info::{Files, Units};
+use crate::debug_info::{Dwarf, Files, Units};
 use crate::lines;
 
 /// A function with code of its own.
@@ -55,7 +55,7 @@ pub struct Reader<'r, 'a> {
     /// What several files share.
     pub shared: Option<&'r Units<'a>>,
     /// The unit that a split unit belongs to.
-    pub skeleton: Option<&'r Unit<Slice<'r>>>,
+    pub skeleton: Option<(&'r Dwarf<'r>, &'r Unit<Slice<'r>>)>,
 }
 
 type Value<'a> = AttributeValue<Slice<'a>>;
@@ -282,9 +282,9 @@ impl<'a> Reader<'_, 'a> {
         };
         let file = match (&unit.line_program, self.skeleton) {
             (Some(program), _) => lines::file(units.dwarf, unit, program.header(), index, files)?,
-            (None, Some(skeleton)) => {
+            (None, Some((dwarf, skeleton))) => {
                 let program = skeleton.line_program.as_ref()?;
-                lines::file(units.dwarf, skeleton, program.header(), index, files)?
+                lines::file(dwarf, skeleton, program.header(), index, files)?
             }
             _ => return None,
         };

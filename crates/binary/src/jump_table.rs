@@ -84,11 +84,26 @@ impl<'a> Tables<'a> {
         let Some(instruction) = self.code.get(jump) else {
             return Targets::Unclear;
         };
+        if self.leaves(jump) {
+            return Targets::Pointer;
+        }
         match instruction.op0_kind() {
             OpKind::Memory => self.through_memory(jump, instruction),
             OpKind::Register => self.through_register(jump, instruction.op0_register(), 3),
             _ => Targets::Pointer,
         }
+    }
+
+    /// Whether the code before the jump takes the function's frame down: then the jump is a call
+    /// without return.
+    fn leaves(&self, jump: usize) -> bool {
+        let before = self.code.get(jump.saturating_sub(NEAR)..jump);
+        before
+            .unwrap_or_default()
+            .iter()
+            .rev()
+            .take_while(|it| !flow(it).ends_block())
+            .any(|it| matches!(it.mnemonic(), Mnemonic::Pop | Mnemonic::Leave))
     }
 
     fn through_register(&self, before: usize, register: Register, hops: u32) -> Targets {
@@ -107,6 +122,14 @@ impl<'a> Tables<'a> {
             Mnemonic::Lea if made.memory_index() != Register::None => {
                 self.relative(index, [made.memory_base(), made.memory_index()])
             }
+            // A label whose address was taken right here.
+            Mnemonic::Lea if made.is_ip_rel_memory_operand() => {
+                let to = made.ip_rel_memory_address();
+                match (self.accept)(to) {
+                    true => Targets::Known(vec![to], Vec::new()),
+                    false => Targets::Pointer,
+                }
+            }
             Mnemonic::Add | Mnemonic::Sub | Mnemonic::Lea => Targets::Unclear,
             _ => Targets::Pointer,
         }
@@ -118,7 +141,7 @@ impl<'a> Tables<'a> {
             return Targets::Pointer;
         }
         let bound = self.bound(index, load.memory_index());
-        let tables = self.tables_of(index, load, 8);
+        let tables = self.tables_of(index, load, |_| None);
         let tables = tables.into_iter().map(|at| Table {
             at,
             base: None,
@@ -129,17 +152,22 @@ impl<'a> Tables<'a> {
 
     /// A sum of two registers, one of which was loaded from a table of distances.
     fn relative(&self, index: usize, sum: [Register; 2]) -> Targets {
-        for [entry, base] in [sum, [sum[1], sum[0]]] {
+        let swapped = [sum[1], sum[0]];
+        for [entry, base] in [sum, swapped] {
             let Some((load, made)) = self.load_of_distance(index, entry) else {
                 continue;
             };
-            let bound = self.bound(load, made.memory_index());
-            let tables = self.tables_of(load, made, 4);
-            let base = if base.full_register() == made.memory_base().full_register() {
-                None
-            } else {
-                self.value(index, base)
+            let bound = match made.memory_index() {
+                Register::None => Some(1),
+                index => self.bound(load, index),
             };
+            let same = base.full_register() == made.memory_base().full_register();
+            let base = match self.definition(index, base) {
+                Some((at, made)) if at > load => loaded_address(made),
+                _ if same => None,
+                _ => self.value(index, base),
+            };
+            let tables = self.tables_of(load, made, |at| Some(base.unwrap_or(at)));
             let tables = tables.into_iter().map(|at| Table {
                 at,
                 base: Some(base.unwrap_or(at)),
@@ -149,14 +177,25 @@ impl<'a> Tables<'a> {
                 return found;
             }
         }
-        Targets::Unclear
+        // The distance was loaded out of sight, but what is added to it is a table.
+        let tables = sum.iter().filter_map(|base| self.value(index, *base));
+        let tables =
+            tables.filter(|at| !self.image.is_code(*at) && self.first_entry(*at, Some(*at)));
+        let tables = tables.map(|at| Table {
+            at,
+            base: Some(at),
+            bound: None,
+        });
+        self.read(tables).unwrap_or(Targets::Unclear)
     }
 
     /// `movslq (table,index,4), register`, perhaps in two steps.
     fn load_of_distance(&self, before: usize, register: Register) -> Option<(usize, &Instruction)> {
         let (index, made) = self.definition(before, register)?;
-        let is_load =
-            |it: &Instruction| it.op1_kind() == OpKind::Memory && it.memory_index_scale() == 4;
+        let is_load = |it: &Instruction| {
+            let fixed = it.is_ip_rel_memory_operand();
+            it.op1_kind() == OpKind::Memory && (it.memory_index_scale() == 4 || fixed)
+        };
         match made.mnemonic() {
             Mnemonic::Movsxd if is_load(made) => Some((index, made)),
             Mnemonic::Movsxd => self.load_of_distance(index, made.op1_register()),
@@ -168,9 +207,14 @@ impl<'a> Tables<'a> {
 
     /// Where the table may be that this instruction indexes. Where its register was set out of
     /// sight, every table that the code speaks of is as good as the next.
-    fn tables_of(&self, index: usize, load: &Instruction, width: u64) -> Vec<u64> {
+    fn tables_of(
+        &self,
+        index: usize,
+        load: &Instruction,
+        base_of: impl Fn(u64) -> Option<u64>,
+    ) -> Vec<u64> {
         let offset = load.memory_displacement64();
-        if load.memory_base() == Register::None {
+        if load.memory_base() == Register::None || load.is_ip_rel_memory_operand() {
             return vec![offset];
         }
         if let Some(base) = self.value(index, load.memory_base()) {
@@ -182,26 +226,23 @@ impl<'a> Tables<'a> {
             let bases = bases.filter(|(it, _)| wanted.is_none_or(|wanted| *it == wanted));
             let bases = bases.map(|(_, at)| at.wrapping_add(offset));
             bases
-                .filter(|at| at.is_multiple_of(width.min(4)) && !self.image.is_code(*at))
+                .filter(|at| at.is_multiple_of(4) && !self.image.is_code(*at))
                 .collect()
         };
+        let begins_well = |at: &u64| self.first_entry(*at, base_of(*at));
         let mut tables = of(Some(register));
-        if !tables.iter().any(|at| self.first_entry(*at, width)) {
+        if !tables.iter().any(begins_well) {
             tables = of(None);
         }
-        tables.retain(|at| self.first_entry(*at, width));
+        tables.retain(begins_well);
         tables.sort_unstable();
         tables.dedup();
         tables
     }
 
-    fn first_entry(&self, at: u64, width: u64) -> bool {
-        let base = (width == 4).then_some(at);
-        let table = Table {
-            at,
-            base,
-            bound: None,
-        };
+    fn first_entry(&self, at: u64, base: Option<u64>) -> bool {
+        let bound = None;
+        let table = Table { at, base, bound };
         self.entry(&table, 0).is_some_and(|to| (self.accept)(to))
     }
 
@@ -223,22 +264,31 @@ impl<'a> Tables<'a> {
         let mut targets = Vec::new();
         let mut places = Vec::new();
         for table in tables {
-            let mut count = 0;
-            while count < table.bound.unwrap_or(MOST) {
-                match self.entry(&table, count) {
-                    Some(to) if (self.accept)(to) => targets.push(to),
-                    Some(to) if to == self.end && table.bound.is_some() => {}
-                    _ if table.bound.is_some() => return None,
-                    _ => break,
-                }
-                count += 1;
+            if let Some((found, place)) = self.read_one(&table) {
+                targets.extend(found);
+                places.push(place);
             }
-            let width = if table.base.is_some() { 4 } else { 8 };
-            places.push(table.at..table.at.saturating_add(count * width));
         }
         targets.sort_unstable();
         targets.dedup();
         (!targets.is_empty()).then_some(Targets::Known(targets, places))
+    }
+
+    /// The targets in a table: as many as its bound says, or as long as they make sense.
+    fn read_one(&self, table: &Table) -> Option<(Vec<u64>, Range<u64>)> {
+        let mut targets = Vec::new();
+        let mut count = 0;
+        while count < table.bound.unwrap_or(MOST) {
+            match self.entry(table, count) {
+                Some(to) if (self.accept)(to) => targets.push(to),
+                Some(to) if to == self.end && table.bound.is_some() => {}
+                _ if table.bound.is_some() => return None,
+                _ => break,
+            }
+            count += 1;
+        }
+        let width = if table.base.is_some() { 4 } else { 8 };
+        Some((targets, table.at..table.at.saturating_add(count * width)))
     }
 
     /// The address in a register, if the code right before sets it.

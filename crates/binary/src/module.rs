@@ -238,7 +238,9 @@ impl<'a> Code<'a> {
             let Some(part) = parts.get(*to) else {
                 continue;
             };
-            if !part.has_op(*at) && part.broken.is_none() {
+            // What remains may be data that looks like code; it proves nothing about others.
+            let believed = from == to || origin(parts, *from) != Some(Origin::Rest);
+            if believed && !part.has_op(*at) && part.broken.is_none() {
                 torn.insert(*to, *at);
             }
             // A jump from elsewhere, unless it is a call without return.
@@ -319,12 +321,14 @@ impl<'a> Code<'a> {
                 .filter_map(|member| self.parts.get(*member))
                 .collect();
             let at = first.range.start;
-            let (blocks, edges) = blocks(&facts, &parts, at);
+            let (mut blocks, edges) = blocks(&facts, &parts, at);
             let described = debug.subprogram(at).and_then(|it| it.source);
+            let source = described.or_else(|| debug.line(at));
+            debug_info::settle(&mut blocks, source);
             functions.push(Function {
                 name,
                 address: LinkAddr(at),
-                source: described.or_else(|| debug.line(at)),
+                source,
                 blocks,
                 edges,
                 counters: 0,
@@ -353,6 +357,10 @@ impl<'a> Code<'a> {
             "it begins a transaction at {at:#x}, which counting would end"
         ))
     }
+}
+
+fn origin(parts: &[Part], index: usize) -> Option<Origin> {
+    parts.get(index).map(|part| part.origin)
 }
 
 /// Functions whose call may be followed by more arrivals than there were calls.

@@ -1,0 +1,96 @@
+//! No bytes make the reader panic, and what it cannot read it names.
+
+mod workshop;
+
+use headcount_binary::{Error, Wanted, layout, read};
+use workshop::Workshop;
+
+fn error(bytes: &[u8]) -> String {
+    read("x", bytes, &mut |_| None).unwrap_err().to_string()
+}
+
+fn small(workshop: &Workshop) -> Vec<u8> {
+    workshop.write(
+        "small.cc",
+        "#include <stdlib.h>\nint f(int n) { switch (n) { case 0: return 3; case 1: throw 1; \
+         case 2: return rand(); case 3: abort(); case 4: return 9; case 5: exit(1); } return 1; }\n\
+         int main(int argc, char **argv) { try { return f(argc); } catch (...) { return 2; } }\n",
+    );
+    workshop.run("g++ -g -O1 -o small small.cc");
+    workshop.bytes("small")
+}
+
+#[test]
+fn what_is_no_program_is_named() {
+    let workshop = Workshop::new();
+    let good = small(&workshop);
+    assert!(error(b"#!/bin/sh\n").contains("script"));
+    assert!(error(b"").contains("empty"));
+    assert!(error(b"hello").contains("no ELF file"));
+    assert!(error(&good[..40]).contains("damaged"));
+    assert!(error(&good[..good.len() / 3]).contains("damaged"));
+    let with = |at: usize, byte: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = byte;
+        bytes
+    };
+    assert!(error(&with(18, 183)).contains("AArch64"));
+    assert!(error(&with(18, 3)).contains("32-bit x86"));
+    assert_eq!(read("x", &with(4, 1), &mut |_| None), Err(Error::Narrow));
+    assert!(error(&with(16, 1)).contains("not linked"));
+    workshop.run("objcopy --only-keep-debug small small.debug");
+    assert_eq!(
+        read("x", &workshop.bytes("small.debug"), &mut |_| None),
+        Err(Error::NoCode)
+    );
+    let layout = layout(&good).unwrap();
+    assert!(layout.position_independent);
+    assert!(layout.interpreter.unwrap().contains("ld-linux"));
+    assert!(
+        layout
+            .segments
+            .iter()
+            .any(|it| it.executable && !it.writable)
+    );
+}
+
+/// A small generator of numbers (Marsaglia's xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % sides as u64) as usize
+    }
+}
+
+#[test]
+fn no_damage_makes_it_panic() {
+    let workshop = Workshop::new();
+    let good = small(&workshop);
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    for round in 0..4000 {
+        let mut bytes = good.clone();
+        for _ in 0..=dice.roll(12) {
+            // Headers decide most, so half of the damage goes there.
+            let at = match dice.roll(4) {
+                0 => dice.roll(0x400),
+                1 => bytes.len() - 1 - dice.roll(0x900),
+                _ => dice.roll(bytes.len()),
+            };
+            let value = [0, 1, 0x7f, 0x80, 0xff, dice.roll(256) as u8][dice.roll(6)];
+            let length = [1, 1, 2, 4, 8][dice.roll(5)];
+            for byte in bytes.iter_mut().skip(at).take(length) {
+                *byte = value;
+            }
+        }
+        if round % 7 == 0 {
+            bytes.truncate(dice.roll(bytes.len()));
+        }
+        let other = good.clone();
+        let mut find = |_: Wanted<'_>| Some(other.clone());
+        let _ = read("damaged", &bytes, &mut find);
+    }
+}
