@@ -7,7 +7,7 @@ use headcount_profile::Loaded;
 use headcount_report::{
     LineCount,
     annotate::{self, Chosen, Scale},
-    coverage_notes, line_counts, text, visible,
+    coverage_notes, demangle, is_counted, line_counts, text, visible,
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,11 +71,15 @@ fn chosen(loaded: &Loaded, names: &[String]) -> anyhow::Result<Chosen> {
     Ok(all)
 }
 
-/// Says that there is no such thing, whether it was refused, and what has a similar name.
+/// Says that there is no such thing, whether it was refused or not selected, and what has a
+/// similar name.
 pub fn nothing_called(loaded: &Loaded, name: &str) -> String {
     let mut refusals = loaded.counted.iter().flat_map(|it| &it.module.refusals);
     if let Some(refusal) = refusals.find(|it| it.subject == name) {
         return format!("{name} is not counted: {}", refusal.reason);
+    }
+    if is_unselected(loaded, name.strip_suffix("()").unwrap_or(name)) {
+        return format!("{name} was not counted: not selected");
     }
     let similar = annotate::similar(&loaded.counted, name);
     let similar: Vec<&str> = similar.iter().take(5).map(String::as_str).collect();
@@ -86,6 +90,16 @@ pub fn nothing_called(loaded: &Loaded, name: &str) -> String {
             similar.join(", ")
         ),
     }
+}
+
+fn is_unselected(loaded: &Loaded, name: &str) -> bool {
+    let modules = loaded.counted.iter();
+    let mut functions = modules.flat_map(|it| it.module.functions.iter().zip(&it.functions));
+    functions.any(|(function, counts)| {
+        let shown = demangle(&function.name);
+        let bare = shown.split('(').next().unwrap_or(&shown);
+        !is_counted(counts) && [&function.name, shown.as_ref(), bare].contains(&name)
+    })
 }
 
 fn listings(
