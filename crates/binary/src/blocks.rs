@@ -106,10 +106,11 @@ impl<'a> Builder<'a> {
             return;
         };
         let start = block.start();
-        let next = block.has_next.then_some(index + 1);
         let Some(last) = block.ops.last().copied() else {
             return;
         };
+        let next = self.blocks.binary_search_by_key(&last.end(), Piece::start);
+        let next = next.ok().filter(|_| block.has_next);
         let id = Some(index as u32);
         if block.never_completes() {
             return;

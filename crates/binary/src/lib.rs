@@ -25,6 +25,7 @@ mod landing_pads;
 mod layout;
 mod lines;
 mod module;
+mod overlaps;
 mod ownership;
 mod plt;
 mod references;

@@ -16,6 +16,7 @@ use crate::image::Image;
 use crate::indirect::{Indirect, indirect};
 use crate::landing_pads::landing_pads;
 use crate::layout::{Elf, Layout, layout};
+use crate::overlaps;
 use crate::ownership;
 use crate::plt::{self, Stub};
 use crate::references::{self, references};
@@ -66,7 +67,8 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
         stubs: &stubs,
         headers: &starts,
     };
-    let parts = functions::parts(&image, &sources);
+    let mut parts = functions::parts(&image, &sources);
+    overlaps::add(&image, &mut parts);
     let names = Names {
         symbols: &symbols,
         debug: &debug,
@@ -254,6 +256,7 @@ impl<'a> Code<'a> {
         arrivals.sort_unstable();
         arrivals.dedup();
         leaders.extend(&arrivals);
+        leaders.extend(overlaps::leaders(parts));
         leaders.sort_unstable();
         leaders.dedup();
         Self {
@@ -347,9 +350,6 @@ impl<'a> Code<'a> {
             return Some(format!(
                 "a jump leads into the midst of an instruction at {at:#x}"
             ));
-        }
-        if let Some(at) = self.indirect.unclear.get(&index) {
-            return Some(format!("nothing tells where its jump at {at:#x} may lead"));
         }
         let transaction = part.ops.iter().find(|op| op.flow == Flow::Transaction);
         let at = transaction?.at;

@@ -104,7 +104,7 @@ pub fn store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
 }
 
 /// Takes a run that headcount did not live to store into the profile. `false`: it goes on.
-pub fn collect_folder(folder: &Path, profile: &mut dyn FnMut() -> Result<Profile>) -> Result<bool> {
+pub fn collect_folder(folder: &Path, profile: &Path) -> Result<bool> {
     if journal::is_being_written(folder) {
         return Ok(false);
     }
@@ -116,7 +116,7 @@ pub fn collect_folder(folder: &Path, profile: &mut dyn FnMut() -> Result<Profile
         }
     }
     let run = run_of(written, &modules)?;
-    profile()?.add(&modules, &run)?;
+    Profile::create_or_open(profile)?.add(&modules, &run)?;
     Ok(true)
 }
 

@@ -20,6 +20,7 @@ use object::{Object, ObjectKind, ObjectSegment};
 use crate::args::Collect;
 use crate::counters::{self, Counters, ProcessKey};
 use crate::module::CountedModule;
+use crate::monitored;
 use crate::talk::say;
 use crate::verbs::DEFAULT_PROFILE;
 
@@ -43,7 +44,7 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
         };
         _locks = lock(&folders);
         let files = counter_files(&folders)?;
-        if files.is_empty() {
+        if !collector.take_journals(&folders, &profile, args.keep)? && files.is_empty() {
             let names: Vec<_> = folders
                 .iter()
                 .map(|folder| folder.display().to_string())
@@ -71,11 +72,12 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
 /// cannot be collected stays, and keeps nobody from reading the rest.
 pub fn collect_pending(profile: &Path) -> Result<()> {
     let folders = [default_folder()];
-    if counter_files(&folders)?.is_empty() {
+    if counter_files(&folders)?.is_empty() && journals(&folders)?.is_empty() {
         return Ok(());
     }
     let _locks = lock(&folders);
     let mut collector = Collector::new(None);
+    collector.take_journals(&folders, profile, false)?;
     collector.take_files(counter_files(&folders)?);
     collector.store(profile, false)?;
     Ok(())
@@ -110,6 +112,15 @@ pub fn default_folder() -> PathBuf {
 }
 
 fn counter_files(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    entries_that_end(folders, FILE_SUFFIX)
+}
+
+/// Folders of runs that headcount counted, but did not live to store.
+fn journals(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    entries_that_end(folders, monitored::FOLDER_SUFFIX)
+}
+
+fn entries_that_end(folders: &[PathBuf], suffix: &str) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for folder in folders {
         let entries = match fs::read_dir(folder) {
@@ -123,7 +134,7 @@ fn counter_files(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
             let path = entry
                 .with_context(|| format!("{}: cannot be read", folder.display()))?
                 .path();
-            if path.to_string_lossy().ends_with(FILE_SUFFIX) {
+            if path.to_string_lossy().ends_with(suffix) {
                 files.push(path);
             }
         }
@@ -163,6 +174,31 @@ impl Collector {
                 Err(error) => self.complain(&error),
             }
         }
+    }
+
+    /// Takes journals of runs; one that cannot be read is reported and left where it is. Were there
+    /// any?
+    fn take_journals(&mut self, folders: &[PathBuf], profile: &Path, keep: bool) -> Result<bool> {
+        let journals = journals(folders)?;
+        let mut stored = 0;
+        for folder in &journals {
+            match monitored::collect_folder(folder, profile) {
+                Ok(true) => {
+                    stored += 1;
+                    if !keep {
+                        monitored::remove(folder);
+                    }
+                }
+                Ok(false) => say(format!("{}: still being counted", folder.display())),
+                Err(error) => self.complain(&error.context(format!("{}", folder.display()))),
+            }
+        }
+        if stored > 0 {
+            let runs = if stored == 1 { "run" } else { "runs" };
+            let profile = profile.display();
+            say(format!("collected {stored} counted {runs} into {profile}"));
+        }
+        Ok(!journals.is_empty())
     }
 
     fn take(&mut self, found: Vec<Result<Counters>>, live: bool) -> Result<()> {
