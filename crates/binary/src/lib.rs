@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod blocks;
+mod code;
 mod debug_files;
 mod debug_info;
 mod error;
@@ -25,6 +26,7 @@ mod landing_pads;
 mod layout;
 mod lines;
 mod module;
+mod names;
 mod ownership;
 mod plt;
 mod references;
