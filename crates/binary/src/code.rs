@@ -54,11 +54,12 @@ impl<'a> Code<'a> {
             *loose &= named || arrivals.binary_search(&part.range.start).is_err();
         }
         let mut ways = Vec::new();
+        let mut budget = image.data().map(|piece| piece.bytes.len()).sum();
         for frame in frames {
             let Some(from) = functions::part_at(parts, frame.range.start) else {
                 continue;
             };
-            for pad in landing_pads(image, frame) {
+            for pad in landing_pads(image, frame, &mut budget) {
                 arrivals.push(pad);
                 ways.extend(functions::part_at(parts, pad).map(|to| (from, to)));
             }

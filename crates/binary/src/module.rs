@@ -54,6 +54,7 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
     let headers = headers(&elf, &layout);
     let mut starts: Vec<u64> = headers.iter().map(|(at, _)| *at).collect();
     starts.extend(image.relocations.resolvers());
+    starts.sort_unstable();
     let sources = Sources {
         symbols: &symbols,
         frames: &frames,
@@ -124,6 +125,8 @@ fn headers(elf: &Elf<'_>, layout: &Layout) -> Vec<(u64, &'static str)> {
         }
     }
     found.retain(|(at, _)| *at != 0);
+    // One of each is what a loader looks at.
+    found.truncate(8);
     found
 }
 
