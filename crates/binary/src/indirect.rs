@@ -15,15 +15,12 @@ pub struct Indirect {
     pub targets: BTreeMap<u64, Vec<u64>>,
     /// The tables that explain all jumps of the code which uses them, by address.
     pub tables: Vec<Range<u64>>,
-    /// The parts with a jump whose target is computed in a way that nobody sees through, and
-    /// where the jump is.
-    pub unclear: BTreeMap<usize, u64>,
 }
 
 /// Looks at every indirect jump. `loose` are the parts that may belong to any function.
 pub fn indirect(image: &Image<'_>, parts: &[Part], loose: &[bool]) -> Indirect {
     let mut found = Indirect::default();
-    for (index, part) in parts.iter().enumerate() {
+    for part in parts {
         let jumps: Vec<usize> = (0..)
             .zip(&part.ops)
             .filter(|(_, op)| op.flow == Flow::IndirectJump(None))
@@ -53,11 +50,7 @@ pub fn indirect(image: &Image<'_>, parts: &[Part], loose: &[bool]) -> Indirect {
                     found.targets.insert(op.at, targets);
                     places.extend(tables);
                 }
-                Targets::Pointer => all = false,
-                Targets::Unclear => {
-                    all = false;
-                    found.unclear.insert(index, op.at);
-                }
+                Targets::Unknown => all = false,
             }
         }
         if all {

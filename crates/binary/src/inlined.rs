@@ -26,6 +26,8 @@ pub struct Subprogram {
 #[derive(Debug, Default)]
 pub struct Copies {
     from: BTreeMap<u64, u32>,
+    /// How many ranges were read so far.
+    ranges: usize,
 }
 
 impl Copies {
@@ -112,7 +114,7 @@ impl<'a> Facts<'a> {
 }
 
 /// A damaged file may let every entry refer to the same long list.
-const MOST_RANGES: usize = 1 << 16;
+const MOST_RANGES: usize = 1 << 24;
 
 impl<'a> Reader<'_, 'a> {
     /// Adds the functions of a unit, and what is inlined into them.
@@ -147,7 +149,7 @@ impl<'a> Reader<'_, 'a> {
             while around.last().is_some_and(|(outer, _)| *outer >= depth) {
                 around.pop();
             }
-            let ranges = self.ranges(unit, &facts)?;
+            let ranges = self.ranges(unit, &facts, &mut copies.ranges)?;
             if is_function {
                 around.push((depth, 0));
                 if let Some(at) = self.entry(unit, &facts, &ranges) {
@@ -176,14 +178,20 @@ impl<'a> Reader<'_, 'a> {
             .filter(|at| *at != 0)
     }
 
-    fn ranges(&self, unit: &Unit<Slice<'a>>, facts: &Facts<'a>) -> gimli::Result<Vec<Range<u64>>> {
+    fn ranges(
+        &self,
+        unit: &Unit<Slice<'a>>,
+        facts: &Facts<'a>,
+        count: &mut usize,
+    ) -> gimli::Result<Vec<Range<u64>>> {
         let dwarf = self.units.dwarf;
         let mut found = Vec::new();
         if let Some(list) = facts.ranges {
             if let Some(mut list) = dwarf.attr_ranges(unit, list)? {
                 while let Some(range) = list.next()? {
                     found.push(range.begin..range.end);
-                    if found.len() >= MOST_RANGES {
+                    *count += 1;
+                    if *count >= MOST_RANGES {
                         break;
                     }
                 }

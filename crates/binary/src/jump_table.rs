@@ -26,10 +26,8 @@ use crate::sweep::{Flow, flow};
 pub enum Targets {
     /// To these places, which stand in these tables.
     Known(Vec<u64>, Vec<Range<u64>>),
-    /// To whatever a pointer says: a function, or a label whose address was taken.
-    Pointer,
-    /// It is computed in a way that we do not see through.
-    Unclear,
+    /// Nothing here tells: a pointer that somebody stored, or arithmetic nobody sees through.
+    Unknown,
 }
 
 /// Nobody's `switch` is larger than this.
@@ -82,15 +80,15 @@ impl<'a> Tables<'a> {
     /// Where the jump with this index leads.
     pub fn targets(&self, jump: usize) -> Targets {
         let Some(instruction) = self.code.get(jump) else {
-            return Targets::Unclear;
+            return Targets::Unknown;
         };
         if self.leaves(jump) {
-            return Targets::Pointer;
+            return Targets::Unknown;
         }
         match instruction.op0_kind() {
             OpKind::Memory => self.through_memory(jump, instruction),
             OpKind::Register => self.through_register(jump, instruction.op0_register(), 3),
-            _ => Targets::Pointer,
+            _ => Targets::Unknown,
         }
     }
 
@@ -108,7 +106,7 @@ impl<'a> Tables<'a> {
 
     fn through_register(&self, before: usize, register: Register, hops: u32) -> Targets {
         let Some((index, made)) = self.definition(before, register) else {
-            return Targets::Pointer;
+            return Targets::Unknown;
         };
         match made.mnemonic() {
             Mnemonic::Mov if made.op1_kind() == OpKind::Memory => self.through_memory(index, made),
@@ -118,7 +116,7 @@ impl<'a> Tables<'a> {
             Mnemonic::Add if made.op1_kind() == OpKind::Register => {
                 self.relative(index, [made.op0_register(), made.op1_register()])
             }
-            Mnemonic::Add if made.op1_kind() == OpKind::Memory => Targets::Unclear,
+            Mnemonic::Add if made.op1_kind() == OpKind::Memory => Targets::Unknown,
             Mnemonic::Lea if made.memory_index() != Register::None => {
                 self.relative(index, [made.memory_base(), made.memory_index()])
             }
@@ -127,18 +125,18 @@ impl<'a> Tables<'a> {
                 let to = made.ip_rel_memory_address();
                 match (self.accept)(to) {
                     true => Targets::Known(vec![to], Vec::new()),
-                    false => Targets::Pointer,
+                    false => Targets::Unknown,
                 }
             }
-            Mnemonic::Add | Mnemonic::Sub | Mnemonic::Lea => Targets::Unclear,
-            _ => Targets::Pointer,
+            Mnemonic::Add | Mnemonic::Sub | Mnemonic::Lea => Targets::Unknown,
+            _ => Targets::Unknown,
         }
     }
 
     /// A jump through, or a load of, an item of a table of addresses.
     fn through_memory(&self, index: usize, load: &Instruction) -> Targets {
         if load.memory_index() == Register::None || load.memory_index_scale() != 8 {
-            return Targets::Pointer;
+            return Targets::Unknown;
         }
         let bound = self.bound(index, load.memory_index());
         let tables = self.tables_of(index, load, |_| None);
@@ -147,7 +145,7 @@ impl<'a> Tables<'a> {
             base: None,
             bound,
         });
-        self.read(tables).unwrap_or(Targets::Pointer)
+        self.read(tables).unwrap_or(Targets::Unknown)
     }
 
     /// A sum of two registers, one of which was loaded from a table of distances.
@@ -186,7 +184,7 @@ impl<'a> Tables<'a> {
             base: Some(at),
             bound: None,
         });
-        self.read(tables).unwrap_or(Targets::Unclear)
+        self.read(tables).unwrap_or(Targets::Unknown)
     }
 
     /// `movslq (table,index,4), register`, perhaps in two steps.

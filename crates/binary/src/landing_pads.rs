@@ -8,11 +8,12 @@ use gimli::{EndianSlice, LittleEndian, Reader};
 use crate::frames::Frame;
 use crate::image::Image;
 
-/// The landing pads of a range of code.
-pub fn landing_pads(image: &Image<'_>, frame: &Frame) -> Vec<u64> {
+/// The landing pads of a range of code. `budget` is how many entries of tables may be read in all:
+/// in a damaged file, every range may speak of the same long table.
+pub fn landing_pads(image: &Image<'_>, frame: &Frame, budget: &mut usize) -> Vec<u64> {
     let bytes = frame.lsda.and_then(|at| Some((at, image.from(at)?)));
     bytes
-        .and_then(|(at, bytes)| read(frame.range.start, at, bytes))
+        .and_then(|(at, bytes)| read(frame.range.start, at, bytes, budget))
         .unwrap_or_default()
         .into_iter()
         .filter(|pad| image.is_code(*pad))
@@ -21,7 +22,7 @@ pub fn landing_pads(image: &Image<'_>, frame: &Frame) -> Vec<u64> {
 
 const ABSENT: u8 = 0xff;
 
-fn read(function: u64, at: u64, bytes: &[u8]) -> Option<Vec<u64>> {
+fn read(function: u64, at: u64, bytes: &[u8], budget: &mut usize) -> Option<Vec<u64>> {
     let mut input = EndianSlice::new(bytes, LittleEndian);
     let encoding = input.read_u8().ok()?;
     let base = match encoding {
@@ -44,6 +45,7 @@ fn read(function: u64, at: u64, bytes: &[u8]) -> Option<Vec<u64>> {
     let mut table = input.split(length).ok()?;
     let mut pads = Vec::new();
     while !table.is_empty() {
+        *budget = budget.checked_sub(1)?;
         let [_start, _length, pad] = [
             value(&mut table, encoding)?,
             value(&mut table, encoding)?,

@@ -5,13 +5,14 @@
 //! and checked against its code; nothing is run. What cannot be known is refused by name.
 //!
 //! Symbols, the unwinder's tables, calls and, last, what remains say where functions are
-//! ([`mod@functions`]). Each is decoded from its beginning to its end. Jumps, jump tables, landing
+//! (`functions.rs`). Each is decoded from its beginning to its end. Jumps, jump tables, landing
 //! pads and addresses that are written down anywhere say where blocks begin. A block that begins
 //! without need costs a little; one that is missed costs exactness, so doubts are decided in
 //! favour of a block.
 #![forbid(unsafe_code)]
 
 mod blocks;
+mod code;
 mod debug_files;
 mod debug_info;
 mod error;
@@ -25,6 +26,7 @@ mod landing_pads;
 mod layout;
 mod lines;
 mod module;
+mod names;
 mod overlaps;
 mod ownership;
 mod plt;

@@ -3,14 +3,15 @@
 //! The C library jumps over the `lock` in front of an instruction when a program has one thread
 //! only: `je 1f; lock; 1: cmpxchg ...`. Both are instructions, and both are counted.
 
-use crate::functions::{self, Part};
+use crate::functions::{self, Origin, Part};
 use crate::image::Image;
 use crate::sweep::{Op, sweep};
 
 /// Adds instructions that a jump reaches in the midst of another, where both end at the same place.
 pub fn add(image: &Image<'_>, parts: &mut [Part]) {
-    let mut targets: Vec<u64> = parts
-        .iter()
+    // What may be data proves nothing.
+    let known = parts.iter().filter(|part| part.origin != Origin::Rest);
+    let mut targets: Vec<u64> = known
         .flat_map(|part| &part.ops)
         .filter_map(|op| op.flow.jump_target())
         .collect();

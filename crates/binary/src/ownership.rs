@@ -7,12 +7,13 @@ use crate::functions::{Origin, Part};
 use crate::symbols::Symbols;
 
 /// The parts that may belong to another: nobody names them as functions, nobody calls them.
+/// `called` and `headers` are in order.
 pub fn loose(parts: &[Part], symbols: &Symbols, called: &[u64], headers: &[u64]) -> Vec<bool> {
     parts
         .iter()
         .map(|part| {
             let at = part.range.start;
-            if called.binary_search(&at).is_ok() || headers.contains(&at) {
+            if called.binary_search(&at).is_ok() || headers.binary_search(&at).is_ok() {
                 return false;
             }
             match part.origin {

@@ -192,7 +192,7 @@ fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
     Ok(run)
 }
 
-fn flat<'a>(counts: &'a mut [Flat], module: usize) -> Result<&'a mut Flat> {
+fn flat(counts: &mut [Flat], module: usize) -> Result<&mut Flat> {
     counts
         .get_mut(module)
         .context("the journal speaks of a module that it does not name")
@@ -224,7 +224,10 @@ impl Flat {
             }
             functions.push(counts);
         }
-        for block in uncounted.iter().flat_map(|(first, count)| *first..first + count) {
+        for block in uncounted
+            .iter()
+            .flat_map(|(first, count)| *first..first + count)
+        {
             let (function, block) = *places
                 .get(block as usize)
                 .context("the journal speaks of a block that is not there")?;
@@ -306,7 +309,9 @@ fn summarise(run: &Run, modules: &[Module], hits: u64, profile: &Path) {
     }
     let refused: usize = modules.iter().map(|module| module.refusals.len()).sum();
     if refused > 0 {
-        say(format!("not counted: {refused}; `headcount report` says what and why"));
+        say(format!(
+            "not counted: {refused}; `headcount report` says what and why"
+        ));
     }
     run.notes.iter().for_each(say);
 }

@@ -131,7 +131,10 @@ impl Wish {
                 .any(|run| lines.contains(&run.line) && is_file(run.file.index())),
             None => {
                 let by_name = names.iter().any(|name| self.name.matches(name));
-                by_name || function.source.is_some_and(|(file, _)| is_file(file.index()))
+                by_name
+                    || function
+                        .source
+                        .is_some_and(|(file, _)| is_file(file.index()))
             }
         }
     }

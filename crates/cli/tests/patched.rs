@@ -67,7 +67,9 @@ impl Case {
         let mut command = process::Command::new(&program);
         command.args(&self.stated.args);
         // Both with the same environment: a static program has code that looks at it.
-        command.envs(environment(&folder)).current_dir(folder.path());
+        command
+            .envs(environment(&folder))
+            .current_dir(folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let truth = count_command(command.stderr(Stdio::null())).expect("the oracle counts it");
 
@@ -80,7 +82,10 @@ impl Case {
         if output.status.code() != Some(truth.status) {
             let complaints = String::from_utf8_lossy(&output.stderr);
             let status = truth.status;
-            wrong.push(format!("status {status} became {:?} {complaints}", output.status));
+            wrong.push(format!(
+                "status {status} became {:?} {complaints}",
+                output.status
+            ));
         }
         if output.stdout != truth.stdout {
             wrong.push("it wrote something else to standard output".to_owned());

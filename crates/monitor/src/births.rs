@@ -47,7 +47,10 @@ impl Monitor<'_> {
             0 => child,
             _ => parent.pid,
         };
-        let space = match (flags & libc::CLONE_VM as u64, self.spaces.get(&parent.space)) {
+        let space = match (
+            flags & libc::CLONE_VM as u64,
+            self.spaces.get(&parent.space),
+        ) {
             (0, Some(space)) => match space.forked(child) {
                 Ok(copy) => self.add_space(copy),
                 // It has been killed already.
@@ -100,7 +103,10 @@ impl Monitor<'_> {
         }
         let at = LoadAddr(stopped.instruction_pointer()?);
         self.arrives(space, at)?;
-        let is_bare = self.spaces.get(&space).is_some_and(|it| it.loaded.is_empty());
+        let is_bare = self
+            .spaces
+            .get(&space)
+            .is_some_and(|it| it.loaded.is_empty());
         let stopped = match is_bare {
             true => self.look_at_modules(stopped)?,
             false => stopped,
@@ -202,8 +208,7 @@ impl Monitor<'_> {
         let space = thread.and_then(|it| self.spaces.get(&it.space));
         let is_breakpoint = space.is_some_and(|it| it.breakpoint(before).is_some());
         is_breakpoint
-            && proc::signals(stopped.tid())
-                .is_ok_and(|it| it.pending & bit(libc::SIGTRAP) != 0)
+            && proc::signals(stopped.tid()).is_ok_and(|it| it.pending & bit(libc::SIGTRAP) != 0)
     }
 
     /// A thread has ended; if it is the first of its process, all of it has.

@@ -36,7 +36,12 @@ impl Catalog {
         journal: &mut Journal,
     ) -> io::Result<Option<usize>> {
         let facts = file.metadata()?;
-        let key = (facts.dev(), facts.ino(), facts.mtime_nsec() ^ facts.mtime(), facts.size());
+        let key = (
+            facts.dev(),
+            facts.ino(),
+            facts.mtime_nsec() ^ facts.mtime(),
+            facts.size(),
+        );
         if let Some(known) = self.known.get(&key) {
             return Ok(*known);
         }
@@ -70,8 +75,13 @@ impl Catalog {
             uncounted: stretches(&chosen),
         };
         let (number, counters) = journal.add_module(&entry, blocks)?;
-        self.images
-            .push(Image::new(number, Rc::new(module), layout, chosen, counters));
+        self.images.push(Image::new(
+            number,
+            Rc::new(module),
+            layout,
+            chosen,
+            counters,
+        ));
         Ok(Some(number))
     }
 }
@@ -88,9 +98,8 @@ pub fn analyse_bytes(
     path: &str,
     bytes: &[u8],
 ) -> Result<(Module, headcount_binary::Layout), String> {
-    let mut find = |wanted: headcount_binary::Wanted<'_>| {
-        debug_files::find(Path::new(path), &wanted)
-    };
+    let mut find =
+        |wanted: headcount_binary::Wanted<'_>| debug_files::find(Path::new(path), &wanted);
     let binary =
         headcount_binary::read(path, bytes, &mut find).map_err(|error| error.to_string())?;
     Ok((binary.module, binary.layout))

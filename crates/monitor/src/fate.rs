@@ -115,5 +115,8 @@ fn name(signal: c_int) -> String {
     known
         .iter()
         .find(|(number, _)| *number == signal)
-        .map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())
+        .map_or_else(
+            || format!("signal {signal}"),
+            |(_, name)| (*name).to_owned(),
+        )
 }

@@ -149,7 +149,9 @@ impl Monitor<'_> {
     fn take_visit_back(&mut self, space: usize, at: LoadAddr) {
         let breakpoint = self.spaces.get(&space).and_then(|it| it.breakpoint(at));
         if let Some((module, block)) = breakpoint.and_then(|it| it.counts) {
-            self.catalog.images[module as usize].counters.take_one(block);
+            self.catalog.images[module as usize]
+                .counters
+                .take_one(block);
         }
     }
 }

@@ -85,7 +85,9 @@ impl Image {
 
     /// The block that an address lies in.
     fn block_around(&self, address: LinkAddr) -> Option<(Place, &Block)> {
-        let after = self.by_address.partition_point(|place| place.address <= address);
+        let after = self
+            .by_address
+            .partition_point(|place| place.address <= address);
         let place = *self.by_address.get(after.checked_sub(1)?)?;
         let block = self.block(place);
         let inside = |span: &Span| {
@@ -133,7 +135,10 @@ impl Image {
 
     /// The function and source line of a block.
     pub fn describe_block(&self, number: u32) -> Option<Described> {
-        let place = self.by_address.iter().find(|place| place.number == number)?;
+        let place = self
+            .by_address
+            .iter()
+            .find(|place| place.number == number)?;
         self.describe(place.address)
     }
 }

@@ -73,7 +73,10 @@ fn run_to(mut stopped: Stopped, phase: Phase) -> io::Result<Stopped> {
         let tid = stopped.tid();
         stopped.resume(Pace::ToSystemCall, 0)?;
         stopped = stop_of(tid, |stop| {
-            matches!(stop, Stop::SystemCall | Stop::Interrupted | Stop::JobControl)
+            matches!(
+                stop,
+                Stop::SystemCall | Stop::Interrupted | Stop::JobControl
+            )
         })?;
         if stopped.system_call_phase()? == phase {
             return Ok(stopped);

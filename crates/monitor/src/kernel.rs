@@ -38,7 +38,11 @@ fn request(request: c_uint, tid: pid_t, address: usize, data: usize) -> io::Resu
 
 /// Begins to trace a thread without stopping it. With `until_we_end` it is killed when we are.
 pub fn seize(tid: pid_t, until_we_end: bool) -> io::Result<()> {
-    let kill = if until_we_end { libc::PTRACE_O_EXITKILL } else { 0 };
+    let kill = if until_we_end {
+        libc::PTRACE_O_EXITKILL
+    } else {
+        0
+    };
     request(libc::PTRACE_SEIZE, tid, 0, (REPORTS | kill) as usize).map(drop)
 }
 
@@ -131,8 +135,7 @@ pub fn signal_info(tid: pid_t) -> Option<SignalInfo> {
 pub fn blocked_signals(tid: pid_t) -> io::Result<u64> {
     let mut set = 0_u64;
     // SAFETY: the kernel writes as many bytes as we say the set has.
-    let result =
-        unsafe { libc::ptrace(PTRACE_GETSIGMASK, tid, SIGSET_BYTES, &raw mut set) };
+    let result = unsafe { libc::ptrace(PTRACE_GETSIGMASK, tid, SIGSET_BYTES, &raw mut set) };
     answer(result)?;
     Ok(set)
 }
@@ -140,8 +143,7 @@ pub fn blocked_signals(tid: pid_t) -> io::Result<u64> {
 /// Sets the signals that a stopped thread blocks.
 pub fn set_blocked_signals(tid: pid_t, set: u64) -> io::Result<()> {
     // SAFETY: the kernel reads as many bytes as we say the set has.
-    let result =
-        unsafe { libc::ptrace(PTRACE_SETSIGMASK, tid, SIGSET_BYTES, &raw const set) };
+    let result = unsafe { libc::ptrace(PTRACE_SETSIGMASK, tid, SIGSET_BYTES, &raw const set) };
     answer(result)
 }
 
@@ -170,7 +172,12 @@ pub fn system_call_phase(tid: pid_t) -> io::Result<Phase> {
     let mut info = [0_u8; 88];
     // SAFETY: the kernel writes at most as many bytes as we say there are.
     let result = unsafe {
-        libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, tid, info.len(), info.as_mut_ptr())
+        libc::ptrace(
+            libc::PTRACE_GET_SYSCALL_INFO,
+            tid,
+            info.len(),
+            info.as_mut_ptr(),
+        )
     };
     answer(result)?;
     Ok(match info[0] {

@@ -14,11 +14,7 @@ use crate::{Error, Outcome, Settings};
 
 /// Runs a command and counts it, children included. The journal goes into `folder`, which must not
 /// exist.
-pub fn run(
-    command: &[OsString],
-    folder: &Path,
-    settings: &Settings<'_>,
-) -> Result<Outcome, Error> {
+pub fn run(command: &[OsString], folder: &Path, settings: &Settings<'_>) -> Result<Outcome, Error> {
     let words: Vec<String> = command
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
@@ -79,7 +75,9 @@ pub fn now() -> u64 {
 /// The machine's name for its processor.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = text.lines().find_map(|line| line.strip_prefix("model name"));
+    let name = text
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"));
     let name = name.and_then(|rest| rest.split_once(':'));
     name.map_or(String::new(), |(_, name)| name.trim().to_owned())
 }

@@ -117,7 +117,12 @@ impl<'a> Monitor<'a> {
         Ok(Outcome {
             status,
             hits: self.hits,
-            modules: self.catalog.images.into_iter().map(|it| it.module).collect(),
+            modules: self
+                .catalog
+                .images
+                .into_iter()
+                .map(|it| it.module)
+                .collect(),
         })
     }
 

@@ -32,7 +32,9 @@ impl Requests {
     /// attached to one.
     pub fn listen(program: Option<pid_t>, duration: Option<Duration>) -> Self {
         let state = Arc::new(State::default());
-        state.nobody_to_tell.store(program.is_none(), Ordering::Relaxed);
+        state
+            .nobody_to_tell
+            .store(program.is_none(), Ordering::Relaxed);
         kernel::block_signals(&OURS);
         let waiter = kernel::this_thread();
         let end = duration.map(|duration| Instant::now() + duration);

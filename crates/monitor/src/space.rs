@@ -176,11 +176,12 @@ impl Space {
             let borrowed = entry
                 .filter(|it| loaded.range.contains(&it.0))
                 .unwrap_or(LoadAddr(loaded.range.start));
-            let (back, found) =
-                inject::map_code(stopped, &self.memory, borrowed, &places, size)?;
+            let (back, found) = inject::map_code(stopped, &self.memory, borrowed, &places, size)?;
             stopped = back;
             match found {
-                Some(slots) => notes = self.write_breakpoints(&sites, text, &loaded, slots, size)?,
+                Some(slots) => {
+                    notes = self.write_breakpoints(&sites, text, &loaded, slots, size)?
+                }
                 None => notes.push(format!(
                     "{} was not counted: there is no free memory within two gigabytes of its code.",
                     image.module.path

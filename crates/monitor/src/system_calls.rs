@@ -163,7 +163,9 @@ impl Monitor<'_> {
             && old_at != 0
             && let Some(space) = self.spaces.get(&space)
         {
-            space.memory.write(LoadAddr(old_at), &SIG_IGN.to_le_bytes())?;
+            space
+                .memory
+                .write(LoadAddr(old_at), &SIG_IGN.to_le_bytes())?;
         }
         if worked
             && new_at != 0

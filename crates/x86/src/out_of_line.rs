@@ -94,7 +94,9 @@ pub fn past(bytes: &[u8], at: LoadAddr, slot: LoadAddr) -> Result<Past, CannotMo
         FlowControl::ConditionalBranch => slot.branch(&instruction, bytes, next)?,
         FlowControl::Call if instruction.is_call_near() => {
             slot.push(next.0);
-            slot.stop(Interrupted::After(LoadAddr(instruction.near_branch_target())));
+            slot.stop(Interrupted::After(LoadAddr(
+                instruction.near_branch_target(),
+            )));
             slot.jump(instruction.near_branch_target())?;
         }
         FlowControl::IndirectCall if instruction.is_call_near_indirect() => {
@@ -119,7 +121,11 @@ fn jump_of_call(call: &Instruction) -> Result<Instruction, CannotMove> {
         OpKind::Register => Instruction::with1(Code::Jmp_rm64, call.op0_register()),
         OpKind::Memory => {
             // The push moved the stack pointer.
-            let moved = if call.memory_base() == Register::RSP { 8 } else { 0 };
+            let moved = if call.memory_base() == Register::RSP {
+                8
+            } else {
+                0
+            };
             let operand = MemoryOperand::new(
                 call.memory_base(),
                 call.memory_index(),

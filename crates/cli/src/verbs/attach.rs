@@ -12,7 +12,10 @@ use crate::talk::say;
 pub fn run(args: &Attach) -> Result<ExitCode> {
     let folder = monitored::new_folder()?;
     if !args.counting.quiet && args.duration.is_none() {
-        say(format!("counting process {}; Ctrl-C lets go of it", args.pid));
+        say(format!(
+            "counting process {}; Ctrl-C lets go of it",
+            args.pid
+        ));
     }
     let counted = monitored::count(&args.counting, true, args.duration, |settings| {
         headcount_monitor::attach(args.pid, &folder, settings)
