@@ -50,6 +50,7 @@ pub fn count(
     args: &Counting,
     follow: bool,
     duration: Option<Duration>,
+    begun: &dyn Fn(),
     work: impl FnOnce(&Settings<'_>) -> Result<Outcome, Error>,
 ) -> Result<Outcome, Error> {
     let selection = Selection::new(args);
@@ -71,6 +72,7 @@ pub fn count(
         limit: args.limit,
         duration,
         name: &|name| headcount_report::demangle(name).into_owned(),
+        begun,
         progress: &progress,
     });
     if told.get() != begin {

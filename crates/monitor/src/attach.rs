@@ -28,7 +28,7 @@ pub fn attach(pid: pid_t, folder: &Path, settings: &Settings<'_>) -> Result<Outc
     monitor.seize_all(pid)?;
     let begun = monitor.begin_in_the_middle(pid);
     match begun {
-        Ok(()) => {}
+        Ok(()) => (settings.begun)(),
         Err(Error::NothingToCount(..)) => {
             let let_go = monitor.let_go_of_all();
             let_go.map_err(|it| Error::Io("letting go", it))?;

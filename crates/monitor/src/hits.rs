@@ -32,9 +32,13 @@ impl Monitor<'_> {
 
     /// Did a thread that stopped for SIGTRAP meet a breakpoint of ours? Then it is past it now.
     pub fn was_ours(&mut self, stopped: &Stopped) -> io::Result<bool> {
-        let from_int3 = stopped.signal_info().is_some_and(|it| it.code == FROM_INT3);
         let at = LoadAddr(stopped.instruction_pointer()?.wrapping_sub(1));
-        Ok(from_int3 && self.met(stopped, at)?)
+        let space = self.thread(stopped).space;
+        let breakpoint = self.spaces.get(&space).and_then(|it| it.breakpoint(at));
+        // Behind the first byte of a longer instruction nobody can be but by an `int3` of ours.
+        let is_sure = breakpoint.is_some_and(|it| it.is_long);
+        let from_int3 = || stopped.signal_info().is_some_and(|it| it.code == FROM_INT3);
+        Ok((is_sure || from_int3()) && self.met(stopped, at)?)
     }
 
     /// Counts a breakpoint that was met, and moves the thread past it. `false`: it is none of ours.

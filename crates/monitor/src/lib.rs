@@ -67,6 +67,8 @@ pub struct Settings<'a> {
     pub duration: Option<Duration>,
     /// The name of a function for people to read.
     pub name: &'a dyn Fn(&str) -> String,
+    /// Is told when a process that was attached to goes on, with all breakpoints in it.
+    pub begun: &'a dyn Fn(),
     /// Is told now and then how many breakpoints were met.
     pub progress: &'a dyn Fn(u64),
 }

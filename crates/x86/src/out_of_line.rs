@@ -142,6 +142,12 @@ fn jump_of_call(call: &Instruction) -> Result<Instruction, CannotMove> {
     .map_err(|_| CannotMove::TiedToItsPlace)
 }
 
+/// How many bytes the first instruction has.
+pub fn length(bytes: &[u8]) -> Option<usize> {
+    let instruction = Decoder::new(64, bytes, DecoderOptions::NONE).decode();
+    (!instruction.is_invalid()).then(|| instruction.len())
+}
+
 /// Where an indirect jump takes its target from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
