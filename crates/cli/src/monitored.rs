@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use headcount_model::{FunctionCounts, Module, ModuleCounts, Process, Run, Shift};
+use headcount_model::{
+    FunctionCounts, LoadBias, Module, ModuleCounts, Placement, Process, Run, Shift,
+};
 use headcount_monitor::journal::{self, Entry, Written};
 use headcount_monitor::{Error, Outcome, Settings};
 use headcount_profile::Profile;
@@ -137,7 +139,7 @@ fn read_again(path: &str, build_id: &str) -> Result<Module> {
 fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
     let mut run = Run::default();
     let mut counts = Vec::new();
-    let mut threads: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut processes: BTreeMap<u32, Process> = BTreeMap::new();
     let mut has_ended = false;
     let mut uncounted = Vec::new();
     for entry in &written.entries {
@@ -157,7 +159,13 @@ fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
                 key,
                 ..
             } => (run.command, run.started, run.cpu, run.key) = (command, started, cpu, key),
-            Entry::Thread { pid, tid } => threads.entry(pid).or_default().push(tid),
+            Entry::Thread { pid, tid } => processes.entry(pid).or_default().threads.push(tid),
+            Entry::Loaded { pid, module, bias } => {
+                let build_id = flat(&mut counts, module)?.counts.build_id.clone();
+                let bias = LoadBias(bias);
+                let process = processes.entry(pid).or_default();
+                process.loaded.push(Placement { build_id, bias });
+            }
             Entry::Shift {
                 module,
                 block,
@@ -170,7 +178,7 @@ fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
                 (run.ended, run.status) = (ended, status);
                 has_ended = true;
             }
-            Entry::Module { .. } | Entry::Loaded { .. } => {}
+            Entry::Module { .. } => {}
         }
     }
     if !has_ended {
@@ -182,14 +190,14 @@ fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
     }
     run.notes.sort();
     run.notes.dedup();
-    run.processes = threads
-        .into_iter()
-        .map(|(pid, mut threads)| {
-            threads.sort_unstable();
-            threads.dedup();
-            Process { pid, threads }
-        })
-        .collect();
+    for (pid, mut process) in processes {
+        process.pid = pid;
+        process.threads.sort_unstable();
+        process.threads.dedup();
+        process.loaded.sort();
+        process.loaded.dedup();
+        run.processes.push(process);
+    }
     run.modules = counts.into_iter().map(Flat::finish).collect();
     Ok(run)
 }

@@ -123,12 +123,9 @@ impl Monitor<'_> {
             let reason = "nothing of its program can be counted".to_owned();
             return Err(Error::NothingToCount(pid, reason));
         }
-        for tid in held.keys() {
-            if let Some(thread) = self.threads.get_mut(tid)
-                && let Some(at) = thread.start.take()
-            {
-                let space = thread.space;
-                self.arrives(space, at).map_err(failed)?;
+        for (stopped, _) in held.values() {
+            if let Some(at) = self.thread(stopped).start.take() {
+                self.arrives(stopped, at).map_err(failed)?;
             }
         }
         self.go_on_all(held).map_err(failed)
@@ -200,8 +197,7 @@ impl Monitor<'_> {
         for (_, (stopped, stop)) in held {
             let signal = self.signal_to_keep(&stopped, stop)?;
             let at = self.leave_slot(&stopped)?;
-            let space = self.thread(&stopped).space;
-            self.departs(space, at)?;
+            self.departs(&stopped, at)?;
             self.give_mask_back(&stopped)?;
             leaving.push((stopped, signal));
         }

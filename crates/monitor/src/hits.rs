@@ -58,7 +58,7 @@ impl Monitor<'_> {
         if self.hits.is_multiple_of(TELL_EVERY) {
             (self.settings.progress)(self.hits);
         }
-        if let Some((module, block)) = breakpoint.counts.filter(|_| self.counts(stopped)) {
+        if let Some((module, block)) = breakpoint.counts.filter(|_| self.counts(stopped.tid())) {
             self.count_visit(stopped, at, module, block)?;
         }
         match breakpoint.past {
@@ -67,12 +67,6 @@ impl Monitor<'_> {
             Way::OwnTrap => return Ok(false),
         }
         Ok(true)
-    }
-
-    /// Is the thread's process counted, and not only held until it has memory of its own?
-    fn counts(&mut self, stopped: &Stopped) -> bool {
-        let pid = self.thread(stopped).pid;
-        self.settings.follow || !self.processes.get(&pid).is_some_and(|it| it.is_passing)
     }
 
     fn count_visit(
@@ -121,7 +115,7 @@ impl Monitor<'_> {
             // It will fault, and the slot knows how.
             return stopped.go_to(slot.0);
         };
-        self.arrives(space, next)?;
+        self.arrives(stopped, next)?;
         stopped.go_to(next.0)
     }
 

@@ -130,11 +130,9 @@ impl Monitor<'_> {
     /// A signal handler returned, to where its context says.
     fn handler_returned(&mut self, stopped: Stopped) -> io::Result<()> {
         let is_blocked = sigtrap::unblock(&stopped)?;
-        let thread = self.thread(&stopped);
-        thread.trap_blocked = is_blocked;
-        let space = thread.space;
+        self.thread(&stopped).trap_blocked = is_blocked;
         let at = LoadAddr(stopped.instruction_pointer()?);
-        self.arrives(space, at)?;
+        self.arrives(&stopped, at)?;
         self.go_on_with_held_trap(stopped)
     }
 

@@ -462,7 +462,11 @@ fn processes(parts: &[Counters]) -> Vec<Process> {
         .map(|(pid, mut threads)| {
             threads.sort_unstable();
             threads.dedup();
-            Process { pid, threads }
+            Process {
+                pid,
+                threads,
+                ..Process::default()
+            }
         })
         .collect()
 }
