@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::thread;
 
 use nix::libc;
-use nix::sys::ptrace;
+use nix::sys::{ptrace, signal};
 use nix::unistd::Pid;
 
 use crate::image::{self, Image, Shut};
@@ -41,6 +41,13 @@ pub fn count<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> io::Result<Outcome>
 /// Runs a command that was prepared elsewhere. Its standard output is captured if it is
 /// [`Stdio::piped`].
 pub fn count_command(command: &mut Command) -> io::Result<Outcome> {
+    let outcome = count_within(command, u64::MAX)?;
+    outcome.ok_or_else(|| io::Error::other("more steps than can be counted"))
+}
+
+/// As [`count_command`], for programs of which nobody knows how long they take: one that is not
+/// done after so many steps, those in libraries included, is killed, and there is no outcome.
+pub fn count_within(command: &mut Command, steps: u64) -> io::Result<Option<Outcome>> {
     // SAFETY: ptrace(PTRACE_TRACEME) is one system call; nothing is allocated or locked between
     // fork and exec.
     unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
@@ -52,18 +59,18 @@ pub fn count_command(command: &mut Command) -> io::Result<Outcome> {
             pipe.read_to_end(&mut all).map(|_| all)
         })
     });
-    let (counts, status) = Stepper::new(root).run()?;
+    let stepped = Stepper::new(root, steps).run()?;
     let stdout = match stdout {
         Some(reader) => reader
             .join()
             .map_err(|_| io::Error::other("reading the program's output failed"))??,
         None => Vec::new(),
     };
-    Ok(Outcome {
+    Ok(stepped.map(|(counts, status)| Outcome {
         counts,
         status,
         stdout,
-    })
+    }))
 }
 
 /// A thread between two of our looks.
@@ -80,23 +87,27 @@ struct Stepper {
     threads: HashMap<Pid, Thread>,
     /// While the first thread has not come to the program's own code.
     shut: Option<Shut>,
+    /// How many more steps may be made.
+    steps_left: u64,
     counts: BTreeMap<u64, u64>,
     status: i32,
 }
 
 impl Stepper {
-    fn new(root: Pid) -> Self {
+    fn new(root: Pid, steps: u64) -> Self {
         Self {
             root,
             program: PathBuf::new(),
             threads: HashMap::new(),
             shut: None,
+            steps_left: steps,
             counts: BTreeMap::new(),
             status: 0,
         }
     }
 
-    fn run(mut self) -> io::Result<(BTreeMap<u64, u64>, i32)> {
+    /// Counts and status, unless it takes too many steps.
+    fn run(mut self) -> io::Result<Option<(BTreeMap<u64, u64>, i32)>> {
         self.begin()?;
         while let Some((pid, news)) = tracee::wait()? {
             let handled = match news {
@@ -114,8 +125,31 @@ impl Stepper {
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 other => other?,
             }
+            if self.steps_left == 0 {
+                self.kill_all();
+                return Ok(None);
+            }
         }
-        Ok((self.counts, self.status))
+        Ok(Some((self.counts, self.status)))
+    }
+
+    /// Ends every thread and process that is traced, and waits until they are gone. None of them
+    /// has been waited for, so their numbers are nobody else's.
+    fn kill_all(&self) {
+        let kill = |pid: Pid| {
+            let _ = signal::kill(pid, signal::Signal::SIGKILL);
+        };
+        self.threads.keys().copied().for_each(kill);
+        while let Ok(Some((pid, news))) = tracee::wait() {
+            match news {
+                News::Ended(_) => {}
+                News::Dying => {
+                    let _ = tracee::resume(pid, Pace::Run, 0);
+                }
+                // A newborn that we have not seen yet, or a stop from before it was killed.
+                _ => kill(pid),
+            }
+        }
     }
 
     /// The first stop comes when the program is loaded and has executed nothing.
@@ -252,6 +286,9 @@ impl Stepper {
     fn go_on(&mut self, pid: Pid, signal: i32) -> io::Result<()> {
         let now = tracee::next_instruction(pid)?;
         let pace = self.pace(pid);
+        if pace == Pace::Step {
+            self.steps_left = self.steps_left.saturating_sub(1);
+        }
         if let Some(thread) = self.threads.get_mut(&pid) {
             thread.at = now;
         }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use headcount_oracle::{Outcome, by_function, count};
+use headcount_oracle::{Outcome, by_function, count, count_within};
 use object::{Object, ObjectSymbol};
 use tempfile::TempDir;
 
@@ -413,6 +413,26 @@ fn a_killed_program_keeps_its_counts() {
     .count();
     assert_eq!(it.outcome.status, 128 + 9);
     assert_eq!((it.at("alive"), it.at("dead")), (1, 0));
+}
+
+#[test]
+fn a_program_that_takes_too_many_steps_is_killed_with_its_children() {
+    let it = Program::c(
+        r#"
+        #include <stdio.h>
+        #include <unistd.h>
+        int main(void) {
+            if (fork() == 0)
+                for (;;);
+            for (;;);
+        }"#,
+    );
+    let cut = count_within(&mut Command::new(&it.path), 20_000).expect("it can be stepped");
+    assert_eq!(cut, None);
+    let three = Program::bare(".globl _start\n_start: mov $60, %eax\nxor %edi, %edi\nsyscall\n");
+    let steps = |most| count_within(&mut Command::new(&three.path), most).expect("it is counted");
+    assert!(steps(4).is_some());
+    assert!(steps(2).is_none());
 }
 
 #[test]

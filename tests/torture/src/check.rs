@@ -38,6 +38,10 @@ pub struct Limits {
 pub enum Outcome {
     /// It cannot be built here, or does not pass even uncounted.
     NotApplicable(String),
+    /// The judge would need too long for it.
+    TooLong(String),
+    /// The judge cannot run it, and nothing else was checked.
+    Unjudged(String),
     /// Counting changed its behaviour, or the tool did not do its work.
     Failed(String),
     /// It passes when counted.
@@ -52,23 +56,35 @@ pub enum Counts {
 }
 
 /// One build of a program and how it ran.
-struct Ran {
-    executable: PathBuf,
-    ended: Ended,
+pub struct Ran {
+    pub executable: PathBuf,
+    pub ended: Ended,
 }
 
 impl Checker {
     /// Checks one program at one level; with `counts`, against callgrind too.
     pub fn check(&self, program: &Program, level: &str, counts: bool) -> Result<Outcome> {
+        let flags = self.flags(level);
+        self.in_folders(program, level, |native, counted, judged| {
+            self.compare_runs(program, &flags, [native, counted, judged], counts)
+        })
+    }
+
+    /// Gives a check three folders, and keeps them if it did not go well.
+    pub fn in_folders(
+        &self,
+        program: &Program,
+        level: &str,
+        check: impl FnOnce(&Path, &Path, &Path) -> Result<Outcome>,
+    ) -> Result<Outcome> {
         let folder = self.work.join(level).join(program.name.replace('/', "-"));
         let _ = fs::remove_dir_all(&folder);
         let [native, counted, judged] =
-            ["native", "counted", "callgrind"].map(|step| folder.join(step));
+            ["native", "counted", "judged"].map(|step| folder.join(step));
         for folder in [&native, &counted, &judged] {
             fs::create_dir_all(folder)?;
         }
-        let flags = self.flags(level);
-        let outcome = self.compare_runs(program, &flags, [&native, &counted, &judged], counts)?;
+        let outcome = check(&native, &counted, &judged)?;
         let differs = matches!(&outcome, Outcome::Passed { counts: Counts::Compared(counts), .. }
             if !counts.differences.is_empty());
         if !self.keep && !differs && !matches!(outcome, Outcome::Failed(_)) {
@@ -111,7 +127,7 @@ impl Checker {
     }
 
     /// Builds and runs the program as it is.
-    fn native(
+    pub fn native(
         &self,
         program: &Program,
         flags: &[String],
@@ -160,7 +176,7 @@ impl Checker {
 
     /// Does the program, uncounted, write the same when it is run again? Those
     /// that print addresses do not.
-    fn is_steady(&self, program: &Program, native: &Ran, folder: &Path) -> Result<bool> {
+    pub fn is_steady(&self, program: &Program, native: &Ran, folder: &Path) -> Result<bool> {
         let mut command = program.command(&native.executable);
         let again = child::run(command.current_dir(folder), folder, self.limits.native)?;
         Ok(same_words(&again, &native.ended))
@@ -212,6 +228,6 @@ impl Checker {
     }
 }
 
-fn same_words(one: &Ended, other: &Ended) -> bool {
+pub fn same_words(one: &Ended, other: &Ended) -> bool {
     one.stdout == other.stdout && one.stderr == other.stderr
 }

@@ -5,27 +5,55 @@ use std::fmt;
 
 use crate::symbols::{ByFunction, Symbols};
 
-/// One function with two numbers. `None`: that side does not know the function.
+/// One unit with two numbers. `None`: that side does not know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    pub function: String,
+    /// What an explanation names: a function, or `FILE:LINE`.
+    pub subject: String,
+    /// Where in it, if it is a part that differs.
+    pub address: Option<u64>,
     pub headcount: Option<u64>,
-    pub callgrind: Option<u64>,
+    pub judge: Judge,
+    pub judged: Option<u64>,
+}
+
+/// Who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judge {
+    Callgrind,
+    SingleStep,
+    Gcov,
+}
+
+impl fmt::Display for Judge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Judge::Callgrind => "callgrind",
+            Judge::SingleStep => "single step",
+            Judge::Gcov => "gcov",
+        })
+    }
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |count: Option<u64>| count.map_or("nothing".to_owned(), |n| n.to_string());
-        let (ours, theirs) = (number(self.headcount), number(self.callgrind));
-        write!(f, "{}: headcount {ours}, callgrind {theirs}", self.function)
+        let (ours, theirs) = (number(self.headcount), number(self.judged));
+        f.write_str(&self.subject)?;
+        if let Some(address) = self.address {
+            write!(f, " at {address:#x}")?;
+        }
+        write!(f, ": headcount {ours}, {} {theirs}", self.judge)
     }
 }
 
 /// How the accounts of one program's run compare.
 #[derive(Debug, Default)]
 pub struct Comparison {
-    /// Functions that ran and have equal numbers.
+    /// Units that ran and have equal numbers: functions, or instructions.
     pub equal: usize,
+    /// Lines that have equal numbers, where lines are compared.
+    pub equal_lines: usize,
     pub differences: Vec<Difference>,
 }
 
@@ -47,11 +75,13 @@ pub fn compare(
         match (ours.get(name).copied(), seen.get(name).copied()) {
             (Some(0), None) => {}
             (None, Some(_)) if toolchain.contains(name) => {}
-            (headcount, callgrind) if headcount == callgrind => comparison.equal += 1,
-            (headcount, callgrind) => comparison.differences.push(Difference {
-                function: name.clone(),
+            (headcount, judged) if headcount == judged => comparison.equal += 1,
+            (headcount, judged) => comparison.differences.push(Difference {
+                subject: name.clone(),
+                address: None,
                 headcount,
-                callgrind,
+                judge: Judge::Callgrind,
+                judged,
             }),
         }
     }

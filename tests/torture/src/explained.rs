@@ -3,14 +3,15 @@
 //! A table of four columns: program, level, function, reason. Every line is
 //! one difference that somebody has looked at. A line that no longer matches
 //! anything is told, so that the table cannot rot, unless its reason begins
-//! with "sometimes".
+//! with "sometimes". A line `route: NAME` says which way of counting the lines
+//! after it are about.
 
 use std::cell::Cell;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Stands for the whole run where callgrind could not finish it.
+/// Stands for the whole run where the judge could not finish it.
 pub const WHOLE_RUN: &str = "-";
 
 pub struct Explained {
@@ -26,21 +27,30 @@ struct Row {
 }
 
 impl Explained {
-    pub fn read(table: &Path) -> Result<Explained> {
+    /// The rows about one route.
+    pub fn read(table: &Path, route: &str) -> Result<Explained> {
         let text = std::fs::read_to_string(table).with_context(|| table.display().to_string())?;
-        Explained::parse(&text).with_context(|| table.display().to_string())
+        Explained::parse(&text, route).with_context(|| table.display().to_string())
     }
 
-    fn parse(text: &str) -> Result<Explained> {
-        let lines = text.lines().enumerate();
-        let rows = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-        let rows = rows.map(|(at, line)| {
-            row(line)
-                .with_context(|| format!("line {}: want PROGRAM LEVEL FUNCTION REASON", at + 1))
-        });
-        Ok(Explained {
-            rows: rows.collect::<Result<_>>()?,
-        })
+    fn parse(text: &str, route: &str) -> Result<Explained> {
+        let mut rows = Vec::new();
+        let mut about = "";
+        for (at, line) in text.lines().enumerate() {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            if let Some(name) = line.strip_prefix("route: ") {
+                about = name.trim();
+                continue;
+            }
+            let row = row(line)
+                .with_context(|| format!("line {}: want PROGRAM LEVEL FUNCTION REASON", at + 1))?;
+            if about == route {
+                rows.push(row);
+            }
+        }
+        Ok(Explained { rows })
     }
 
     /// The reason given for this difference. `*` as a level stands for all.
@@ -88,8 +98,9 @@ mod tests {
 
     #[test]
     fn a_row_explains_its_function_only_and_unused_rows_are_told() {
-        let table = "# comment\n\npr1 O2 main a signal ends it\npr2 * f reads the clock\npr2 * g sometimes\n";
-        let table = Explained::parse(table).unwrap();
+        let table = "# comment\n\nroute: cc\npr1 O2 main a signal ends it\npr2 * f reads the clock\npr2 * g sometimes\n\
+                     route: run\npr1 O0 main another matter\n";
+        let table = Explained::parse(table, "cc").unwrap();
         assert_eq!(table.reason("pr1", "O2", "main"), Some("a signal ends it"));
         assert_eq!(table.reason("pr1", "O0", "main"), None);
         assert_eq!(table.reason("pr1", "O2", "f"), None);
@@ -100,6 +111,6 @@ mod tests {
 
     #[test]
     fn a_row_without_a_reason_is_refused() {
-        assert!(Explained::parse("pr1 O2 main\n").is_err());
+        assert!(Explained::parse("route: cc\npr1 O2 main\n", "cc").is_err());
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Only as a user would ask it: by its command line and its CSV.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -9,6 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use headcount_ground::child;
 use serde_json::Value;
+
+use crate::gcov::ByLine;
 
 /// Where the `headcount` to be judged is.
 pub struct Headcount {
@@ -22,6 +25,20 @@ pub struct Said {
     pub refused: Vec<Refusal>,
     /// What it says makes its counts uncertain.
     pub notes: Vec<String>,
+}
+
+/// What the tool says about a program that it ran itself.
+pub struct Run {
+    pub said: Said,
+    /// The instructions of the program itself, by link address.
+    pub instructions: BTreeMap<u64, Instruction>,
+    pub lines: ByLine,
+}
+
+pub struct Instruction {
+    pub function: String,
+    /// `None`: the tool says it did not count it.
+    pub count: Option<u64>,
 }
 
 /// Something the tool says it did not count.
@@ -56,11 +73,30 @@ impl Headcount {
         command
     }
 
+    /// A command, run and counted block by block as it is.
+    pub fn run(&self, command: Command) -> Command {
+        let mut run = Command::new(&self.program);
+        run.args(["run", "--quiet", "--unit", "block", "--"]);
+        run.arg(command.get_program()).args(command.get_args());
+        run
+    }
+
+    /// The counts of such a run in `folder`.
+    pub fn report_run(&self, executable: &Path, folder: &Path, limit: Duration) -> Result<Run> {
+        let report = |by: &str| self.report_as(by, "csv", folder, limit);
+        Ok(Run {
+            said: self.report(folder, limit)?,
+            instructions: instructions(&report("instruction")?, executable)?,
+            lines: lines(&report("line")?)?,
+        })
+    }
+
     /// The counts of the run in `folder`. The counts are read from the CSV; what
     /// a CSV has no place for, from the JSON.
     pub fn report(&self, folder: &Path, limit: Duration) -> Result<Said> {
-        let executed = executed(&self.report_as("csv", folder, limit)?)?;
-        let rest: Value = serde_json::from_slice(&self.report_as("json", folder, limit)?)?;
+        let executed = executed(&self.report_as("function", "csv", folder, limit)?)?;
+        let rest = self.report_as("function", "json", folder, limit)?;
+        let rest: Value = serde_json::from_slice(&rest)?;
         Ok(Said {
             executed,
             refused: refused(&rest),
@@ -68,16 +104,9 @@ impl Headcount {
         })
     }
 
-    fn report_as(&self, format: &str, folder: &Path, limit: Duration) -> Result<Vec<u8>> {
+    fn report_as(&self, by: &str, format: &str, folder: &Path, limit: Duration) -> Result<Vec<u8>> {
         let mut report = Command::new(&self.program);
-        report.args([
-            "report",
-            "--by",
-            "function",
-            "--no-demangle",
-            "--format",
-            format,
-        ]);
+        report.args(["report", "--by", by, "--no-demangle", "--format", format]);
         report
             .current_dir(folder)
             .env("HEADCOUNT_DIR", counter_files(folder));
@@ -89,22 +118,55 @@ fn counter_files(folder: &Path) -> PathBuf {
     folder.join("headcount.counts")
 }
 
-fn executed(csv: &[u8]) -> Result<Vec<(String, u64)>> {
+/// The rows of a CSV, each with only the columns of these names.
+fn columns<const N: usize>(csv: &[u8], names: [&str; N]) -> Result<Vec<[String; N]>> {
     let mut reader = csv::Reader::from_reader(csv);
     let headings = reader.headers()?.clone();
-    let column = |name: &str| {
-        let at = headings.iter().position(|heading| heading == name);
-        at.with_context(|| format!("the report has no column {name}"))
-    };
-    let (function, executed) = (column("function")?, column("executed")?);
-    reader
-        .records()
-        .map(|record| {
-            let record = record?;
-            let count = record[executed]
-                .parse()
-                .with_context(|| record[executed].to_owned())?;
-            Ok((record[function].to_owned(), count))
+    let mut at = [0; N];
+    for (at, name) in at.iter_mut().zip(names) {
+        let found = headings.iter().position(|heading| heading == name);
+        *at = found.with_context(|| format!("the report has no column {name}"))?;
+    }
+    let rows = reader.records();
+    rows.map(|row| {
+        row.map(|row| at.map(|at| row[at].to_owned()))
+            .map_err(Into::into)
+    })
+    .collect()
+}
+
+fn executed(csv: &[u8]) -> Result<Vec<(String, u64)>> {
+    let rows = columns(csv, ["function", "executed"])?;
+    rows.into_iter()
+        .map(|[function, count]| Ok((function, count.parse().context(count)?)))
+        .collect()
+}
+
+fn instructions(csv: &[u8], module: &Path) -> Result<BTreeMap<u64, Instruction>> {
+    let rows = columns(csv, ["module", "function", "address", "count"])?;
+    let ours = rows.into_iter().filter(|[it, ..]| Path::new(it) == module);
+    ours.map(|[_, function, address, count]| {
+        let digits = address
+            .strip_prefix("0x")
+            .with_context(|| address.clone())?;
+        let address = u64::from_str_radix(digits, 16).context(address.clone())?;
+        let count = if count.is_empty() {
+            None
+        } else {
+            Some(count.parse().context(count)?)
+        };
+        Ok((address, Instruction { function, count }))
+    })
+    .collect()
+}
+
+fn lines(csv: &[u8]) -> Result<ByLine> {
+    let rows = columns(csv, ["file", "line", "count"])?;
+    let counted = rows.into_iter().filter(|[_, _, count]| !count.is_empty());
+    counted
+        .map(|[file, line, count]| {
+            let line = line.parse().context(line)?;
+            Ok(((PathBuf::from(file), line), count.parse().context(count)?))
         })
         .collect()
 }
@@ -137,6 +199,18 @@ mod tests {
         let expected = [("main".to_owned(), 42), ("f<a, b>".to_owned(), 7)];
         assert_eq!(executed(csv.as_bytes()).unwrap(), expected);
         assert!(executed(b"module,function\n").is_err());
+    }
+
+    #[test]
+    fn what_was_not_counted_is_not_zero() {
+        let csv = "module,function,address,count,text\n/x/p,f,0x10,3,nop\n/x/p,f,0x11,,nop\n\
+                   /lib/c,g,0x10,9,\"mov %rax, %rbx\"\n";
+        let found = instructions(csv.as_bytes(), Path::new("/x/p")).unwrap();
+        let counts: Vec<_> = found.iter().map(|(at, it)| (*at, it.count)).collect();
+        assert_eq!(counts, [(0x10, Some(3)), (0x11, None)]);
+        let csv = "file,line,count,executed\n/x/a.c,3,7,21\n/x/a.c,4,,\n";
+        let found = lines(csv.as_bytes()).unwrap();
+        assert_eq!(found, ByLine::from([((PathBuf::from("/x/a.c"), 3), 7)]));
     }
 
     #[test]

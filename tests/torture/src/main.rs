@@ -1,8 +1,10 @@
 //! Do other people's programs behave the same when counted, and are their
-//! counts the ones that callgrind sees?
+//! counts the ones that independent judges see?
 //!
 //! `cargo run --release -p headcount-torture` checks all of GCC's
-//! `gcc.c-torture/execute`. Passing alone proves little, because most arms of
+//! `gcc.c-torture/execute`, built with `headcount cc`, against callgrind. With
+//! `--route run` they are built plainly and counted by `headcount run`, and the
+//! judges are a single-step counter and gcov. Passing alone proves little, because most arms of
 //! these programs are `abort()`: a counted program that lost half its arms
 //! would still pass. The counts are the check.
 
@@ -11,7 +13,10 @@ mod check;
 mod compare;
 mod directives;
 mod explained;
+mod finished;
+mod gcov;
 mod headcount;
+mod statements;
 mod suite;
 mod symbols;
 mod tally;
@@ -35,14 +40,19 @@ use headcount::Headcount;
 use tally::{Checked, Tally};
 
 /// Checks that other people's programs behave the same when counted, and that
-/// the counts of every function are those that callgrind reports for the
-/// uncounted build.
+/// the counts are those of independent judges.
 #[derive(Parser)]
 #[command(name = "headcount-torture")]
 struct Options {
     /// Which programs
     #[arg(long, value_enum, default_value_t = Suite::Gcc)]
     suite: Suite,
+    /// Which way of counting
+    #[arg(long, value_enum, default_value_t = Route::Cc)]
+    route: Route,
+    /// Skip programs that take more steps than this, with `--route run`
+    #[arg(long, value_name = "N", default_value_t = 300_000)]
+    steps: u64,
     /// The headcount to be checked
     #[arg(
         long,
@@ -96,6 +106,24 @@ enum Suite {
     Real,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Route {
+    /// Built with `headcount cc`; every function's count against callgrind's
+    Cc,
+    /// Built plainly and counted by `headcount run`; every instruction's count against single
+    /// steps, and at O0 every line's that is one statement against gcov's
+    Run,
+}
+
+impl Route {
+    fn name(self) -> &'static str {
+        match self {
+            Route::Cc => "cc",
+            Route::Run => "run",
+        }
+    }
+}
+
 /// One program at one level, to be checked.
 struct Case {
     name: String,
@@ -125,7 +153,7 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<Tally> {
     std::fs::create_dir_all(&options.work)?;
     let work = options.work.canonicalize()?;
-    let explained = Explained::read(&options.explained)?;
+    let explained = Explained::read(&options.explained, options.route.name())?;
     let checker = checker(options, &work)?;
     let cases = cases(options, &work)?;
     let mut progress = Progress::new("headcount-torture", cases.len());
@@ -133,12 +161,13 @@ fn run(options: &Options) -> Result<Tally> {
     let outcomes = workers::share_out(
         &cases,
         options.jobs,
-        |case| check(&checker, case),
+        |case| check(&checker, options, case),
         |done, outcome| {
             failures += usize::from(matches!(outcome, Outcome::Failed(_)));
             progress.show(done, &format!("checked, {failures} failed"));
         },
     );
+    let programs = cases.len() / options.levels.len().max(1);
     let checked = cases
         .into_iter()
         .zip(outcomes)
@@ -147,17 +176,25 @@ fn run(options: &Options) -> Result<Tally> {
             level: case.level,
             outcome,
         });
-    Ok(Tally::of(&checked.collect::<Vec<_>>(), &explained))
+    let mut tally = Tally::of(&checked.collect::<Vec<_>>(), &explained);
+    if options.route == Route::Run && options.only.is_none() {
+        tally.require_enough(programs, &options.levels);
+    }
+    Ok(tally)
 }
 
 /// A check that could not be made is a failure like any other: hours of other
 /// checks must not be lost with it.
-fn check(checker: &Checker, case: &Case) -> Outcome {
+fn check(checker: &Checker, options: &Options, case: &Case) -> Outcome {
     let program = match &case.program {
         Ok(program) => program,
         Err(reason) => return Outcome::NotApplicable(reason.clone()),
     };
-    let outcome = checker.check(program, &format!("-{}", case.level), case.counts);
+    let level = format!("-{}", case.level);
+    let outcome = match options.route {
+        Route::Cc => checker.check(program, &level, case.counts),
+        Route::Run => checker.check_run(program, &level, options.steps),
+    };
     outcome.unwrap_or_else(|problem| Outcome::Failed(format!("cannot be checked: {problem:#}")))
 }
 
@@ -168,7 +205,9 @@ fn checker(options: &Options, work: &Path) -> Result<Checker> {
         compiler: options.cc.clone(),
         common_flags: common_flags(options, work)?,
         toolchain: symbols::of_toolchain(&options.cc, work)?,
-        work: work.join(options.cc.replace('/', "-")),
+        work: work
+            .join(options.route.name())
+            .join(options.cc.replace('/', "-")),
         limits: Limits {
             compile: seconds(900),
             native: seconds(60),

@@ -1,5 +1,6 @@
 //! What came of all the checks together?
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::check::{Counts, Outcome};
@@ -19,12 +20,15 @@ pub struct Checked {
 pub struct Tally {
     pub applicable: usize,
     pub passed: usize,
-    /// Programs whose counts were compared with callgrind's.
-    pub compared: usize,
-    /// Of these, those in which no function differs.
+    /// Programs whose counts were compared with a judge's, by level.
+    pub compared: BTreeMap<String, usize>,
+    /// Of these, those in which nothing differs.
     pub equal: usize,
-    pub equal_functions: usize,
+    /// Functions or instructions, and lines.
+    pub equal_units: usize,
+    pub equal_lines: usize,
     pub not_applicable: Vec<String>,
+    pub too_long: Vec<String>,
     pub no_judge: Vec<String>,
     pub refused: Vec<String>,
     pub notes: Vec<String>,
@@ -56,6 +60,15 @@ impl Tally {
                 self.not_applicable.push(format!("{who}: {reason}"));
                 return;
             }
+            Outcome::TooLong(reason) => {
+                self.too_long.push(format!("{who}: {reason}"));
+                return;
+            }
+            Outcome::Unjudged(end) => {
+                self.applicable += 1;
+                self.add_unjudged(checked, end, explained);
+                return;
+            }
             Outcome::Failed(reason) => {
                 self.applicable += 1;
                 self.failures.push(format!("{who}: {reason}"));
@@ -74,16 +87,12 @@ impl Tally {
             .extend(said.notes.iter().map(|note| format!("{who}: {note}")));
         match counts {
             Counts::NotAsked => {}
-            Counts::NoJudge(end) => {
-                match explained.reason(&checked.program, &checked.level, WHOLE_RUN) {
-                    Some(reason) => self.no_judge.push(format!("{who}: {end}: {reason}")),
-                    None => self.failures.push(format!("{who}: {end}")),
-                }
-            }
+            Counts::NoJudge(end) => self.add_unjudged(checked, end, explained),
             Counts::Compared(comparison) => {
-                self.compared += 1;
+                *self.compared.entry(checked.level.clone()).or_default() += 1;
                 self.equal += usize::from(comparison.differences.is_empty());
-                self.equal_functions += comparison.equal;
+                self.equal_units += comparison.equal;
+                self.equal_lines += comparison.equal_lines;
                 let open = comparison
                     .differences
                     .iter()
@@ -95,6 +104,31 @@ impl Tally {
         }
     }
 
+    fn add_unjudged(&mut self, checked: &Checked, end: &str, explained: &Explained) {
+        let Checked { program, level, .. } = checked;
+        let line = format!("{program} {level}: {end}");
+        match explained.reason(program, level, WHOLE_RUN) {
+            Some(reason) => self.no_judge.push(format!("{line}: {reason}")),
+            None => self.failures.push(line),
+        }
+    }
+
+    /// A judge that was hardly asked has shown little: of so many programs, half
+    /// must have been judged at each level, and at O0 five lines of each.
+    pub fn require_enough(&mut self, programs: usize, levels: &[String]) {
+        for level in levels {
+            let compared = self.compared.get(level).copied().unwrap_or(0);
+            if compared < programs / 2 {
+                let line = format!("{level}: only {compared} of {programs} programs were judged");
+                self.failures.push(line);
+            }
+            if level == "O0" && self.equal_lines < 5 * compared {
+                let line = format!("{level}: only {} lines were compared", self.equal_lines);
+                self.failures.push(line);
+            }
+        }
+    }
+
     fn add_difference(
         &mut self,
         checked: &Checked,
@@ -102,7 +136,7 @@ impl Tally {
         explained: &Explained,
     ) {
         let Checked { program, level, .. } = checked;
-        match explained.reason(program, level, &difference.function) {
+        match explained.reason(program, level, &difference.subject) {
             Some(reason) => self
                 .explained
                 .push(format!("{program} {level} {difference}: {reason}")),
@@ -120,7 +154,7 @@ impl Tally {
 
 /// A unit that is listed as not counted may be missing, but may not be wrong.
 fn is_refused(difference: &Difference, said: &Said) -> bool {
-    let named = |refusal: &Refusal| refusal.subject == difference.function;
+    let named = |refusal: &Refusal| refusal.subject == difference.subject;
     let file = |refusal: &Refusal| refusal.subject.contains('/');
     difference.headcount.is_none() && said.refused.iter().any(|it| named(it) || file(it))
 }
@@ -129,7 +163,8 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lists = [
             ("not applicable", &self.not_applicable),
-            ("passes, but callgrind cannot run it", &self.no_judge),
+            ("skipped, it takes too long", &self.too_long),
+            ("passes, but the judge cannot run it", &self.no_judge),
             ("not counted, says headcount", &self.refused),
             ("uncertain, says headcount", &self.notes),
             ("differs, and is explained", &self.explained),
@@ -148,13 +183,18 @@ impl fmt::Display for Tally {
             self.not_applicable.len()
         )?;
         writeln!(f, "{} pass when counted", self.passed)?;
+        for (level, compared) in &self.compared {
+            writeln!(f, "{compared} compared with a judge at {level}")?;
+        }
         writeln!(
             f,
-            "{} compared with callgrind: {} equal in all {} functions that ran, {} could not be judged",
-            self.compared,
+            "{} equal in all that ran; {} functions or instructions and {} lines equal; \
+             {} could not be judged, {} skipped",
             self.equal,
-            self.equal_functions,
+            self.equal_units,
+            self.equal_lines,
             self.no_judge.len(),
+            self.too_long.len(),
         )?;
         writeln!(
             f,

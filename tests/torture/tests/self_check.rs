@@ -1,7 +1,9 @@
 //! Would this suite notice if counters were missing? A judge that never says
 //! no is no judge.
 
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The tool under test: the one named by `HEADCOUNT`, or this workspace's own.
@@ -18,16 +20,44 @@ fn headcount() -> PathBuf {
     ours.with_file_name("headcount")
 }
 
-fn ten_programs(work: &str, variables: &[(&str, &str)]) -> Output {
-    let work = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(work);
+fn folder(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn ten_programs(route: &str, work: &str, headcount: &Path, variables: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_headcount-torture"))
-        .args(["--sample", "10", "--levels", "O0,O2", "--headcount"])
-        .arg(headcount())
+        .args(["--sample", "10", "--levels", "O0,O2", "--route", route])
+        .arg("--headcount")
+        .arg(headcount)
         .arg("--work")
-        .arg(work)
+        .arg(folder(work))
         .envs(variables.iter().copied())
         .output()
         .unwrap()
+}
+
+/// A tool that tells what the real one tells, after `sed` has been at its
+/// reports by this unit.
+fn liar(by: &str, edit: &str) -> PathBuf {
+    let folder = folder("liar").join(by);
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("headcount");
+    let real = headcount();
+    let real = real.display();
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in\n*'--by {by} '*csv*) '{real}' \"$@\" | sed '{edit}' ;;\n\
+         *) exec '{real}' \"$@\" ;;\nesac\n"
+    );
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn failures(output: &Output, part: &str) -> usize {
+    let text = text(output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let failed = text.lines().filter(|line| line.starts_with("FAILED: "));
+    failed.filter(|line| line.contains(part)).count()
 }
 
 fn text(output: &Output) -> String {
@@ -39,21 +69,37 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn a_whole_instrumenter_passes() {
-    let output = ten_programs("whole", &[]);
+    let output = ten_programs("cc", "whole", &headcount(), &[]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
 }
 
 /// The variable makes the inserter leave out every seventh probe.
 #[test]
 fn a_broken_instrumenter_is_caught() {
-    let output = ten_programs("broken", &[("HEADCOUNT_TEST_BREAK", "1")]);
-    let text = text(&output);
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    let caught = text
-        .lines()
-        .filter(|line| line.starts_with("FAILED: ") && line.contains(", callgrind "));
+    let broken = [("HEADCOUNT_TEST_BREAK", "1")];
+    let output = ten_programs("cc", "broken", &headcount(), &broken);
     assert!(
-        caught.count() > 0,
-        "nothing but the counts can show a missing counter:\n{text}"
+        failures(&output, ", callgrind ") > 0,
+        "nothing but the counts can show a missing counter:\n{}",
+        text(&output)
     );
+}
+
+/// One after the other, because they share the unpacked suite.
+#[test]
+fn a_monitor_passes_if_it_tells_the_truth_and_not_if_it_lies() {
+    let output = ten_programs("run", "run", &headcount(), &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+
+    // One instruction of each program, the first of all, ran once more than it did.
+    let edit = r"s/\(,_start,0x[0-9a-f]*\),1,\(.*%ebp\)/\1,2,\2/";
+    let output = ten_programs("run", "run", &liar("instruction", edit), &[]);
+    let caught = failures(&output, ": headcount 2, single step 1");
+    assert_eq!(caught, 20, "{}", text(&output));
+
+    // Every line that ran once ran twice.
+    let edit = r"s/\.c,\([0-9]*\),1,/.c,\1,2,/";
+    let output = ten_programs("run", "run", &liar("line", edit), &[]);
+    let caught = failures(&output, ": headcount 2, gcov 1");
+    assert!(caught >= 10, "{}", text(&output));
 }

@@ -1,0 +1,201 @@
+//! Does this program behave the same under `headcount run`, and does every one
+//! of its instructions, and every line that is one statement, have the count it
+//! must have?
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::Result;
+use headcount_ground::child;
+use headcount_ground::program::Program;
+use headcount_oracle::count_within;
+
+use crate::callgrind::ByAddress;
+use crate::check::{Checker, Counts, Outcome, Ran, same_words};
+use crate::compare::{Comparison, Difference, Judge};
+use crate::gcov::{self, ByLine};
+use crate::headcount::{Instruction, Run};
+use crate::statements;
+
+impl Checker {
+    /// Checks one program at one level, built as anybody would build it.
+    pub fn check_run(&self, program: &Program, level: &str, most_steps: u64) -> Result<Outcome> {
+        self.in_folders(program, level, |native, counted, judged| {
+            let mut flags = self.common_flags.clone();
+            flags.extend(["-g".to_owned(), level.to_owned()]);
+            let plain = match self.native(program, &flags, native)? {
+                Ok(ran) => ran,
+                Err(reason) => return Ok(Outcome::NotApplicable(reason)),
+            };
+            // First, because it says how long all the rest may take.
+            let stepped = match self.stepped(program, &plain, judged, most_steps)? {
+                Ok(counts) => counts,
+                Err(outcome) => return Ok(outcome),
+            };
+            let run = match self.run(program, &plain, counted)? {
+                Ok(run) => run,
+                Err(reason) => return Ok(Outcome::Failed(reason)),
+            };
+            let mut comparison = compare_instructions(&run.instructions, &stepped);
+            if level == "-O0" {
+                let lines = self.lines(program, &flags, judged)?;
+                compare_lines(program, &run.lines, &lines, &mut comparison)?;
+            }
+            Ok(Outcome::Passed {
+                said: run.said,
+                counts: Counts::Compared(comparison),
+            })
+        })
+    }
+
+    /// How often each instruction runs, found out by looking at every one.
+    fn stepped(
+        &self,
+        program: &Program,
+        native: &Ran,
+        folder: &Path,
+        most_steps: u64,
+    ) -> Result<Result<ByAddress, Outcome>> {
+        let mut command = self
+            .headcount
+            .counted(program.command(&native.executable), folder);
+        command
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(File::create(folder.join("child.stdout"))?)
+            .stderr(File::create(folder.join("child.stderr"))?);
+        Ok(match count_within(&mut command, most_steps)? {
+            None => Err(Outcome::TooLong(format!("more than {most_steps} steps"))),
+            Some(outcome) if outcome.status != 0 => Err(Outcome::Unjudged(format!(
+                "does not pass when stepped: status {}",
+                outcome.status
+            ))),
+            Some(outcome) => Ok(outcome.counts),
+        })
+    }
+
+    /// Runs it under the tool: it must do what it does alone.
+    fn run(&self, program: &Program, native: &Ran, folder: &Path) -> Result<Result<Run, String>> {
+        let command = self.headcount.run(program.command(&native.executable));
+        let mut command = self.headcount.counted(command, folder);
+        let limit = self.limits.counted;
+        let ended = child::run(command.current_dir(folder), folder, limit)?;
+        if !ended.succeeded() {
+            let complaint = ended.complaint();
+            return Ok(Err(format!(
+                "does not pass when counted: {} {complaint}",
+                ended.end
+            )));
+        }
+        if !same_words(&ended, &native.ended) && self.is_steady(program, native, folder)? {
+            return Ok(Err("writes something else when counted".to_owned()));
+        }
+        let run = self.headcount.report_run(&native.executable, folder, limit);
+        Ok(run.map_err(|problem| format!("{problem:#}")))
+    }
+
+    /// What gcov says of the same source. Nothing, if the program replaces
+    /// what gcov needs to write its counts, or ends without `exit`.
+    fn lines(&self, program: &Program, flags: &[String], folder: &Path) -> Result<ByLine> {
+        let mut flags = flags.to_vec();
+        flags.push("--coverage".to_owned());
+        if self.native(program, &flags, folder)?.is_err() {
+            return Ok(ByLine::new());
+        }
+        gcov::lines(folder, self.limits.compile)
+    }
+}
+
+/// Every instruction, whoever put it there.
+fn compare_instructions(counted: &BTreeMap<u64, Instruction>, stepped: &ByAddress) -> Comparison {
+    let mut comparison = Comparison::default();
+    let addresses = counted.keys().chain(stepped.keys());
+    for address in addresses.collect::<BTreeSet<_>>() {
+        let ours = counted.get(address);
+        let (headcount, judged) = (ours.and_then(|it| it.count), stepped.get(address).copied());
+        match (headcount, judged) {
+            (Some(0), None) => {}
+            (headcount, judged) if headcount == judged && judged.is_some() => comparison.equal += 1,
+            (None, None) => {}
+            (headcount, judged) => comparison.differences.push(Difference {
+                subject: ours.map_or("(no function)", |it| &it.function).to_owned(),
+                address: Some(*address),
+                headcount,
+                judge: Judge::SingleStep,
+                judged,
+            }),
+        }
+    }
+    comparison
+}
+
+/// The lines that hold one statement and that gcov knows.
+fn compare_lines(
+    program: &Program,
+    counted: &ByLine,
+    gcov: &ByLine,
+    comparison: &mut Comparison,
+) -> Result<()> {
+    for source in &program.sources {
+        let text = String::from_utf8_lossy(&fs::read(source)?).into_owned();
+        for line in statements::single(&text).into_keys() {
+            let key = (source.clone(), line);
+            let Some(judged) = gcov.get(&key).copied() else {
+                continue;
+            };
+            let headcount = counted.get(&key).copied();
+            if headcount == Some(judged) {
+                comparison.equal_lines += 1;
+                continue;
+            }
+            let name = source.file_name().unwrap_or_default().to_string_lossy();
+            comparison.differences.push(Difference {
+                subject: format!("{name}:{line}"),
+                address: None,
+                headcount,
+                judge: Judge::Gcov,
+                judged: Some(judged),
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instruction(count: Option<u64>) -> Instruction {
+        Instruction {
+            function: "f".to_owned(),
+            count,
+        }
+    }
+
+    #[test]
+    fn every_instruction_is_held_against_its_judge() {
+        let counted = BTreeMap::from([
+            (0x10, instruction(Some(3))),
+            (0x12, instruction(Some(3))),
+            (0x14, instruction(Some(0))),
+            (0x16, instruction(None)),
+            (0x18, instruction(Some(1))),
+            (0x1a, instruction(None)),
+        ]);
+        let stepped = ByAddress::from([(0x10, 3), (0x12, 2), (0x16, 1), (0x20, 5)]);
+        let found = compare_instructions(&counted, &stepped);
+        assert_eq!(found.equal, 1);
+        let lines: Vec<String> = found.differences.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "f at 0x12: headcount 3, single step 2",
+                "f at 0x16: headcount nothing, single step 1",
+                "f at 0x18: headcount 1, single step nothing",
+                "(no function) at 0x20: headcount nothing, single step 5",
+            ]
+        );
+    }
+}
