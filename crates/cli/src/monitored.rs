@@ -62,6 +62,7 @@ pub fn count(
         if !args.quiet && told.get().elapsed() > Duration::from_secs(2) {
             told.set(Instant::now());
             let seconds = begin.elapsed().as_secs();
+            let hits = headcount_report::thousands(hits);
             crate::progress::line(&format!("{hits} breakpoints met ... {seconds} s"));
         }
     };
