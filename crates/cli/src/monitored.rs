@@ -137,7 +137,7 @@ fn read_again(path: &str, build_id: &str) -> Result<Module> {
 }
 
 /// A run, from its journal and the modules that it names, in the same order.
-fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
+pub fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
     let mut run = Run::default();
     let mut counts = Vec::new();
     let mut processes: BTreeMap<u32, Process> = BTreeMap::new();
@@ -220,7 +220,7 @@ struct Flat {
 impl Flat {
     fn new(module: &Module, counters: &[u64], uncounted: &[(u32, u32)]) -> Result<Self> {
         let mut places = Vec::new();
-        let mut functions = Vec::new();
+        let mut functions: Vec<FunctionCounts> = Vec::new();
         let mut counters = counters.iter();
         for (number, function) in module.functions.iter().enumerate() {
             let mut counts = FunctionCounts {
@@ -235,15 +235,17 @@ impl Flat {
             }
             functions.push(counts);
         }
-        for block in uncounted
-            .iter()
-            .flat_map(|(first, count)| *first..first + count)
-        {
-            let (function, block) = *places
-                .get(block as usize)
-                .context("the journal speaks of a block that is not there")?;
-            let functions: &mut Vec<FunctionCounts> = &mut functions;
-            functions[function].blocks[block as usize] = None;
+        let mut known = 0;
+        for (first, count) in uncounted {
+            let first = *first as usize;
+            let end = first.saturating_add(*count as usize);
+            // They come in order, each block once.
+            let stretch = places.get(first..end).filter(|_| first >= known);
+            let stretch = stretch.context("the journal speaks of a block that is not there")?;
+            known = end;
+            for (function, block) in stretch {
+                functions[*function].blocks[*block as usize] = None;
+            }
         }
         Ok(Self {
             counts: ModuleCounts {
@@ -262,7 +264,10 @@ impl Flat {
 
     fn shift(&mut self, block: u32, from: u32, delta: i64) -> Result<()> {
         let (function, block) = self.place(block)?;
-        *self.shifts.entry((function, block, from)).or_default() += delta;
+        let sum = self.shifts.entry((function, block, from)).or_default();
+        *sum = sum
+            .checked_add(delta)
+            .context("the journal speaks of more visits than there can be")?;
         Ok(())
     }
 
@@ -291,7 +296,8 @@ fn summarise(run: &Run, modules: &[Module], hits: u64, profile: &Path) {
     let mut reached = Vec::new();
     for (module, counts) in modules.iter().zip(&run.modules) {
         for (function, counts) in module.functions.iter().zip(&counts.functions) {
-            let visits: u64 = counts.blocks.iter().flatten().sum();
+            let visits = counts.blocks.iter().flatten();
+            let visits = visits.fold(0_u64, |sum, it| sum.saturating_add(*it));
             if visits > 0 {
                 reached.push((visits, &function.name));
             }

@@ -39,6 +39,7 @@ mod signals;
 mod sigtrap;
 mod space;
 mod system_calls;
+mod trial;
 mod wait;
 
 use std::io;
@@ -115,3 +116,4 @@ pub enum Error {
 
 pub use attach::attach;
 pub use launch::run;
+pub use trial::{Step, trace_a_child};
