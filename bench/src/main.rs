@@ -5,22 +5,25 @@
 //! command.
 
 mod build;
+mod hits;
 mod machine;
 mod measure;
 mod table;
+mod tracers;
 mod variant;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use headcount_ground::program::Program;
 use headcount_ground::real::{self, Amount};
 use headcount_ground::registry::Sources;
 use headcount_ground::workers::{self, Progress};
 
 use measure::{Subject, Times};
+use tracers::Method;
 use variant::{Tools, Variant};
 
 /// Measures what counting costs: headcount beside gcov, clang's counters and
@@ -62,6 +65,13 @@ struct Options {
     /// Print every time taken, as JSON
     #[arg(long)]
     json: bool,
+    /// Measure instead what one hit of a breakpoint costs (`headcount run`), beside the breakpoints
+    /// and single steps of old
+    #[arg(long)]
+    hits: bool,
+    /// How `--hits` starts a tracer of its own: method, address, program, argument
+    #[arg(long, hide = true, num_args = 4, value_name = "WORD")]
+    trace: Vec<String>,
     /// End with status 1 if a promise about headcount's cost is broken
     #[arg(long)]
     judge: bool,
@@ -80,6 +90,12 @@ fn main() -> ExitCode {
 
 /// False if somebody wanted a judgement and it is bad.
 fn run(options: &Options) -> Result<bool> {
+    if let [method, address, program, argument] = options.trace.as_slice() {
+        let method = Method::from_str(method, false).map_err(anyhow::Error::msg)?;
+        let hits = tracers::count(method, address.parse()?, Path::new(program), argument)?;
+        println!("{hits}");
+        return Ok(true);
+    }
     std::fs::create_dir_all(&options.work)?;
     let work = options.work.canonicalize()?;
     let headcount = options.headcount.canonicalize().with_context(|| {
@@ -89,6 +105,10 @@ fn run(options: &Options) -> Result<bool> {
         )
     })?;
     let tools = tools(options, &headcount);
+    if options.hits {
+        let kept = hits::run(&work, &headcount, tools.gcc, options.rounds)?;
+        return Ok(!options.judge || kept);
+    }
     let subjects = subjects(options, &work)?;
     let variants = variants(options);
     build_all(&work, &tools, &subjects, &variants)?;

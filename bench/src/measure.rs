@@ -138,7 +138,7 @@ fn clean(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn median(times: &[Duration]) -> Option<Duration> {
+pub fn median(times: &[Duration]) -> Option<Duration> {
     let mut sorted = times.to_vec();
     sorted.sort();
     let middle = sorted.len() / 2;
