@@ -196,8 +196,8 @@ impl Monitor<'_> {
             self.departs(&stopped, at)?;
         }
         let signal = stopped.event_message()? as i32 & 0x7f;
-        let has_fate = self.processes.get(&pid).is_some_and(|it| it.fate.is_some());
-        if signal != 0 && !has_fate {
+        let fate = self.processes.get(&pid).and_then(|it| it.fate.as_ref());
+        if signal != 0 && fate.is_none_or(|fate| fate.signal != signal) {
             self.may_die_of(&stopped, signal, at);
         }
         self.go_on(stopped, 0)

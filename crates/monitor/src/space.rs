@@ -333,7 +333,10 @@ fn sites(image: &Image, loaded: &Loaded, text: &Text, watch_jumps: bool) -> Vec<
     let mut sites = Vec::new();
     let number = image.number as u32;
     for (block, facts) in image.counted_blocks() {
-        let at = |address| loaded.bias.apply(address);
+        let at = |address| {
+            let at = loaded.bias.apply(address);
+            at.filter(|at| loaded.range.contains(&at.0))
+        };
         let Some(first) = at(facts.address) else {
             continue;
         };
