@@ -421,6 +421,7 @@ pub enum By {
     Block,
     Instruction,
     Edge,
+    Call,
 }
 
 /// How long the bars of a histogram are.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod annotate;
+mod calls;
 mod count;
 mod coverage;
 pub mod csv;
@@ -29,7 +30,7 @@ pub use escape::{visible, visible_lines};
 pub use glob::Pattern;
 pub use names::is_counted;
 pub use number::{share, thousands};
-pub use report::{Decode, Refused, Report, Request, RunSummary, refused};
+pub use report::{CallSite, Decode, FindCalls, Refused, Report, Request, RunSummary, refused};
 pub use source::{LineCount, line_counts};
 pub use table::{Cell, Row, Table, Unit};
 

@@ -1,5 +1,6 @@
 //! One report: a table, and what it does not say.
 
+use crate::calls;
 use crate::count::Count;
 use crate::coverage;
 use crate::glob::Pattern;
@@ -10,6 +11,13 @@ use headcount_model::{Counted, LinkAddr, Refusal, Span};
 
 /// Turns a piece of code into its instructions: address and text.
 pub type Decode<'a> = &'a dyn Fn(&Span) -> Vec<(LinkAddr, String)>;
+
+/// A call instruction: its number in the span, its address, and what it calls, unless only a run can
+/// tell.
+pub type CallSite = (u32, LinkAddr, Option<LinkAddr>);
+
+/// Finds the call instructions in a piece of code.
+pub type FindCalls<'a> = &'a dyn Fn(&Span) -> Vec<CallSite>;
 
 /// What the user asked for.
 pub struct Request<'a> {
@@ -27,6 +35,8 @@ pub struct Request<'a> {
     pub demangle: bool,
     /// Knows the instructions.
     pub decode: Decode<'a>,
+    /// Knows the calls among them.
+    pub calls: FindCalls<'a>,
 }
 
 /// A run, as far as reports tell: nothing that differs between two equal runs.
@@ -110,6 +120,7 @@ impl Report {
             Unit::Function => rows::of_functions(counted, request, rows::function)?,
             Unit::Block => rows::of_functions(counted, request, rows::blocks)?,
             Unit::Edge => rows::of_functions(counted, request, rows::edges)?,
+            Unit::Call => calls::calls(counted, request),
             Unit::Instruction => rows::of_functions(counted, request, |named, rows| {
                 rows::instructions(named, request, rows, notes)
             })?,

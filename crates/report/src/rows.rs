@@ -94,7 +94,7 @@ pub fn calls(named: &Named<'_>) -> Count {
 }
 
 /// Is the function wanted, by its own name or by its file's?
-fn wanted(named: &Named<'_>, request: &Request<'_>) -> bool {
+pub fn wanted(named: &Named<'_>, request: &Request<'_>) -> bool {
     let by_file = |file| names::file_is_wanted(file, &request.only);
     named.is_wanted(&request.only) || named.own_file().is_some_and(by_file)
 }
@@ -171,7 +171,7 @@ pub fn function(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
 }
 
 /// A row that begins with the names of module and function.
-fn row(named: &Named<'_>, linkage_name: &Arc<str>, count: Count, rest: Vec<Cell>) -> Row {
+pub fn row(named: &Named<'_>, linkage_name: &Arc<str>, count: Count, rest: Vec<Cell>) -> Row {
     let mut cells = vec![
         Cell::Text(named.module_path.clone()),
         Cell::Text(named.name.clone()),

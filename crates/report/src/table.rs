@@ -22,6 +22,8 @@ pub enum Unit {
     Instruction,
     /// An edge between two blocks, or between a block and the world.
     Edge,
+    /// A call instruction.
+    Call,
 }
 
 impl Unit {
@@ -35,6 +37,7 @@ impl Unit {
             Self::Block => "block",
             Self::Instruction => "instruction",
             Self::Edge => "edge",
+            Self::Call => "call",
         }
     }
 
@@ -65,6 +68,7 @@ impl Unit {
             Self::Block => &["module", "function", "address", "instructions", "count"],
             Self::Instruction => &["module", "function", "address", "count", "text"],
             Self::Edge => &["module", "function", "from", "to", "kind", "count"],
+            Self::Call => &["module", "caller", "address", "callee", "count"],
         }
     }
 

@@ -211,6 +211,12 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
             words("text"),
             words("function"),
         ],
+        Unit::Call => vec![
+            number("count"),
+            number("address"),
+            words("caller"),
+            words("callee"),
+        ],
         Unit::Edge => vec![
             number("count"),
             words("kind"),

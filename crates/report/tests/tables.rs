@@ -76,6 +76,7 @@ fn request(by: Unit) -> Request<'static> {
         never: false,
         demangle: true,
         decode: &decode,
+        calls: &|_| Vec::new(),
     }
 }
 

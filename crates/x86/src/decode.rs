@@ -43,6 +43,31 @@ pub fn decode(span: &Span) -> Result<Vec<Instruction>, NotCode> {
     Ok(all)
 }
 
+/// A call instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Which instruction of the span it is.
+    pub index: u32,
+    /// Its first byte.
+    pub address: LinkAddr,
+    /// What it calls; `None` if only the run can tell.
+    pub target: Option<LinkAddr>,
+}
+
+/// The calls of a span, as far as it is code.
+pub fn calls(span: &Span) -> Vec<Call> {
+    let code = (0..).zip(walk(span).map_while(Result::ok));
+    let call = |(index, it): (u32, iced_x86::Instruction)| {
+        let is_call = it.is_call_near() || it.is_call_near_indirect();
+        is_call.then(|| Call {
+            index,
+            address: LinkAddr(it.ip()),
+            target: it.is_call_near().then(|| LinkAddr(it.near_branch_target())),
+        })
+    };
+    code.filter_map(call).collect()
+}
+
 /// The lengths of the instructions of a span, without the cost of their texts.
 pub fn count(span: &Span) -> Result<Vec<u8>, NotCode> {
     walk(span)

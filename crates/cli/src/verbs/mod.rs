@@ -17,7 +17,7 @@ pub mod runs;
 use crate::progress;
 use headcount_model::{LinkAddr, Span};
 use headcount_profile::{Loaded, Profile, RunSelection};
-use headcount_report::RunSummary;
+use headcount_report::{CallSite, RunSummary};
 use std::path::{Path, PathBuf};
 
 /// The profile where the user names none.
@@ -92,4 +92,10 @@ fn decode(span: &Span) -> Vec<(LinkAddr, String)> {
         Ok(code) => code.into_iter().map(|it| (it.address, it.text)).collect(),
         Err(error) => vec![(span.address, format!("({error})"))],
     }
+}
+
+/// The call instructions in a piece of code.
+fn calls(span: &Span) -> Vec<CallSite> {
+    let calls = headcount_x86::calls(span).into_iter();
+    calls.map(|it| (it.index, it.address, it.target)).collect()
 }

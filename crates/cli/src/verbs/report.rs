@@ -16,6 +16,7 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
         never: args.never,
         demangle: !args.names.no_demangle,
         decode: &super::decode,
+        calls: &super::calls,
     };
     let runs = super::summaries(&loaded);
     let notes = super::notes(&loaded);
@@ -43,6 +44,7 @@ fn unit(by: By) -> Unit {
         By::Block => Unit::Block,
         By::Instruction => Unit::Instruction,
         By::Edge => Unit::Edge,
+        By::Call => Unit::Call,
     }
 }
 

@@ -1,0 +1,59 @@
+//! Call sites: who called whom, and how often.
+
+use crate::names::{Named, functions};
+use crate::report::Request;
+use crate::rows::{by_address, row, wanted};
+use crate::table::{Cell, Row};
+use headcount_model::{Counted, LinkAddr};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What stands for a function that only the run knows.
+const INDIRECT: &str = "*";
+
+/// A row for every call instruction, in the order of the program.
+pub fn calls(counted: &[Counted], request: &Request<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for module in counted {
+        let named = functions(module, request.demangle);
+        let names: HashMap<LinkAddr, Arc<str>> = named
+            .iter()
+            .map(|it| (it.function.address, it.name.clone()))
+            .collect();
+        for caller in named.iter().filter(|it| wanted(it, request)) {
+            of_function(caller, &names, request, &mut rows);
+        }
+    }
+    rows
+}
+
+fn of_function(
+    caller: &Named<'_>,
+    names: &HashMap<LinkAddr, Arc<str>>,
+    request: &Request<'_>,
+    rows: &mut Vec<Row>,
+) {
+    let linkage_name: Arc<str> = caller.function.name.as_str().into();
+    for block in by_address(caller) {
+        let mut before = 0;
+        for span in &block.block.code {
+            for (index, address, target) in (request.calls)(span) {
+                let count = block.at(before + index);
+                let callee = match target {
+                    None => INDIRECT.into(),
+                    Some(target) => names
+                        .get(&target)
+                        .cloned()
+                        .unwrap_or_else(|| target.to_string().into()),
+                };
+                let rest = vec![
+                    Cell::Address(Some(address)),
+                    Cell::Text(callee),
+                    Cell::Count(count),
+                ];
+                rows.push(row(caller, &linkage_name, count, rest));
+            }
+            before += (request.decode)(span).len() as u32;
+        }
+    }
+}
