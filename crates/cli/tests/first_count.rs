@@ -38,4 +38,24 @@ fn the_doctor_tries_a_count() {
     let (shown, talk, status) = headcount(&["doctor"]);
     assert_eq!(status, 0, "{shown}{talk}");
     assert!(shown.contains("ok  a trial count      works\n"), "{shown}");
+    assert!(
+        shown.contains("ok  tracing a child    works, so `run` does\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn without_a_compiler_the_doctor_still_finds_a_way_to_count() {
+    let output = Command::new(env!("CARGO_BIN_EXE_headcount"))
+        .arg("doctor")
+        .env("CC", "/no/such/compiler")
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("NO  compiler "), "{shown}");
+    assert!(
+        shown.contains("with `headcount run` but not with `headcount cc`"),
+        "{shown}"
+    );
+    assert_eq!(output.status.code(), Some(0), "{shown}");
 }

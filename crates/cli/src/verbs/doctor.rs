@@ -1,5 +1,7 @@
 //! Say what this machine allows, and what to do about what it does not.
 
+mod tracing;
+
 use crate::args::Doctor;
 use crate::output;
 use anyhow::Context;
@@ -14,10 +16,28 @@ pub fn run(args: &Doctor) -> anyhow::Result<ExitCode> {
         false => as_text(&findings),
     };
     output::write_exact(None, &shown)?;
-    Ok(match findings.iter().any(|it| it.verdict == Verdict::Bad) {
-        true => ExitCode::from(1),
-        false => ExitCode::SUCCESS,
-    })
+    Ok(
+        match can(Way::Build, &findings) || can(Way::Run, &findings) {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(1),
+        },
+    )
+}
+
+/// A way to count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// `headcount cc`.
+    Build,
+    /// `headcount run` and `headcount attach`.
+    Run,
+}
+
+/// Does nothing stand in this way?
+fn can(way: Way, findings: &[Finding]) -> bool {
+    let stands_in_the_way =
+        |it: &Finding| it.verdict == Verdict::Bad && it.way.is_none_or(|it| it == way);
+    !findings.iter().any(stands_in_the_way)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,7 +46,7 @@ enum Verdict {
     Good,
     /// Something is not possible, or slower, but counting works.
     Less,
-    /// Nothing can be counted.
+    /// A way to count does not work.
     Bad,
 }
 
@@ -37,6 +57,8 @@ struct Finding {
     found: String,
     /// What to do about it; empty if it is good.
     cure: &'static str,
+    /// The way to count that it is about; `None` if all are.
+    way: Option<Way>,
 }
 
 impl Finding {
@@ -46,6 +68,14 @@ impl Finding {
             verdict: Verdict::Good,
             found: found.into(),
             cure: "",
+            way: None,
+        }
+    }
+
+    fn of(self, way: Way) -> Self {
+        Self {
+            way: Some(way),
+            ..self
         }
     }
 
@@ -67,18 +97,19 @@ impl Finding {
 }
 
 fn examine() -> Vec<Finding> {
-    vec![
+    let mut findings = vec![
         machine(),
         processor(),
-        compiler(),
-        assembler(),
+        compiler().of(Way::Build),
+        assembler().of(Way::Build),
         counts_folder(),
         gs_base(),
-        other_processes(),
         core_dumps(),
         Finding::good("hardware counters", "not needed"),
-        trial(),
-    ]
+    ];
+    findings.extend(tracing::examine());
+    findings.push(trial().of(Way::Build));
+    findings
 }
 
 /// The best question is whether it works.
@@ -226,25 +257,6 @@ fn gs_base() -> Finding {
     }
 }
 
-fn other_processes() -> Finding {
-    let name = "other processes";
-    match first_line("/proc/sys/kernel/yama/ptrace_scope").as_deref() {
-        None => Finding::good(name, "may be looked into (no Yama)"),
-        Some("0") => Finding::good(name, "your own may be looked into (ptrace_scope 0)"),
-        Some("1") => Finding::good(name, "children may be looked into (ptrace_scope 1)"),
-        Some("2") => Finding::less(
-            name,
-            "only root may look into them (ptrace_scope 2)",
-            "not needed for `headcount cc`; sysctl kernel.yama.ptrace_scope=1 allows children",
-        ),
-        Some(other) => Finding::less(
-            name,
-            format!("nobody may look into them (ptrace_scope {other})"),
-            "not needed for `headcount cc`; it takes a reboot to change",
-        ),
-    }
-}
-
 fn core_dumps() -> Finding {
     let pattern = first_line("/proc/sys/kernel/core_pattern").unwrap_or_default();
     let found = match pattern.strip_prefix('|') {
@@ -273,10 +285,20 @@ fn as_text(findings: &[Finding]) -> String {
             out.push_str(&format!("    {:<18} -> {}\n", "", it.cure));
         }
     }
-    let bad = findings.iter().any(|it| it.verdict == Verdict::Bad);
-    out.push_str(match bad {
-        true => "\nPrograms cannot be counted here yet: see NO above.\n",
-        false => "\nPrograms can be counted here. `headcount demo` shows how.\n",
+    out.push_str(match (can(Way::Build, findings), can(Way::Run, findings)) {
+        (true, true) => {
+            "\nPrograms can be counted here, with `headcount cc` and with `headcount run`. \
+             `headcount demo` shows how.\n"
+        }
+        (true, false) => {
+            "\nPrograms can be counted here, with `headcount cc` but not with `headcount run`: see \
+             NO above. `headcount demo` shows how.\n"
+        }
+        (false, true) => {
+            "\nPrograms can be counted here, with `headcount run` but not with `headcount cc`: see \
+             NO above.\n"
+        }
+        (false, false) => "\nPrograms cannot be counted here yet: see NO above.\n",
     });
     out
 }
@@ -298,6 +320,10 @@ fn as_json(findings: &[Finding]) -> String {
     let all: Vec<serde_json::Value> = findings.iter().map(finding).collect();
     format!(
         "{:#}\n",
-        serde_json::json!({ "version": 1, "findings": all })
+        serde_json::json!({
+            "version": 1,
+            "can": { "cc": can(Way::Build, findings), "run": can(Way::Run, findings) },
+            "findings": all,
+        })
     )
 }
