@@ -16,6 +16,7 @@ mod explained;
 mod finished;
 mod gcov;
 mod headcount;
+mod line_table;
 mod statements;
 mod suite;
 mod symbols;
