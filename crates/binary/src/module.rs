@@ -1,6 +1,6 @@
 //! The facts of a module: everything else here, put together.
 
-use headcount_model::{Module, Refusal};
+use headcount_model::{Function, Module, Refusal};
 use object::Object;
 use object::elf;
 
@@ -89,7 +89,7 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
     refusals.dedup();
     let module = Module {
         path: path.to_owned(),
-        build_id: build_id(&elf, bytes),
+        build_id: build_id(&elf, bytes, &functions),
         files: debug.files.paths,
         functions,
         refusals,
@@ -97,19 +97,40 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
     Ok(Binary { module, layout })
 }
 
-/// Names this very build. The prefix keeps it apart from builds with counters in their text.
-fn build_id(elf: &Elf<'_>, bytes: &[u8]) -> String {
-    match elf.build_id() {
-        Ok(Some(id)) if !id.is_empty() => {
-            let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("elf-{hex}")
+/// Names this very build, and what we know of it: without its symbols the same build has other
+/// functions. The prefix keeps it apart from builds with counters in their text.
+fn build_id(elf: &Elf<'_>, bytes: &[u8], functions: &[Function]) -> String {
+    let mut known = Fnv::default();
+    for function in functions {
+        known.eat(function.name.as_bytes());
+        for block in &function.blocks {
+            known.eat(&block.address.0.to_le_bytes());
         }
+    }
+    let id = match elf.build_id() {
+        Ok(Some(id)) if !id.is_empty() => id.iter().map(|byte| format!("{byte:02x}")).collect(),
         _ => {
-            // FNV-1a, 64 bits.
-            let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-            });
-            format!("elf-file-{hash:016x}")
+            let mut file = Fnv::default();
+            file.eat(bytes);
+            format!("file-{:016x}", file.0)
+        }
+    };
+    format!("elf-{id}-{:016x}", known.0)
+}
+
+/// FNV-1a, 64 bits: it guards against mistakes, not against malice.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn eat(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 }

@@ -182,7 +182,7 @@ fn count_or_say_why(text: &str, name: &str, by_hand: bool) -> String {
 }
 
 /// The counted text; or the text itself with the reason why it is not counted.
-fn count(text: &str, name: &str, by_hand: bool) -> String {
+pub fn count(text: &str, name: &str, by_hand: bool) -> String {
     if env::var_os(BARE_VARIABLE).is_some() {
         let reason = "it is built to run without a C library, which sets up what counters need";
         let refusal = whole_file(name, reason.to_owned());

@@ -5,6 +5,8 @@
 mod args;
 mod assembler;
 mod counters;
+#[cfg(test)]
+mod hostile;
 mod module;
 mod monitored;
 mod output;

@@ -48,10 +48,16 @@ pub struct Recovered {
 impl CountedModule {
     /// Reads an ELF file.
     pub fn read(path: &Path) -> Result<Self> {
+        let name = path.display();
+        let bytes = fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
+        Self::from_bytes(path, &bytes)
+    }
+
+    /// Reads the bytes of an ELF file, which has this path.
+    pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
         let name = || format!("{}", path.display());
-        let bytes = fs::read(path).with_context(|| format!("{}: cannot be read", name()))?;
         let file =
-            object::File::parse(&*bytes).with_context(|| format!("{}: is no ELF file", name()))?;
+            object::File::parse(bytes).with_context(|| format!("{}: is no ELF file", name()))?;
         Self::parse(path, &file).with_context(name)
     }
 
@@ -163,11 +169,17 @@ struct Code<'a> {
     sections: Vec<(Range<u64>, &'a [u8])>,
     /// Where the first code is.
     lowest: u64,
+    /// How many bytes may still be taken for code.
+    room: usize,
 }
+
+/// A linker may fold functions that are the same, so code can belong to several; but not to more
+/// than this, on average. What a broken map says must not fill the memory.
+const MOST_OWNERS: usize = 64;
 
 impl<'a> Code<'a> {
     fn of(file: &object::File<'a>) -> Self {
-        let sections = file
+        let sections: Vec<(Range<u64>, &[u8])> = file
             .sections()
             .filter_map(|section| {
                 let bytes = section.data().ok()?;
@@ -176,6 +188,8 @@ impl<'a> Code<'a> {
                 (start != 0).then_some((start..end, bytes))
             })
             .collect();
+        let most = sections.iter().map(|(_, bytes)| bytes.len()).max();
+        let room = most.unwrap_or(0).saturating_mul(MOST_OWNERS);
         let lowest = file
             .sections()
             .filter(|section| section.kind() == SectionKind::Text && section.address() != 0)
@@ -184,10 +198,12 @@ impl<'a> Code<'a> {
         Self {
             sections,
             lowest: lowest.unwrap_or(1),
+            room,
         }
     }
 
-    fn get(&self, at: LinkAddr, length: u32) -> Option<&'a [u8]> {
+    fn get(&mut self, at: LinkAddr, length: u32) -> Option<&'a [u8]> {
+        self.room = self.room.checked_sub(length as usize)?;
         let (range, bytes) = self
             .sections
             .iter()

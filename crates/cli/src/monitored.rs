@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use headcount_model::{FunctionCounts, Module, ModuleCounts, Process, Run, Shift};
+use headcount_model::{
+    FunctionCounts, LoadBias, Module, ModuleCounts, Placement, Process, Run, Shift,
+};
 use headcount_monitor::journal::{self, Entry, Written};
 use headcount_monitor::{Error, Outcome, Settings};
 use headcount_profile::Profile;
@@ -50,6 +52,7 @@ pub fn count(
     args: &Counting,
     follow: bool,
     duration: Option<Duration>,
+    begun: &dyn Fn(),
     work: impl FnOnce(&Settings<'_>) -> Result<Outcome, Error>,
 ) -> Result<Outcome, Error> {
     let selection = Selection::new(args);
@@ -59,6 +62,7 @@ pub fn count(
         if !args.quiet && told.get().elapsed() > Duration::from_secs(2) {
             told.set(Instant::now());
             let seconds = begin.elapsed().as_secs();
+            let hits = headcount_report::thousands(hits);
             crate::progress::line(&format!("{hits} breakpoints met ... {seconds} s"));
         }
     };
@@ -71,6 +75,7 @@ pub fn count(
         limit: args.limit,
         duration,
         name: &|name| headcount_report::demangle(name).into_owned(),
+        begun,
         progress: &progress,
     });
     if told.get() != begin {
@@ -132,10 +137,10 @@ fn read_again(path: &str, build_id: &str) -> Result<Module> {
 }
 
 /// A run, from its journal and the modules that it names, in the same order.
-fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
+pub fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
     let mut run = Run::default();
     let mut counts = Vec::new();
-    let mut threads: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut processes: BTreeMap<u32, Process> = BTreeMap::new();
     let mut has_ended = false;
     let mut uncounted = Vec::new();
     for entry in &written.entries {
@@ -155,7 +160,13 @@ fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
                 key,
                 ..
             } => (run.command, run.started, run.cpu, run.key) = (command, started, cpu, key),
-            Entry::Thread { pid, tid } => threads.entry(pid).or_default().push(tid),
+            Entry::Thread { pid, tid } => processes.entry(pid).or_default().threads.push(tid),
+            Entry::Loaded { pid, module, bias } => {
+                let build_id = flat(&mut counts, module)?.counts.build_id.clone();
+                let bias = LoadBias(bias);
+                let process = processes.entry(pid).or_default();
+                process.loaded.push(Placement { build_id, bias });
+            }
             Entry::Shift {
                 module,
                 block,
@@ -168,7 +179,7 @@ fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
                 (run.ended, run.status) = (ended, status);
                 has_ended = true;
             }
-            Entry::Module { .. } | Entry::Loaded { .. } => {}
+            Entry::Module { .. } => {}
         }
     }
     if !has_ended {
@@ -180,14 +191,14 @@ fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
     }
     run.notes.sort();
     run.notes.dedup();
-    run.processes = threads
-        .into_iter()
-        .map(|(pid, mut threads)| {
-            threads.sort_unstable();
-            threads.dedup();
-            Process { pid, threads }
-        })
-        .collect();
+    for (pid, mut process) in processes {
+        process.pid = pid;
+        process.threads.sort_unstable();
+        process.threads.dedup();
+        process.loaded.sort();
+        process.loaded.dedup();
+        run.processes.push(process);
+    }
     run.modules = counts.into_iter().map(Flat::finish).collect();
     Ok(run)
 }
@@ -209,7 +220,7 @@ struct Flat {
 impl Flat {
     fn new(module: &Module, counters: &[u64], uncounted: &[(u32, u32)]) -> Result<Self> {
         let mut places = Vec::new();
-        let mut functions = Vec::new();
+        let mut functions: Vec<FunctionCounts> = Vec::new();
         let mut counters = counters.iter();
         for (number, function) in module.functions.iter().enumerate() {
             let mut counts = FunctionCounts {
@@ -224,15 +235,17 @@ impl Flat {
             }
             functions.push(counts);
         }
-        for block in uncounted
-            .iter()
-            .flat_map(|(first, count)| *first..first + count)
-        {
-            let (function, block) = *places
-                .get(block as usize)
-                .context("the journal speaks of a block that is not there")?;
-            let functions: &mut Vec<FunctionCounts> = &mut functions;
-            functions[function].blocks[block as usize] = None;
+        let mut known = 0;
+        for (first, count) in uncounted {
+            let first = *first as usize;
+            let end = first.saturating_add(*count as usize);
+            // They come in order, each block once.
+            let stretch = places.get(first..end).filter(|_| first >= known);
+            let stretch = stretch.context("the journal speaks of a block that is not there")?;
+            known = end;
+            for (function, block) in stretch {
+                functions[*function].blocks[*block as usize] = None;
+            }
         }
         Ok(Self {
             counts: ModuleCounts {
@@ -251,7 +264,10 @@ impl Flat {
 
     fn shift(&mut self, block: u32, from: u32, delta: i64) -> Result<()> {
         let (function, block) = self.place(block)?;
-        *self.shifts.entry((function, block, from)).or_default() += delta;
+        let sum = self.shifts.entry((function, block, from)).or_default();
+        *sum = sum
+            .checked_add(delta)
+            .context("the journal speaks of more visits than there can be")?;
         Ok(())
     }
 
@@ -280,7 +296,8 @@ fn summarise(run: &Run, modules: &[Module], hits: u64, profile: &Path) {
     let mut reached = Vec::new();
     for (module, counts) in modules.iter().zip(&run.modules) {
         for (function, counts) in module.functions.iter().zip(&counts.functions) {
-            let visits: u64 = counts.blocks.iter().flatten().sum();
+            let visits = counts.blocks.iter().flatten();
+            let visits = visits.fold(0_u64, |sum, it| sum.saturating_add(*it));
             if visits > 0 {
                 reached.push((visits, &function.name));
             }

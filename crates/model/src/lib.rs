@@ -17,4 +17,4 @@ pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
 pub use plan::{GraphCounts, Place, Plan, ProbeCosts, Readings};
 pub use program::{Block, FileId, Function, FunctionEdge, LineRun, Module, Span};
 pub use refusal::Refusal;
-pub use run::{Counted, FunctionCounts, ModuleCounts, Process, Run, Shift};
+pub use run::{Counted, FunctionCounts, ModuleCounts, Placement, Process, Run, Shift};

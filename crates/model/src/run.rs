@@ -1,6 +1,6 @@
 //! What one run of a program counted.
 
-use crate::Module;
+use crate::{LoadBias, Module};
 
 /// One run: a program started once, with all its processes and threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,17 @@ pub struct Process {
     pub pid: u32,
     /// The threads that counted something.
     pub threads: Vec<u32>,
+    /// Where it had its modules, as far as somebody saw it.
+    pub loaded: Vec<Placement>,
+}
+
+/// A module in a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Placement {
+    /// Which module: its [`Module::build_id`].
+    pub build_id: String,
+    /// How far it was moved.
+    pub bias: LoadBias,
 }
 
 /// The counts of one module in one run.

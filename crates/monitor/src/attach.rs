@@ -28,7 +28,7 @@ pub fn attach(pid: pid_t, folder: &Path, settings: &Settings<'_>) -> Result<Outc
     monitor.seize_all(pid)?;
     let begun = monitor.begin_in_the_middle(pid);
     match begun {
-        Ok(()) => {}
+        Ok(()) => (settings.begun)(),
         Err(Error::NothingToCount(..)) => {
             let let_go = monitor.let_go_of_all();
             let_go.map_err(|it| Error::Io("letting go", it))?;
@@ -51,7 +51,7 @@ fn check(pid: pid_t) -> Result<(), Error> {
         Some(_) => return Err(Error::NotThatOne(pid, "a thread, not a process")),
         None => return Err(Error::NoProcess(pid)),
     }
-    if proc::is_zombie(pid) {
+    if proc::is_zombie(pid) && proc::threads(pid).is_ok_and(|it| it.len() < 2) {
         return Err(Error::NotThatOne(pid, "a process that has ended"));
     }
     if let Some(tracer) = proc::tracer_of(pid) {
@@ -74,11 +74,13 @@ impl Monitor<'_> {
         let refused = |error| Error::NotAllowed(pid, error);
         let space = Space::new(pid).map_err(refused);
         let space = space.map(|space| self.add_space(space))?;
+        // A process may live on without its first thread.
+        let mut ended = Vec::new();
         loop {
             let threads = proc::threads(pid).map_err(|_| Error::NoProcess(pid))?;
             let new: Vec<pid_t> = threads
                 .into_iter()
-                .filter(|tid| !self.threads.contains_key(tid))
+                .filter(|tid| !self.threads.contains_key(tid) && !ended.contains(tid))
                 .collect();
             if new.is_empty() {
                 return Ok(());
@@ -87,6 +89,10 @@ impl Monitor<'_> {
                 match kernel::seize(tid, false) {
                     Ok(()) => {}
                     Err(error) if kernel::is_gone(&error) => continue,
+                    Err(_) if proc::is_zombie(tid) => {
+                        ended.push(tid);
+                        continue;
+                    }
                     // A thread that was made after we seized the one that made it is ours already.
                     Err(_) if proc::tracer_of(tid) == Some(std::process::id() as pid_t) => {}
                     Err(error) => return Err(refused(error)),
@@ -123,12 +129,9 @@ impl Monitor<'_> {
             let reason = "nothing of its program can be counted".to_owned();
             return Err(Error::NothingToCount(pid, reason));
         }
-        for tid in held.keys() {
-            if let Some(thread) = self.threads.get_mut(tid)
-                && let Some(at) = thread.start.take()
-            {
-                let space = thread.space;
-                self.arrives(space, at).map_err(failed)?;
+        for (stopped, _) in held.values() {
+            if let Some(at) = self.thread(stopped).start.take() {
+                self.arrives(stopped, at).map_err(failed)?;
             }
         }
         self.go_on_all(held).map_err(failed)
@@ -147,7 +150,7 @@ impl Monitor<'_> {
             kernel::interrupt(*tid)?;
         }
         let mut held = Held::new();
-        while self.threads.keys().any(|tid| !held.contains_key(tid)) {
+        while self.is_any_loose(&held) {
             let event = match wait_for(-1) {
                 Ok(event) => event,
                 Err(error) if kernel::is_gone(&error) => break,
@@ -161,6 +164,12 @@ impl Monitor<'_> {
             }
         }
         Ok(held)
+    }
+
+    /// Is there a thread still to stop? (One that is about to end does not stop again.)
+    fn is_any_loose(&self, held: &Held) -> bool {
+        let mut threads = self.threads.iter();
+        threads.any(|(tid, thread)| !thread.is_dying && !held.contains_key(tid))
     }
 
     /// Keeps a thread that stopped; or lets it go on to where it can be kept.
@@ -200,8 +209,7 @@ impl Monitor<'_> {
         for (_, (stopped, stop)) in held {
             let signal = self.signal_to_keep(&stopped, stop)?;
             let at = self.leave_slot(&stopped)?;
-            let space = self.thread(&stopped).space;
-            self.departs(space, at)?;
+            self.departs(&stopped, at)?;
             self.give_mask_back(&stopped)?;
             leaving.push((stopped, signal));
         }

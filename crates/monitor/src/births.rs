@@ -102,7 +102,7 @@ impl Monitor<'_> {
             };
         }
         let at = LoadAddr(stopped.instruction_pointer()?);
-        self.arrives(space, at)?;
+        self.arrives(&stopped, at)?;
         let is_bare = self
             .spaces
             .get(&space)
@@ -153,10 +153,10 @@ impl Monitor<'_> {
             self.threads.insert(pid, thread);
         }
         let thread = self.thread(&stopped);
-        let (old_space, call) = (thread.space, thread.call.take());
+        let call = thread.call.take();
         (thread.is_reborn, thread.is_new, thread.last) = (true, false, None);
         if let Some(call) = call {
-            self.departs(old_space, call.next)?;
+            self.departs(&stopped, call.next)?;
         }
         if self.processes.get(&pid).is_some_and(|it| it.is_passing) {
             self.threads.remove(&pid);
@@ -187,15 +187,17 @@ impl Monitor<'_> {
     pub fn dying(&mut self, stopped: Stopped) -> io::Result<()> {
         let thread = self.thread(&stopped);
         thread.is_dying = true;
-        let (space, pid) = (thread.space, thread.pid);
+        let (pid, is_new) = (thread.pid, thread.is_new);
         let mut at = self.leave_slot(&stopped)?;
         if self.has_met_breakpoint(&stopped, at) {
             at = LoadAddr(at.0.wrapping_sub(1));
         }
-        self.departs(space, at)?;
+        if !is_new {
+            self.departs(&stopped, at)?;
+        }
         let signal = stopped.event_message()? as i32 & 0x7f;
-        let has_fate = self.processes.get(&pid).is_some_and(|it| it.fate.is_some());
-        if signal != 0 && !has_fate {
+        let fate = self.processes.get(&pid).and_then(|it| it.fate.as_ref());
+        if signal != 0 && fate.is_none_or(|fate| fate.signal != signal) {
             self.may_die_of(&stopped, signal, at);
         }
         self.go_on(stopped, 0)

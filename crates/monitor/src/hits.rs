@@ -32,9 +32,13 @@ impl Monitor<'_> {
 
     /// Did a thread that stopped for SIGTRAP meet a breakpoint of ours? Then it is past it now.
     pub fn was_ours(&mut self, stopped: &Stopped) -> io::Result<bool> {
-        let from_int3 = stopped.signal_info().is_some_and(|it| it.code == FROM_INT3);
         let at = LoadAddr(stopped.instruction_pointer()?.wrapping_sub(1));
-        Ok(from_int3 && self.met(stopped, at)?)
+        let space = self.thread(stopped).space;
+        let breakpoint = self.spaces.get(&space).and_then(|it| it.breakpoint(at));
+        // Behind the first byte of a longer instruction nobody can be but by an `int3` of ours.
+        let is_sure = breakpoint.is_some_and(|it| it.is_long);
+        let from_int3 = || stopped.signal_info().is_some_and(|it| it.code == FROM_INT3);
+        Ok((is_sure || from_int3()) && self.met(stopped, at)?)
     }
 
     /// Counts a breakpoint that was met, and moves the thread past it. `false`: it is none of ours.
@@ -54,7 +58,7 @@ impl Monitor<'_> {
         if self.hits.is_multiple_of(TELL_EVERY) {
             (self.settings.progress)(self.hits);
         }
-        if let Some((module, block)) = breakpoint.counts.filter(|_| self.counts(stopped)) {
+        if let Some((module, block)) = breakpoint.counts.filter(|_| self.counts(stopped.tid())) {
             self.count_visit(stopped, at, module, block)?;
         }
         match breakpoint.past {
@@ -63,12 +67,6 @@ impl Monitor<'_> {
             Way::OwnTrap => return Ok(false),
         }
         Ok(true)
-    }
-
-    /// Is the thread's process counted, and not only held until it has memory of its own?
-    fn counts(&mut self, stopped: &Stopped) -> bool {
-        let pid = self.thread(stopped).pid;
-        self.settings.follow || !self.processes.get(&pid).is_some_and(|it| it.is_passing)
     }
 
     fn count_visit(
@@ -117,7 +115,7 @@ impl Monitor<'_> {
             // It will fault, and the slot knows how.
             return stopped.go_to(slot.0);
         };
-        self.arrives(space, next)?;
+        self.arrives(stopped, next)?;
         stopped.go_to(next.0)
     }
 

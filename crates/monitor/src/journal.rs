@@ -6,7 +6,7 @@
 //! cut off is the last one, and is left out.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -212,9 +212,26 @@ pub enum Unreadable {
     Short(PathBuf),
 }
 
+/// Opens a file that we wrote. Whatever else lies in its place (a pipe, say) must not make us wait.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NONBLOCK);
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("is no ordinary file")),
+    }
+}
+
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Is somebody still writing to the journal in this folder?
 pub fn is_being_written(folder: &Path) -> bool {
-    match File::open(folder.join(JOURNAL)) {
+    match open(&folder.join(JOURNAL)) {
         Ok(file) => matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)),
         Err(_) => false,
     }
@@ -223,7 +240,7 @@ pub fn is_being_written(folder: &Path) -> bool {
 /// Reads the journal in a folder.
 pub fn read(folder: &Path) -> Result<Written, Unreadable> {
     let path = folder.join(JOURNAL);
-    let bytes = std::fs::read(&path).map_err(|error| Unreadable::Io(path.clone(), error))?;
+    let bytes = read_file(&path).map_err(|error| Unreadable::Io(path.clone(), error))?;
     let entries = parse(&path, &bytes)?;
     let modules = entries.iter().filter_map(|entry| match entry {
         Entry::Module { blocks, .. } => Some(*blocks),
@@ -258,7 +275,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Entry>, Unreadable> {
 }
 
 fn read_counters(path: &Path, blocks: u32) -> Result<Vec<u64>, Unreadable> {
-    let bytes = std::fs::read(path).map_err(|error| Unreadable::Io(path.to_owned(), error))?;
+    let bytes = read_file(path).map_err(|error| Unreadable::Io(path.to_owned(), error))?;
     let (words, _) = bytes.as_chunks::<8>();
     let words = words.get(..blocks as usize);
     let words = words.ok_or_else(|| Unreadable::Short(path.to_owned()))?;

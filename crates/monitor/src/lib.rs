@@ -39,6 +39,7 @@ mod signals;
 mod sigtrap;
 mod space;
 mod system_calls;
+mod trial;
 mod wait;
 
 use std::io;
@@ -67,6 +68,8 @@ pub struct Settings<'a> {
     pub duration: Option<Duration>,
     /// The name of a function for people to read.
     pub name: &'a dyn Fn(&str) -> String,
+    /// Is told when a process that was attached to goes on, with all breakpoints in it.
+    pub begun: &'a dyn Fn(),
     /// Is told now and then how many breakpoints were met.
     pub progress: &'a dyn Fn(u64),
 }
@@ -113,3 +116,4 @@ pub enum Error {
 
 pub use attach::attach;
 pub use launch::run;
+pub use trial::{Step, trace_a_child};

@@ -13,6 +13,9 @@ use crate::proc::{self, Mapping};
 use crate::space::Loaded;
 use crate::wait::Stopped;
 
+/// The code that the kernel lends to every process.
+const VDSO: &str = "[vdso]";
+
 impl Monitor<'_> {
     /// Puts breakpoints into modules that are new, and forgets those that are gone.
     pub fn look_at_modules(&mut self, mut stopped: Stopped) -> io::Result<Stopped> {
@@ -21,6 +24,15 @@ impl Monitor<'_> {
         let mappings = proc::mappings(pid)?;
         if let Some(space) = self.spaces.get_mut(&space) {
             space.forget_unmapped(&mappings);
+        }
+        if !self.has_named_vdso
+            && mappings.iter().any(|it| it.path == VDSO)
+            && (self.settings.wants)(VDSO, false)
+        {
+            self.has_named_vdso = true;
+            self.journal.write(&Entry::Note(format!(
+                "{VDSO} is not counted: the kernel shares its code between all processes."
+            )))?;
         }
         let program = proc::executable(pid).unwrap_or_default();
         for mapping in mappings.iter().filter(|it| it.executable && it.file.1 != 0) {

@@ -70,6 +70,8 @@ pub struct Monitor<'a> {
     pub main: pid_t,
     pub status: Option<i32>,
     pub hits: u64,
+    /// Does the journal say that the kernel's own code is not counted?
+    pub has_named_vdso: bool,
     next_space: usize,
 }
 
@@ -93,6 +95,7 @@ impl<'a> Monitor<'a> {
             main,
             status: None,
             hits: 0,
+            has_named_vdso: false,
             next_space: 0,
         }
     }
@@ -183,24 +186,34 @@ impl<'a> Monitor<'a> {
     }
 
     /// Where in which counted block of an address space an address is; with the module's number.
-    pub fn position(&self, space: usize, at: LoadAddr) -> Option<(usize, Option<Position>)> {
+    fn position(&self, space: usize, at: LoadAddr) -> Option<(usize, Option<Position>)> {
         let loaded = self.spaces.get(&space)?.module_at(at)?;
         let image = self.catalog.images.get(loaded.image)?;
         Some((loaded.image, image.position(loaded.bias.undo(at)?)?))
     }
 
+    /// Is the thread's process counted, and not only held until it has memory of its own?
+    pub fn counts(&self, tid: pid_t) -> bool {
+        let process = self.threads.get(&tid).map(|thread| thread.pid);
+        let process = process.and_then(|pid| self.processes.get(&pid));
+        process.is_some_and(|process| !process.is_passing)
+    }
+
     /// A thread will go on at an address, not having come there through the block's beginning.
-    pub fn arrives(&mut self, space: usize, at: LoadAddr) -> io::Result<()> {
-        self.shift(space, at, 1)
+    pub fn arrives(&mut self, stopped: &Stopped, at: LoadAddr) -> io::Result<()> {
+        self.shift(stopped.tid(), at, 1)
     }
 
     /// A thread will not go on at an address, the next it would have gone to.
-    pub fn departs(&mut self, space: usize, at: LoadAddr) -> io::Result<()> {
-        self.shift(space, at, -1)
+    pub fn departs(&mut self, stopped: &Stopped, at: LoadAddr) -> io::Result<()> {
+        self.shift(stopped.tid(), at, -1)
     }
 
-    fn shift(&mut self, space: usize, at: LoadAddr, delta: i64) -> io::Result<()> {
-        let Some((module, position)) = self.position(space, at) else {
+    fn shift(&mut self, tid: pid_t, at: LoadAddr, delta: i64) -> io::Result<()> {
+        let Some(thread) = self.threads.get(&tid).filter(|_| self.counts(tid)) else {
+            return Ok(());
+        };
+        let Some((module, position)) = self.position(thread.space, at) else {
             return Ok(());
         };
         match position {

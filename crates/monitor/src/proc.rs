@@ -153,4 +153,36 @@ mod tests {
             assert_eq!(mapping(line), None, "{line}");
         }
     }
+
+    #[test]
+    fn no_text_makes_it_panic() {
+        let whole = "7f12a000-7f12b000 r-xp 00001000 fe:01 1234       /tmp/two  words";
+        let status = "Name:\tcat\nState:\tZ (zombie)\nTgid:\t12\nSigPnd:\tffff\n";
+        let mut dice = 0x9e37_79b9_7f4a_7c15_u64; // xorshift
+        for _ in 0..200_000 {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            let mut changed = whole.as_bytes().to_vec();
+            let at = (dice >> 8) as usize % changed.len();
+            match dice % 4 {
+                0 => changed.truncate(at),
+                1 => changed[at] = (dice >> 32) as u8,
+                2 => drop(changed.splice(at..at, *b"ffffffffffffffff")),
+                _ => drop(changed.splice(at..at + 1, [0xff, b' ', b'-'])),
+            }
+            let changed = String::from_utf8_lossy(&changed);
+            if let Some(it) = mapping(&changed) {
+                assert!(changed.ends_with(&it.path), "{changed}");
+            }
+            let cut = (dice >> 40) as usize % status.len();
+            for name in ["State:", "Tgid:", "SigPnd:", "SigIgn:"] {
+                let value = field(&status[cut..], name);
+                assert!(
+                    value.is_none_or(|it| status.contains(it)),
+                    "{name} from {cut}"
+                );
+            }
+        }
+    }
 }

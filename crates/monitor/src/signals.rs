@@ -15,6 +15,20 @@ use headcount_model::LoadAddr;
 /// `si_code` after a single step.
 const STEPPED: i32 = 2;
 
+/// Signals that dump core unless something is done about them.
+const DUMPS_CORE: [c_int; 10] = [
+    libc::SIGQUIT,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGSEGV,
+    libc::SIGXCPU,
+    libc::SIGXFSZ,
+    libc::SIGSYS,
+];
+
 /// The bit of a signal in a set.
 pub fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)
@@ -29,17 +43,27 @@ impl Monitor<'_> {
         }
         let dispositions = proc::signals(stopped.tid()).unwrap_or_default();
         if dispositions.caught & bit(signal) != 0 {
-            let thread = self.thread(&stopped);
-            thread.enters_handler = true;
-            let space = thread.space;
+            self.thread(&stopped).enters_handler = true;
             // The handler may never come back; `sigreturn` is where it does.
-            self.departs(space, at)?;
+            self.departs(&stopped, at)?;
             return stopped.resume(Pace::Step, signal);
         }
         if dispositions.ignored & bit(signal) == 0 {
             self.may_die_of(&stopped, signal, at);
+            self.show_clean_code(&stopped, signal)?;
         }
         self.go_on(stopped, signal)
+    }
+
+    /// A core dump shows the code as it is without us. (Where other threads still run, they are
+    /// counted to the end instead.)
+    fn show_clean_code(&mut self, stopped: &Stopped, signal: c_int) -> io::Result<()> {
+        let space = self.thread(stopped).space;
+        let threads = self.threads.values().filter(|it| it.space == space);
+        match self.spaces.get_mut(&space) {
+            Some(space) if threads.count() == 1 && DUMPS_CORE.contains(&signal) => space.restore(),
+            _ => Ok(()),
+        }
     }
 
     /// Should a SIGTRAP of the program's own wait, or be ignored?
@@ -76,7 +100,7 @@ impl Monitor<'_> {
         if stopped.signal_info().is_some_and(|it| it.code == STEPPED) {
             // There was no handler after all, and one instruction was run instead.
             let at = LoadAddr(stopped.instruction_pointer()?);
-            return self.arrives(space, at);
+            return self.arrives(stopped, at);
         }
         if was_blocked && let Some(space) = self.spaces.get(&space) {
             sigtrap::show_in_context(&space.memory, stopped)?;

@@ -29,6 +29,8 @@ const REACH: u64 = 0x7000_0000;
 pub struct Breakpoint {
     /// The first byte.
     original: u8,
+    /// Has the instruction more bytes than that?
+    pub is_long: bool,
     /// Which module's which block it counts; none if it only watches a jump.
     pub counts: Option<(u32, u32)>,
     /// How threads get past it.
@@ -312,8 +314,10 @@ fn breakpoint(
         },
     };
     let original = *code.first().ok_or(CannotMove::NotCode)?;
+    let is_long = out_of_line::length(code).is_some_and(|length| length > 1);
     let breakpoint = Breakpoint {
         original,
+        is_long,
         counts,
         past,
     };
@@ -329,7 +333,10 @@ fn sites(image: &Image, loaded: &Loaded, text: &Text, watch_jumps: bool) -> Vec<
     let mut sites = Vec::new();
     let number = image.number as u32;
     for (block, facts) in image.counted_blocks() {
-        let at = |address| loaded.bias.apply(address);
+        let at = |address| {
+            let at = loaded.bias.apply(address);
+            at.filter(|at| loaded.range.contains(&at.0))
+        };
         let Some(first) = at(facts.address) else {
             continue;
         };

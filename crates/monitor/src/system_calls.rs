@@ -90,7 +90,7 @@ impl Monitor<'_> {
         };
         match call.number {
             libc::SYS_rt_sigprocmask => self.mask_was_set(stopped, &call),
-            libc::SYS_rt_sigreturn => self.handler_returned(stopped),
+            libc::SYS_rt_sigreturn => self.handler_returned(stopped, &call),
             libc::SYS_rt_sigaction if call.sets_trap_action() => {
                 self.trap_action_was_set(stopped, &call)
             }
@@ -128,13 +128,12 @@ impl Monitor<'_> {
     }
 
     /// A signal handler returned, to where its context says.
-    fn handler_returned(&mut self, stopped: Stopped) -> io::Result<()> {
+    fn handler_returned(&mut self, stopped: Stopped, call: &Call) -> io::Result<()> {
+        self.departs(&stopped, call.next)?;
         let is_blocked = sigtrap::unblock(&stopped)?;
-        let thread = self.thread(&stopped);
-        thread.trap_blocked = is_blocked;
-        let space = thread.space;
+        self.thread(&stopped).trap_blocked = is_blocked;
         let at = LoadAddr(stopped.instruction_pointer()?);
-        self.arrives(space, at)?;
+        self.arrives(&stopped, at)?;
         self.go_on_with_held_trap(stopped)
     }
 

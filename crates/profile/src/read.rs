@@ -4,8 +4,8 @@ use crate::sum::{executed, sum};
 use crate::write::Stored;
 use crate::{Problem, Profile, Result};
 use headcount_model::{
-    Block, Counted, EdgeKind, FileId, Function, FunctionEdge, LineRun, LinkAddr, Module, Process,
-    Refusal, Run, Span,
+    Block, Counted, EdgeKind, FileId, Function, FunctionEdge, LineRun, LinkAddr, LoadBias, Module,
+    Placement, Process, Refusal, Run, Span,
 };
 use rusqlite::{Connection, Row};
 
@@ -420,17 +420,31 @@ pub(crate) fn run(db: &Connection, id: i64) -> Result<Run, Problem> {
     let query = "SELECT processes.id, pid, tid FROM processes
                  LEFT JOIN threads ON process = processes.id
                  WHERE run = ? ORDER BY processes.id, threads.id";
-    let mut last = None;
+    let mut places: Vec<i64> = Vec::new();
     each(db, query, [id], |row| {
         let process: i64 = row.get(0)?;
-        if last.replace(process) != Some(process) {
+        if places.last() != Some(&process) {
+            places.push(process);
             run.processes.push(Process {
                 pid: row.get(1)?,
-                threads: Vec::new(),
+                ..Process::default()
             });
         }
         if let (Some(process), Some(tid)) = (run.processes.last_mut(), row.get(2)?) {
             process.threads.push(tid);
+        }
+        Ok(())
+    })?;
+    let query = "SELECT process, build_id, bias FROM loaded
+                 JOIN processes ON processes.id = process JOIN modules ON modules.id = module
+                 WHERE run = ? ORDER BY process, loaded.rowid";
+    each(db, query, [id], |row| {
+        let place = places.binary_search(&row.get(0)?);
+        if let Some(process) = place.ok().and_then(|it| run.processes.get_mut(it)) {
+            process.loaded.push(Placement {
+                build_id: row.get(1)?,
+                bias: LoadBias(row.get::<_, i64>(2)?.cast_unsigned()),
+            });
         }
         Ok(())
     })?;

@@ -124,6 +124,14 @@ CREATE TABLE threads (
     tid     INTEGER NOT NULL
 ) STRICT;
 
+-- Where a process had a module: what load addresses have more than link addresses, as a number with
+-- the same bits.
+CREATE TABLE loaded (
+    process INTEGER NOT NULL REFERENCES processes,
+    module  INTEGER NOT NULL REFERENCES modules,
+    bias    INTEGER NOT NULL
+) STRICT;
+
 -- Which modules a run counted, even where it counted nothing.
 CREATE TABLE run_modules (
     run    INTEGER NOT NULL REFERENCES runs,

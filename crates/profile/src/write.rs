@@ -268,11 +268,19 @@ pub(crate) fn add_run(db: &Connection, run: &Run) -> Result<i64, Problem> {
     let id = db.last_insert_rowid();
     let mut add_process = db.prepare_cached("INSERT INTO processes (run, pid) VALUES (?, ?)")?;
     let mut add_thread = db.prepare_cached("INSERT INTO threads (process, tid) VALUES (?, ?)")?;
+    let mut add_loaded = db.prepare_cached("INSERT INTO loaded VALUES (?, ?, ?)")?;
     for process in &run.processes {
         add_process.execute(params![id, process.pid])?;
         let process_id = db.last_insert_rowid();
         for tid in &process.threads {
             add_thread.execute(params![process_id, tid])?;
+        }
+        for loaded in &process.loaded {
+            let module = stored(db, &loaded.build_id)?.ok_or_else(|| Problem::Misfit {
+                build_id: loaded.build_id.clone(),
+                what: "the module is unknown".into(),
+            })?;
+            add_loaded.execute(params![process_id, module.id, loaded.bias.0.cast_signed()])?;
         }
     }
     Ok(id)

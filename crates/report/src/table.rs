@@ -150,13 +150,13 @@ impl Table {
         });
     }
 
-    /// Does any row know this column?
+    /// Does every row know this column?
     pub fn knows(&self, column: usize) -> bool {
         let known = |row: &Row| match row.cells[column] {
             Cell::Count(count) => count.is_known(),
             _ => true,
         };
-        self.rows.iter().any(known)
+        self.rows.iter().all(known)
     }
 
     /// Keeps the first rows.

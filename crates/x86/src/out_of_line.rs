@@ -12,6 +12,9 @@ use iced_x86::{
     OpKind, Register,
 };
 
+#[cfg(test)]
+mod tests;
+
 /// No slot has more bytes.
 pub const LONGEST_SLOT: usize = 48;
 
@@ -104,7 +107,10 @@ pub fn past(bytes: &[u8], at: LoadAddr, slot: LoadAddr) -> Result<Past, CannotMo
             slot.stop(Interrupted::BeforeWithPush);
             slot.encode(&jump_of_call(&instruction)?)?;
         }
-        FlowControl::XbeginXabortXend => return Err(CannotMove::TiedToItsPlace),
+        // A far call pushes where it stands, and the code segment with it.
+        FlowControl::IndirectCall | FlowControl::XbeginXabortXend => {
+            return Err(CannotMove::TiedToItsPlace);
+        }
         _ => {
             let offsets = decoder.get_constant_offsets(&instruction);
             slot.copy(&instruction, bytes, offsets.displacement_offset())?;
@@ -117,29 +123,50 @@ pub fn past(bytes: &[u8], at: LoadAddr, slot: LoadAddr) -> Result<Past, CannotMo
 
 /// The jump that goes where a call would, after the return address has been pushed.
 fn jump_of_call(call: &Instruction) -> Result<Instruction, CannotMove> {
-    match call.op0_kind() {
-        OpKind::Register => Instruction::with1(Code::Jmp_rm64, call.op0_register()),
-        OpKind::Memory => {
-            // The push moved the stack pointer.
-            let moved = if call.memory_base() == Register::RSP {
-                8
-            } else {
-                0
-            };
-            let operand = MemoryOperand::new(
-                call.memory_base(),
-                call.memory_index(),
-                call.memory_index_scale(),
-                (call.memory_displacement64() as i64).wrapping_add(moved),
-                8,
-                false,
-                call.segment_prefix(),
-            );
-            Instruction::with1(Code::Jmp_rm64, operand)
+    let jump = match call.op0_kind() {
+        // It would go where the stack pointer was before the push.
+        OpKind::Register if call.op0_register() == Register::RSP => {
+            return Err(CannotMove::TiedToItsPlace);
         }
+        OpKind::Register => Instruction::with1(Code::Jmp_rm64, call.op0_register()),
+        OpKind::Memory => Instruction::with1(Code::Jmp_rm64, operand_after_push(call)),
         _ => return Err(CannotMove::TiedToItsPlace),
-    }
-    .map_err(|_| CannotMove::TiedToItsPlace)
+    };
+    let mut jump = jump.map_err(|_| CannotMove::TiedToItsPlace)?;
+    // Before a register, the prefix means `notrack`.
+    jump.set_segment_prefix(call.segment_prefix());
+    Ok(jump)
+}
+
+/// The operand of a call, where the return address has been pushed already.
+fn operand_after_push(call: &Instruction) -> MemoryOperand {
+    let (base, index) = (call.memory_base(), call.memory_index());
+    let moved = match base {
+        Register::RSP | Register::ESP => 8,
+        _ => 0,
+    };
+    // Addresses are computed in 32 bits if the registers have no more.
+    let narrow = base.is_gpr32() || index.is_gpr32();
+    let displacement = call.memory_displacement64();
+    let (displacement, bytes) = match narrow {
+        true => (i64::from((displacement as i32).wrapping_add(moved)), 4),
+        false => ((displacement as i64).wrapping_add(i64::from(moved)), 8),
+    };
+    MemoryOperand::new(
+        base,
+        index,
+        call.memory_index_scale(),
+        displacement,
+        bytes,
+        false,
+        call.segment_prefix(),
+    )
+}
+
+/// How many bytes the first instruction has.
+pub fn length(bytes: &[u8]) -> Option<usize> {
+    let instruction = Decoder::new(64, bytes, DecoderOptions::NONE).decode();
+    (!instruction.is_invalid()).then(|| instruction.len())
 }
 
 /// Where an indirect jump takes its target from.

@@ -11,13 +11,15 @@ use crate::talk::say;
 /// Runs the verb.
 pub fn run(args: &Attach) -> Result<ExitCode> {
     let folder = monitored::new_folder()?;
-    if !args.counting.quiet && args.duration.is_none() {
-        say(format!(
-            "counting process {}; Ctrl-C lets go of it",
-            args.pid
-        ));
-    }
-    let counted = monitored::count(&args.counting, true, args.duration, |settings| {
+    let begun = || {
+        if !args.counting.quiet {
+            say(format!(
+                "counting process {}; Ctrl-C lets go of it",
+                args.pid
+            ));
+        }
+    };
+    let counted = monitored::count(&args.counting, true, args.duration, &begun, |settings| {
         headcount_monitor::attach(args.pid, &folder, settings)
     });
     match counted {

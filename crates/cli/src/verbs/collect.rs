@@ -462,7 +462,11 @@ fn processes(parts: &[Counters]) -> Vec<Process> {
         .map(|(pid, mut threads)| {
             threads.sort_unstable();
             threads.dedup();
-            Process { pid, threads }
+            Process {
+                pid,
+                threads,
+                ..Process::default()
+            }
         })
         .collect()
 }
@@ -523,7 +527,7 @@ fn running(pid: u32) -> Result<Vec<Result<Counters>>> {
 }
 
 /// A line of `/proc/PID/maps`.
-struct Mapping<'a> {
+pub struct Mapping<'a> {
     range: Range<u64>,
     permissions: &'a str,
     /// The file, or `[heap]` and the like.
@@ -532,7 +536,8 @@ struct Mapping<'a> {
 }
 
 impl<'a> Mapping<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
+    /// Reads it.
+    pub fn parse(line: &'a str) -> Option<Self> {
         let (range, rest) = line.split_once(' ')?;
         let (start, end) = range.split_once('-')?;
         let number = |text| u64::from_str_radix(text, 16).ok();

@@ -2,6 +2,7 @@
 
 use crate::args::{Format, Runs};
 use crate::{output, progress};
+use headcount_model::Process;
 use headcount_profile::{Executed, Profile, RunInfo};
 use headcount_report::{Count, RunSummary, text};
 use std::process::ExitCode;
@@ -91,6 +92,7 @@ fn as_json(rows: &[(RunInfo, Count)]) -> String {
             "modules": run.modules,
             "processes": run.processes.len(),
             "threads": run.processes.iter().map(|it| it.threads.len()).sum::<usize>(),
+            "loaded": run.processes.iter().flat_map(loaded).collect::<Vec<_>>(),
             "notes": run.notes,
         });
         if matches!(executed, Count::AtLeast(_)) {
@@ -101,6 +103,17 @@ fn as_json(rows: &[(RunInfo, Count)]) -> String {
     let rows: Vec<serde_json::Value> = rows.iter().map(row).collect();
     let all = serde_json::json!({ "version": 1, "runs": rows });
     format!("{all:#}\n")
+}
+
+/// Where a process had its modules.
+fn loaded(process: &Process) -> impl Iterator<Item = serde_json::Value> {
+    process.loaded.iter().map(|it| {
+        serde_json::json!({
+            "pid": process.pid,
+            "build_id": it.build_id,
+            "bias": format!("{:#x}", it.bias.0),
+        })
+    })
 }
 
 /// Nanoseconds since 1970 as a date of the Gregorian calendar, UTC, in the form of ISO 8601.

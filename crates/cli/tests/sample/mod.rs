@@ -157,6 +157,7 @@ pub fn run(key: &str, found: u64, status: i32) -> Run {
         processes: vec![Process {
             pid: 100,
             threads: vec![100],
+            ..Process::default()
         }],
         notes: Vec::new(),
         modules: vec![ModuleCounts {

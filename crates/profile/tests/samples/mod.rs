@@ -1,8 +1,8 @@
 //! Modules and runs made by hand.
 
 use headcount_model::{
-    Block, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, LineRun, LinkAddr, Module,
-    ModuleCounts, Process, Refusal, Run, Span,
+    Block, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, LineRun, LinkAddr, LoadBias,
+    Module, ModuleCounts, Placement, Process, Refusal, Run, Span,
 };
 
 fn block(address: u64, bytes: &[u8], instructions: u32, lines: &[(u32, u32)]) -> Block {
@@ -127,10 +127,14 @@ pub fn run(key: &str, module: &Module, count: u64) -> Run {
             Process {
                 pid: 10,
                 threads: vec![10, 11],
+                loaded: vec![Placement {
+                    build_id: module.build_id.clone(),
+                    bias: LoadBias(0xffff_5555_0000_0000),
+                }],
             },
             Process {
                 pid: 12,
-                threads: vec![],
+                ..Process::default()
             },
         ],
         notes: vec!["It was killed.".into()],

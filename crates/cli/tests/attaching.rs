@@ -1,0 +1,306 @@
+//! `headcount attach`: a program that already runs is counted, and goes on as if nothing had been.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Answers a number with as many rounds of work, done by four threads; in between they idle. Every
+/// round is checked by the program itself.
+const SERVER: &str = r#"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static pthread_barrier_t begin, end;
+static long rounds;
+static unsigned long expected;
+static atomic_ulong wrong;
+
+__attribute__((noipa)) static unsigned long work(unsigned long x) {
+    unsigned long sum = 0;
+    for (int i = 0; i < 20; i++) {
+        switch (x % 5) {
+        case 0: sum += x; break;
+        case 1: sum ^= x << 3; break;
+        case 2: sum -= i; break;
+        case 3: sum *= 3; break;
+        default: sum = ~sum; break;
+        }
+        x = x * 6364136223846793005UL + 1442695040888963407UL;
+    }
+    return sum;
+}
+
+static void *worker(void *unused) {
+    for (;;) {
+        pthread_barrier_wait(&begin);
+        if (rounds < 0)
+            return NULL;
+        for (long i = 0; i < rounds; i++)
+            if (work(12345) != expected)
+                wrong++;
+        pthread_barrier_wait(&end);
+    }
+}
+
+int main(void) {
+    pthread_t threads[4];
+    expected = work(12345);
+    pthread_barrier_init(&begin, NULL, 5);
+    pthread_barrier_init(&end, NULL, 5);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, worker, NULL);
+    char line[100];
+    while (fgets(line, sizeof line, stdin)) {
+        rounds = atol(line);
+        pthread_barrier_wait(&begin);
+        pthread_barrier_wait(&end);
+        printf("%ld done, %lu wrong\n", rounds, (unsigned long)wrong);
+        fflush(stdout);
+    }
+    rounds = -1;
+    pthread_barrier_wait(&begin);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    return wrong != 0;
+}
+"#;
+
+/// The server, running.
+struct Server {
+    folder: TempDir,
+    child: Child,
+    questions: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = build(folder.path(), "server", SERVER);
+        let mut child = Command::new(program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let questions = child.stdin.take();
+        let answers = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut server = Self {
+            folder,
+            child,
+            questions,
+            answers,
+        };
+        server.ask(1);
+        server
+    }
+
+    fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    fn say(&mut self, rounds: u32) {
+        let questions = self.questions.as_mut().expect("it listens");
+        writeln!(questions, "{rounds}").expect("it listens");
+    }
+
+    fn hear(&mut self, rounds: u32) {
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).expect("it answers");
+        assert_eq!(answer, format!("{rounds} done, 0 wrong\n"));
+    }
+
+    fn ask(&mut self, rounds: u32) {
+        self.say(rounds);
+        self.hear(rounds);
+    }
+
+    /// All bytes of its executable mappings of its own file, as they are in memory.
+    fn text(&self) -> Vec<u8> {
+        let pid = self.pid();
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("maps");
+        let memory = File::open(format!("/proc/{pid}/mem")).expect("memory");
+        let line = maps
+            .lines()
+            .find(|line| line.contains(" r-xp ") && line.ends_with("/server"))
+            .expect("it has code");
+        let (start, rest) = line.split_once('-').expect("a range");
+        let end = rest.split(' ').next().expect("a range");
+        let number = |text: &str| u64::from_str_radix(text, 16).expect("hex");
+        let (start, end) = (number(start), number(end));
+        let mut bytes = vec![0; (end - start) as usize];
+        memory.read_exact_at(&mut bytes, start).expect("readable");
+        bytes
+    }
+
+    fn mappings(&self) -> usize {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid())).expect("maps");
+        maps.lines().count()
+    }
+
+    fn headcount(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headcount"));
+        command.args(args).current_dir(self.folder.path());
+        command
+    }
+
+    /// Attaches to it; all breakpoints are in when this comes back.
+    fn attach(&self) -> Child {
+        let mut attach = self.headcount(&["attach", &self.pid()]);
+        let mut attach = attach.stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let mut stderr = BufReader::new(attach.stderr.take().expect("a pipe"));
+        stderr.read_line(&mut line).expect("it speaks");
+        assert!(line.contains("Ctrl-C lets go"), "{line}");
+        attach.stderr = Some(stderr.into_inner());
+        attach
+    }
+
+    /// Ends it, and sees that all it did was right.
+    fn end(mut self) {
+        drop(self.questions.take());
+        assert!(self.child.wait().expect("it ends").success());
+    }
+
+    fn calls_of_work(&self) -> u64 {
+        let mut report = self.headcount(&["report", "--format", "csv"]);
+        let output = report.output().expect("it runs");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let row = text.lines().find(|row| row.contains(",work,"));
+        let row = row.unwrap_or_else(|| panic!("{text}"));
+        let calls = row.split(',').nth(4).expect("a column");
+        calls.parse().expect("a number")
+    }
+}
+
+fn build(folder: &Path, name: &str, source: &str) -> std::path::PathBuf {
+    let file = folder.join(format!("{name}.c"));
+    fs::write(&file, source).expect("written");
+    let program = folder.join(name);
+    let mut compile = Command::new("gcc");
+    compile.args(["-g", "-O1", "-pthread", "-o"]);
+    let status = compile.arg(&program).arg(&file).status();
+    assert!(status.expect("gcc runs").success());
+    program
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(30),
+            "it never happens"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn complaint(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_busy_server_is_attached_to_a_hundred_times_and_goes_on_unharmed() {
+    let mut server = Server::start();
+    let (text, mappings) = (server.text(), server.mappings());
+    for _ in 0..100 {
+        server.say(3000);
+        let pid = server.pid();
+        let mut attach = server.headcount(&["attach", "-q", "--for", "20ms", &pid]);
+        let output = attach.output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        server.hear(3000);
+        assert!(server.text() == text, "its code has changed");
+    }
+    assert_eq!(
+        server.mappings(),
+        mappings,
+        "it has memory that it did not ask for"
+    );
+    server.end();
+}
+
+#[test]
+fn every_call_between_attaching_and_letting_go_is_counted() {
+    let mut server = Server::start();
+    for signal in ["-INT", "-TERM"] {
+        let mut attach = server.attach();
+        server.ask(250);
+        let kill = Command::new("kill")
+            .args([signal, &attach.id().to_string()])
+            .status();
+        assert!(kill.expect("kill runs").success());
+        assert!(attach.wait().expect("it ends").success());
+        assert_eq!(server.calls_of_work(), 4 * 250);
+        server.ask(10);
+    }
+    server.end();
+}
+
+#[test]
+fn a_program_that_ends_while_attached_to_is_counted_to_its_end() {
+    let mut server = Server::start();
+    let mut attach = server.attach();
+    server.ask(50);
+    drop(server.questions.take());
+    assert!(attach.wait().expect("it ends").success());
+    assert_eq!(server.calls_of_work(), 4 * 50);
+    server.end();
+}
+
+#[test]
+fn what_cannot_be_attached_to_is_named() {
+    let mut server = Server::start();
+    let pid = server.pid();
+    let refusal = |args: &[&str]| complaint(&server.headcount(args).output().expect("it runs"));
+    let says = |text: String, wanted: &str| assert!(text.contains(wanted), "{text}");
+    says(refusal(&["attach", "1"]), "first process of the system");
+    says(
+        refusal(&["attach", "2147483647"]),
+        "there is no process 2147483647",
+    );
+    let thread = fs::read_dir(format!("/proc/{pid}/task")).expect("threads");
+    let thread = thread
+        .map(|it| {
+            it.expect("a thread")
+                .file_name()
+                .into_string()
+                .expect("a number")
+        })
+        .find(|it| *it != pid)
+        .expect("it has threads");
+    says(refusal(&["attach", &thread]), "a thread, not a process");
+    let mut first = server.attach();
+    says(refusal(&["attach", &pid]), "already traced by process");
+    let _ = Command::new("kill")
+        .args(["-INT", &first.id().to_string()])
+        .status();
+    assert!(first.wait().expect("it ends").success());
+    server.ask(5);
+    server.end();
+}
+
+#[test]
+fn a_stopped_program_is_left_stopped() {
+    let mut server = Server::start();
+    let pid = server.pid();
+    let _ = Command::new("kill").args(["-STOP", &pid]).status();
+    let state = || fs::read_to_string(format!("/proc/{pid}/stat")).expect("a state");
+    wait_until(|| state().contains(") T "));
+    let output = server
+        .headcount(&["attach", &pid])
+        .output()
+        .expect("it runs");
+    assert!(complaint(&output).contains("it is stopped"));
+    assert!(state().contains(") T "), "{}", state());
+    let _ = Command::new("kill").args(["-CONT", &pid]).status();
+    server.ask(5);
+    server.end();
+}
