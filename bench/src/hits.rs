@@ -69,11 +69,12 @@ pub fn run(work: &Path, headcount: &Path, gcc: &str, rounds: usize) -> Result<bo
     for (at, (_, name)) in WAYS.iter().enumerate() {
         println!("{name:<30} {:>8.2} {:>10.2}", elapsed[at], processor[at]);
     }
-    let part = elapsed[0] / elapsed[1];
+    let part = processor[0] / processor[1];
     let kept = part <= PROMISED;
     println!(
-        "\nMedians of {rounds} rounds in turns of {CALLS} calls each, less those of none.\n\n\
-         {}: a hit takes {:.0} % of a plain int3's time, at most {:.0} %",
+        "\nMedians of {rounds} rounds in turns of {CALLS} calls each, less those of none. Processor\n\
+         time is user+sys of both, tracer and program; elapsed time depends on who else is there.\n\n\
+         {}: a hit takes {:.0} % of a plain int3's processor time, at most {:.0} %",
         if kept { "kept" } else { "BROKEN" },
         part * 100.0,
         PROMISED * 100.0

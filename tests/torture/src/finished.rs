@@ -17,6 +17,7 @@ use crate::check::{Checker, Counts, Outcome, Ran, same_words};
 use crate::compare::{Comparison, Difference, Judge};
 use crate::gcov::{self, ByLine};
 use crate::headcount::{Instruction, Run};
+use crate::line_table::{self, Lines};
 use crate::statements;
 
 impl Checker {
@@ -40,8 +41,9 @@ impl Checker {
             };
             let mut comparison = compare_instructions(&run.instructions, &stepped);
             if level == "-O0" {
-                let lines = self.lines(program, &flags, judged)?;
-                compare_lines(program, &run.lines, &lines, &mut comparison)?;
+                let gcov = self.lines(program, &flags, judged)?;
+                let with_code = line_table::of(&plain.executable, judged)?;
+                compare_lines(program, &run.lines, &gcov, &with_code, &mut comparison)?;
             }
             Ok(Outcome::Passed {
                 said: run.said,
@@ -131,18 +133,21 @@ fn compare_instructions(counted: &BTreeMap<u64, Instruction>, stepped: &ByAddres
     comparison
 }
 
-/// The lines that hold one statement and that gcov knows.
+/// The lines that hold one statement, that gcov knows, and that have code.
 fn compare_lines(
     program: &Program,
     counted: &ByLine,
     gcov: &ByLine,
+    with_code: &Lines,
     comparison: &mut Comparison,
 ) -> Result<()> {
     for source in &program.sources {
         let text = String::from_utf8_lossy(&fs::read(source)?).into_owned();
-        for line in statements::single(&text).into_keys() {
+        let name = source.file_name().unwrap_or_default().to_string_lossy();
+        for line in statements::single(&text) {
             let key = (source.clone(), line);
-            let Some(judged) = gcov.get(&key).copied() else {
+            let has_code = with_code.contains(&(name.to_string(), line));
+            let Some(judged) = gcov.get(&key).copied().filter(|_| has_code) else {
                 continue;
             };
             let headcount = counted.get(&key).copied();
@@ -150,7 +155,6 @@ fn compare_lines(
                 comparison.equal_lines += 1;
                 continue;
             }
-            let name = source.file_name().unwrap_or_default().to_string_lossy();
             comparison.differences.push(Difference {
                 subject: format!("{name}:{line}"),
                 address: None,

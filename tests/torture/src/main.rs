@@ -16,6 +16,7 @@ mod explained;
 mod finished;
 mod gcov;
 mod headcount;
+mod line_table;
 mod statements;
 mod suite;
 mod symbols;
@@ -51,7 +52,7 @@ struct Options {
     #[arg(long, value_enum, default_value_t = Route::Cc)]
     route: Route,
     /// Skip programs that take more steps than this, with `--route run`
-    #[arg(long, value_name = "N", default_value_t = 300_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
     steps: u64,
     /// The headcount to be checked
     #[arg(
