@@ -22,7 +22,7 @@ impl Monitor<'_> {
             space,
             is_new: true,
             trap_blocked: false,
-            traps_held: 0,
+            holds_trap: false,
             call: None,
             enters_handler: false,
             is_reborn: false,
