@@ -159,6 +159,7 @@ impl Monitor<'_> {
             self.departs(old_space, call.next)?;
         }
         if self.processes.get(&pid).is_some_and(|it| it.is_passing) {
+            self.give_mask_back(&stopped)?;
             self.threads.remove(&pid);
             self.drop_unused_spaces();
             return stopped.detach(0);
