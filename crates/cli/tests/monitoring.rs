@@ -789,6 +789,23 @@ fn a_script_is_run_by_its_interpreter() {
 }
 
 #[test]
+fn a_broken_program_is_not_run() {
+    let shop = Workshop::with("sort", SORT_C, &[]);
+    let whole = fs::read(shop.path("sort")).unwrap();
+    let mut foreign = whole.clone();
+    foreign[18] = 0xb7; // for another machine
+    for (name, bytes) in [("short", &whole[..40]), ("foreign", &foreign[..])] {
+        shop.write(name, bytes);
+        fs::set_permissions(shop.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+        let said = shop.counted(&[&format!("./{name}")]);
+        assert_eq!(said.status, Some(126), "{said:?}");
+        let complaint = format!("headcount: ./{name}: Exec format error (os error 8)\n");
+        assert_eq!(said.stderr, complaint);
+    }
+    assert!(!shop.path("headcount.counts").exists());
+}
+
+#[test]
 fn a_program_for_another_machine_is_run_but_not_counted() {
     let shop = Workshop::new();
     shop.write(
