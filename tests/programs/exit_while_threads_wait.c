@@ -1,5 +1,5 @@
 //~ routes: asm patch csource
-//~ varies: work
+//~ varies: work pause@plt
 //~ flags: -pthread
 //~ status: 2
 #include <pthread.h>

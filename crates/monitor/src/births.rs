@@ -22,7 +22,7 @@ impl Monitor<'_> {
             space,
             is_new: true,
             trap_blocked: false,
-            traps_held: 0,
+            holds_trap: false,
             call: None,
             enters_handler: false,
             is_reborn: false,
@@ -159,6 +159,7 @@ impl Monitor<'_> {
             self.departs(&stopped, call.next)?;
         }
         if self.processes.get(&pid).is_some_and(|it| it.is_passing) {
+            self.give_mask_back(&stopped)?;
             self.threads.remove(&pid);
             self.drop_unused_spaces();
             return stopped.detach(0);

@@ -217,8 +217,9 @@ pub struct Held {
     failed: c_int,
 }
 
-/// Forks a child that will run `command` (found along `PATH` like a shell would).
-pub fn fork_and_hold(command: &[CString]) -> io::Result<Held> {
+/// Forks a child that will run `command`: found along `PATH`, and handed to a shell if the kernel
+/// does not know what it is; or `as_it_is`.
+pub fn fork_and_hold(command: &[CString], as_it_is: bool) -> io::Result<Held> {
     let mut arguments: Vec<*const libc::c_char> =
         command.iter().map(|word| word.as_ptr()).collect();
     arguments.push(ptr::null());
@@ -235,7 +236,10 @@ pub fn fork_and_hold(command: &[CString]) -> io::Result<Held> {
                 let mut byte = 0_u8;
                 libc::read(go_out, (&raw mut byte).cast(), 1);
                 libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-                libc::execvp(arguments[0], arguments.as_ptr());
+                match as_it_is {
+                    true => libc::execv(arguments[0], arguments.as_ptr()),
+                    false => libc::execvp(arguments[0], arguments.as_ptr()),
+                };
                 let error = *libc::__errno_location();
                 libc::write(failed_in, (&raw const error).cast(), size_of::<c_int>());
                 libc::_exit(127)

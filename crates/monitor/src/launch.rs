@@ -1,7 +1,8 @@
 //! Starting a program and counting it.
 
 use std::ffi::{CString, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -21,7 +22,8 @@ pub fn run(command: &[OsString], folder: &Path, settings: &Settings<'_>) -> Resu
         .collect();
     let name = words.first().cloned().unwrap_or_default();
     let arguments = c_strings(command).map_err(|error| Error::CannotRun(name.clone(), error))?;
-    let held = kernel::fork_and_hold(&arguments).map_err(|it| Error::Io("fork", it))?;
+    let as_it_is = command.first().is_some_and(|it| is_elf(Path::new(it)));
+    let held = kernel::fork_and_hold(&arguments, as_it_is).map_err(|it| Error::Io("fork", it))?;
     let pid = held.pid;
     let journal = begin_journal(folder, words).inspect_err(|_| kernel::kill(pid, libc::SIGKILL))?;
     if let Err(error) = kernel::seize(pid, true) {
@@ -42,6 +44,15 @@ pub fn run(command: &[OsString], folder: &Path, settings: &Settings<'_>) -> Resu
         });
     }
     outcome.map_err(|it| Error::Io("counting", it))
+}
+
+/// Is this the path of a program in the kernel's own format? What else the kernel does not know is
+/// handed to a shell, for it may be a script; but what is broken or for another machine is not.
+fn is_elf(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let is_path = path.as_os_str().as_bytes().contains(&b'/');
+    let read = |mut file: File| file.read_exact(&mut magic);
+    is_path && File::open(path).and_then(read).is_ok() && magic == *b"\x7fELF"
 }
 
 fn c_strings(words: &[OsString]) -> io::Result<Vec<CString>> {

@@ -28,8 +28,9 @@ pub struct Thread {
     pub is_new: bool,
     /// Does the program think that SIGTRAP is blocked in this thread?
     pub trap_blocked: bool,
-    /// SIGTRAPs of the program's own that wait until it no longer does.
-    pub traps_held: u32,
+    /// Does a SIGTRAP of the program's own wait until it no longer does? Like all signals of old,
+    /// it waits but once.
+    pub holds_trap: bool,
     /// The system call it is in.
     pub call: Option<Call>,
     /// It goes on into a signal handler.

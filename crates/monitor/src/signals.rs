@@ -71,7 +71,7 @@ impl Monitor<'_> {
         let thread = self.thread(stopped);
         let pid = thread.pid;
         if thread.trap_blocked {
-            thread.traps_held += 1;
+            thread.holds_trap = true;
             return true;
         }
         self.processes.get(&pid).is_some_and(|it| it.trap_ignored)

@@ -90,6 +90,7 @@ impl Monitor<'_> {
         };
         match call.number {
             libc::SYS_rt_sigprocmask => self.mask_was_set(stopped, &call),
+            libc::SYS_rt_sigpending => self.pending_was_asked(stopped, &call),
             libc::SYS_rt_sigreturn => self.handler_returned(stopped, &call),
             libc::SYS_rt_sigaction if call.sets_trap_action() => {
                 self.trap_action_was_set(stopped, &call)
@@ -127,6 +128,21 @@ impl Monitor<'_> {
         self.go_on_with_held_trap(stopped)
     }
 
+    /// The program asked which signals wait for it. The kernel does not know of those we hold.
+    fn pending_was_asked(&mut self, stopped: Stopped, call: &Call) -> io::Result<()> {
+        let thread = self.thread(&stopped);
+        let (space, is_held) = (thread.space, thread.holds_trap);
+        let [set_at, size, ..] = call.arguments;
+        if is_held
+            && size == size_of::<u64>() as u64
+            && stopped.registers()?.rax == 0
+            && let Some(space) = self.spaces.get(&space)
+        {
+            sigtrap::show_in_set(&space.memory, LoadAddr(set_at))?;
+        }
+        self.go_on(stopped, 0)
+    }
+
     /// A signal handler returned, to where its context says.
     fn handler_returned(&mut self, stopped: Stopped, call: &Call) -> io::Result<()> {
         self.departs(&stopped, call.next)?;
@@ -139,10 +155,10 @@ impl Monitor<'_> {
 
     fn go_on_with_held_trap(&mut self, stopped: Stopped) -> io::Result<()> {
         let thread = self.thread(&stopped);
-        if thread.trap_blocked || thread.traps_held == 0 {
+        if thread.trap_blocked || !thread.holds_trap {
             return self.go_on(stopped, 0);
         }
-        thread.traps_held -= 1;
+        thread.holds_trap = false;
         self.go_on(stopped, libc::SIGTRAP)
     }
 

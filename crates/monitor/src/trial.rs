@@ -24,7 +24,8 @@ pub enum Step {
 /// Traces a child that does nothing, as `run` traces a program, and lets it go.
 pub fn trace_a_child() -> Result<(), (Step, io::Error)> {
     // It never comes to be that program: it is ended before.
-    let held = kernel::fork_and_hold(&[c"true".to_owned()]).map_err(|it| (Step::Fork, it))?;
+    let held =
+        kernel::fork_and_hold(&[c"true".to_owned()], false).map_err(|it| (Step::Fork, it))?;
     let result = trace(held.pid);
     kernel::kill(held.pid, libc::SIGKILL);
     while let Ok(Some((_, status))) = kernel::wait(held.pid) {

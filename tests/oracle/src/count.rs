@@ -73,6 +73,20 @@ pub fn count_within(command: &mut Command, steps: u64) -> io::Result<Option<Outc
     }))
 }
 
+/// Makes a command find everything at the same addresses each time it runs, and its children too.
+pub fn at_fixed_addresses(command: &mut Command) {
+    let fix = || {
+        let persona = libc::ADDR_NO_RANDOMIZE as libc::c_ulong;
+        // SAFETY: personality(2) is one system call, and takes a number.
+        match unsafe { libc::personality(persona) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    };
+    // SAFETY: nothing is allocated or locked between fork and exec.
+    unsafe { command.pre_exec(fix) };
+}
+
 /// A thread between two of our looks.
 struct Thread {
     /// The main executable; `None` if the thread runs another program, which is not stepped.
@@ -259,7 +273,15 @@ impl Stepper {
         self.threads.remove(&former);
         self.shut = None;
         self.adopt(pid)?;
-        self.go_on(pid, 0)
+        if let (1, Some(image)) = (self.threads.len(), &self.threads[&pid].image) {
+            self.shut = Shut::new(pid, image)?;
+        }
+        self.go_on(pid, 0)?;
+        // It comes out of that call once more, now in the new program, where it has run nothing.
+        if let Some(thread) = self.threads.get_mut(&pid) {
+            thread.at = NOWHERE;
+        }
+        Ok(())
     }
 
     /// A thread that ends in a system call executed that instruction.
@@ -311,6 +333,9 @@ impl Stepper {
         }
     }
 }
+
+/// No program has code here.
+const NOWHERE: u64 = 0;
 
 /// `syscall` is `0f 05`.
 const SYSCALL_LENGTH: u64 = 2;

@@ -14,5 +14,5 @@ mod image;
 pub mod stated;
 mod tracee;
 
-pub use count::{Outcome, count, count_command, count_within};
+pub use count::{Outcome, at_fixed_addresses, count, count_command, count_within};
 pub use functions::{by_function, other_names};

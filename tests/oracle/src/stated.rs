@@ -19,6 +19,7 @@
 //! | `flags: ...` | more flags for the compiler, after `-g -O0` |
 //! | `status: 3` | its exit status, or 128 + signal; 0 unless stated |
 //! | `calls: f 3` | function `f` (the linker's name) is called three times |
+//! | `unstepped: why` | stepping would change what it does; its own word is all there is |
 //! | `varies: f` | how many instructions `f` executes is up to the scheduler |
 //! | `asm-uncertain: f` | it dies between two instructions of `f`: assembly cannot tell which |
 //! | `asm-refuses: f` | the assembly route counts `f`, but not all of its instructions |
@@ -35,6 +36,8 @@ use std::path::Path;
 pub struct Stated {
     /// The routes that must agree; empty: all.
     pub routes: Vec<String>,
+    /// The oracle cannot step through it without changing what it does.
+    pub unstepped: bool,
     /// The program's arguments.
     pub args: Vec<String>,
     /// More flags for the compiler.
@@ -103,6 +106,7 @@ impl Stated {
         let mut words = value.split_whitespace().map(str::to_owned);
         match name {
             "routes" => self.routes.extend(words),
+            "unstepped" => self.unstepped = words.next().is_some(),
             "args" => self.args.extend(words),
             "flags" => self.flags.extend(words),
             "varies" => self.varies.extend(words),
@@ -142,6 +146,7 @@ mod tests {
 //~ routes: asm patch
 //~ args: 3 2 3
 //~ flags: -pthread -O2
+//~ unstepped: it blocks SIGTRAP
 //~ status: 139
 //~ calls: f 3
 //~ calls: g 0
@@ -160,8 +165,9 @@ int main() {        //~ 1
                 routes: words("asm patch"),
                 args: words("3 2 3"),
                 flags: words("-pthread -O2"),
+                unstepped: true,
                 status: 139,
-                lines: BTreeMap::from([(10, 1), (12, 2)]),
+                lines: BTreeMap::from([(11, 1), (13, 2)]),
                 calls: vec![("f".to_owned(), 3), ("g".to_owned(), 0)],
                 varies: words("g"),
                 asm_uncertain: words("f g"),

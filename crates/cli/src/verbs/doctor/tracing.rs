@@ -93,9 +93,8 @@ fn proc(mounts: &str) -> Proc {
         .lines()
         .map(|line| line.split(' ').collect::<Vec<_>>());
     // What was mounted last is what one sees.
-    let found = fields
-        .filter(|fields| fields.get(1) == Some(&"/proc") && fields.get(2) == Some(&"proc"))
-        .last();
+    let found =
+        fields.rfind(|fields| fields.get(1) == Some(&"/proc") && fields.get(2) == Some(&"proc"));
     let Some(fields) = found else {
         return Proc::Missing;
     };
