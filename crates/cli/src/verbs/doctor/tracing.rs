@@ -89,7 +89,7 @@ fn container_in(groups: &str) -> Option<&'static str> {
 
 /// What the mounts (in the form of fstab) say of `/proc`.
 fn proc(mounts: &str) -> Proc {
-    let fields = mounts
+    let mut fields = mounts
         .lines()
         .map(|line| line.split(' ').collect::<Vec<_>>());
     // What was mounted last is what one sees.
