@@ -245,7 +245,7 @@ impl DebugInfo {
     }
 
     /// Which inlined copy of a function an address belongs to; 0 if to none.
-    fn inline_copy(&self, at: u64) -> u32 {
+    pub fn inline_copy(&self, at: u64) -> u32 {
         let after = self.copies.partition_point(|(start, _)| *start <= at);
         let copy = after
             .checked_sub(1)

@@ -21,6 +21,7 @@ mod functions;
 mod image;
 mod indirect;
 mod inlined;
+mod inlined_copies;
 mod jump_table;
 mod landing_pads;
 mod layout;
@@ -37,5 +38,6 @@ mod symbols;
 
 pub use debug_files::Wanted;
 pub use error::Error;
+pub use inlined_copies::InlinedCopies;
 pub use layout::{Layout, Segment, layout};
 pub use module::{Binary, read};

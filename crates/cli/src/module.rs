@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use headcount_asm::map::{self, Record, UnitMap};
+use headcount_binary::InlinedCopies;
 use headcount_flow::Contradiction;
 use headcount_model::{
     Block, FileId, Function, FunctionCounts, FunctionEdge, GraphCounts, LineRun, LinkAddr, Module,
@@ -58,10 +59,10 @@ impl CountedModule {
         let name = || format!("{}", path.display());
         let file =
             object::File::parse(bytes).with_context(|| format!("{}: is no ELF file", name()))?;
-        Self::parse(path, &file).with_context(name)
+        Self::parse(path, &file, InlinedCopies::read(bytes)).with_context(name)
     }
 
-    fn parse(path: &Path, file: &object::File) -> Result<Self> {
+    fn parse(path: &Path, file: &object::File, copies: InlinedCopies) -> Result<Self> {
         let section = |name: &str| -> Result<Vec<u8>> {
             let section = file.section_by_name(name);
             let section = section.with_context(|| {
@@ -93,6 +94,7 @@ impl CountedModule {
             .collect();
         let mut builder = Builder {
             code: Code::of(file),
+            copies,
             module: Module {
                 path: path.to_string_lossy().into_owned(),
                 build_id: format!("{fingerprint:016x}{build_id}"),
@@ -215,6 +217,7 @@ impl<'a> Code<'a> {
 
 struct Builder<'a> {
     code: Code<'a>,
+    copies: InlinedCopies,
     module: Module,
     files: HashMap<String, u32>,
     units: Vec<PlacedUnit>,
@@ -368,7 +371,10 @@ impl Builder<'_> {
                     line: row.line,
                     is_stmt: row.is_stmt,
                     instructions,
-                    inline_copy: 0,
+                    inline_copy: match instructions {
+                        0 => self.copies.before(span.address),
+                        _ => self.copies.at(span.address),
+                    },
                 });
             }
             join_span(&mut built.code, code);
@@ -382,6 +388,7 @@ impl Builder<'_> {
         let new_place = inverse(&order);
         let mut block_places = Vec::new();
         for function in &mut self.module.functions {
+            InlinedCopies::settle(&mut function.blocks, function.source);
             let order = sorted_by_address(&function.blocks, |block| block.address);
             let places = inverse(&order);
             function.blocks = order

@@ -1,0 +1,35 @@
+//! For those who have lines already: which inlined copy is this code?
+
+use headcount_model::{Block, FileId, LinkAddr};
+
+use crate::debug_info::{self, DebugInfo};
+use crate::layout::Elf;
+
+/// The inlined copies of a module.
+#[derive(Debug, Default)]
+pub struct InlinedCopies(DebugInfo);
+
+impl InlinedCopies {
+    /// Reads them from an ELF file; there are none in what is none.
+    pub fn read(bytes: &[u8]) -> Self {
+        match Elf::parse(bytes) {
+            Ok(elf) => Self(debug_info::read(&elf, &|_| true, &mut |_| None)),
+            Err(_) => Self::default(),
+        }
+    }
+
+    /// Which copy, in the function around it, the code at an address belongs to; 0 if to none.
+    pub fn at(&self, address: LinkAddr) -> u32 {
+        self.0.inline_copy(address.0)
+    }
+
+    /// Which copy a line belongs to that begins and ends at an address: that of the code before it.
+    pub fn before(&self, address: LinkAddr) -> u32 {
+        self.0.inline_copy(address.0.saturating_sub(1))
+    }
+
+    /// Puts right what addresses alone cannot tell, in the blocks of one function.
+    pub fn settle(blocks: &mut [Block], source: Option<(FileId, u32)>) {
+        debug_info::settle(blocks, source);
+    }
+}
