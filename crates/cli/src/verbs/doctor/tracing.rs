@@ -95,7 +95,7 @@ fn proc(mounts: &str) -> Proc {
     // What was mounted last is what one sees.
     let found = fields
         .filter(|fields| fields.get(1) == Some(&"/proc") && fields.get(2) == Some(&"proc"))
-        .last();
+        .next_back();
     let Some(fields) = found else {
         return Proc::Missing;
     };
