@@ -1,5 +1,5 @@
 //~ routes: asm patch csource
-//~ flags: -pthread
+//~ flags: -pthread -Wl,-z,now
 //~ calls: make_key 1
 #include <pthread.h>
 

@@ -89,12 +89,12 @@ fn container_in(groups: &str) -> Option<&'static str> {
 
 /// What the mounts (in the form of fstab) say of `/proc`.
 fn proc(mounts: &str) -> Proc {
-    let mut fields = mounts
+    let mut mounts = mounts
         .lines()
         .map(|line| line.split(' ').collect::<Vec<_>>());
     // What was mounted last is what one sees.
     let found =
-        fields.rfind(|fields| fields.get(1) == Some(&"/proc") && fields.get(2) == Some(&"proc"));
+        mounts.rfind(|fields| fields.get(1) == Some(&"/proc") && fields.get(2) == Some(&"proc"));
     let Some(fields) = found else {
         return Proc::Missing;
     };
