@@ -196,7 +196,7 @@ impl Stepper {
                 signal
             }
         };
-        self.go_on(pid, for_the_program)
+        self.go_on_from(pid, now, for_the_program)
     }
 
     /// Whether the first thread wants to come into the code that is still shut.
@@ -273,6 +273,10 @@ impl Stepper {
 
     fn go_on(&mut self, pid: Pid, signal: i32) -> io::Result<()> {
         let now = tracee::next_instruction(pid)?;
+        self.go_on_from(pid, now, signal)
+    }
+
+    fn go_on_from(&mut self, pid: Pid, now: u64, signal: i32) -> io::Result<()> {
         let pace = self.pace(pid);
         if let Some(thread) = self.threads.get_mut(&pid) {
             thread.at = now;
