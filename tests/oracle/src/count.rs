@@ -230,7 +230,7 @@ impl Stepper {
                 signal
             }
         };
-        self.go_on(pid, for_the_program)
+        self.go_on_from(pid, now, for_the_program)
     }
 
     /// Whether the first thread wants to come into the code that is still shut.
@@ -307,6 +307,10 @@ impl Stepper {
 
     fn go_on(&mut self, pid: Pid, signal: i32) -> io::Result<()> {
         let now = tracee::next_instruction(pid)?;
+        self.go_on_from(pid, now, signal)
+    }
+
+    fn go_on_from(&mut self, pid: Pid, now: u64, signal: i32) -> io::Result<()> {
         let pace = self.pace(pid);
         if pace == Pace::Step {
             self.steps_left = self.steps_left.saturating_sub(1);
