@@ -40,7 +40,9 @@ impl Checker {
                 Err(reason) => return Ok(Outcome::Failed(reason)),
             };
             let mut comparison = compare_instructions(&run.instructions, &stepped);
-            if level == "-O0" {
+            // Some programs ask for optimisation themselves, and get it.
+            let asks = program.flags.iter().any(|flag| flag.starts_with("-O"));
+            if level == "-O0" && !asks {
                 let gcov = self.lines(program, &flags, judged)?;
                 let with_code = line_table::of(&plain.executable, judged)?;
                 compare_lines(program, &run.lines, &gcov, &with_code, &mut comparison)?;
@@ -199,6 +201,50 @@ mod tests {
                 "f at 0x16: headcount nothing, single step 1",
                 "f at 0x18: headcount 1, single step nothing",
                 "(no function) at 0x20: headcount nothing, single step 5",
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_are_held_against_gcov_if_they_are_one_statement_and_have_code() {
+        let folder = std::env::temp_dir().join(format!("headcount-lines-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let source = folder.join("a.c");
+        fs::write(&source, "f ();\ng ();\nif (x) h ();\nva_end (v);\ni ();\n").unwrap();
+        let program = Program {
+            name: "a".to_owned(),
+            language: headcount_ground::program::Language::C,
+            sources: vec![source.clone()],
+            flags: Vec::new(),
+            libraries: Vec::new(),
+            arguments: Vec::new(),
+        };
+        let by_line = |counts: &[(u32, u64)]| -> ByLine {
+            let counts = counts.iter();
+            counts
+                .map(|(at, count)| ((source.clone(), *at), *count))
+                .collect()
+        };
+        let gcov = by_line(&[(1, 1), (2, 2), (3, 3), (4, 1), (5, 0)]);
+        let counted = by_line(&[(1, 1), (2, 3), (3, 9)]);
+        let with_code = [1, 2, 3, 5].map(|line| ("a.c".to_owned(), line));
+        let mut found = Comparison::default();
+        compare_lines(
+            &program,
+            &counted,
+            &gcov,
+            &Lines::from(with_code),
+            &mut found,
+        )
+        .unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found.equal_lines, 1);
+        let lines: Vec<String> = found.differences.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "a.c:2: headcount 3, gcov 2",
+                "a.c:5: headcount nothing, gcov 0"
             ]
         );
     }

@@ -206,3 +206,28 @@ impl fmt::Display for Tally {
         writeln!(f, "{} failures", self.failures.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_judged_little_is_not_good() {
+        let levels = ["O0".to_owned(), "O2".to_owned()];
+        let tally = |at_o0, at_o2, lines| {
+            let compared = levels.iter().cloned().zip([at_o0, at_o2]);
+            let mut tally = Tally {
+                passed: 1,
+                compared: compared.collect(),
+                equal_lines: lines,
+                ..Tally::default()
+            };
+            tally.require_enough(10, &levels);
+            tally
+        };
+        assert!(tally(5, 5, 25).is_good());
+        assert!(!tally(5, 4, 25).is_good());
+        assert!(!tally(4, 5, 25).is_good());
+        assert!(!tally(5, 5, 24).is_good());
+    }
+}
