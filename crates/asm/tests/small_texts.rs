@@ -351,7 +351,7 @@ fn what_follows_inline_assembly_begins_a_line_of_its_own() {
         places.extend((0..unit.graph.edges.len() as u32).map(|it| Place::Edge(EdgeId(it))));
         places
     });
-    assert!(counted.contains("#NO_APP\n; .Lhc_"), "{counted}");
+    assert!(counted.contains("#NO_APP\n\tincq "), "{counted}");
     for line in counted.lines().filter(|line| line.contains("#NO_APP")) {
         // The rest of such a line would be a comment.
         assert!(line.ends_with("#NO_APP"), "{line}");

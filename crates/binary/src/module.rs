@@ -1,8 +1,8 @@
 //! The facts of a module: everything else here, put together.
 
 use headcount_model::{Function, Module, Refusal};
-use object::Object;
 use object::elf;
+use object::{Object, ObjectSection};
 
 use crate::code::Code;
 use crate::debug_files::{self, Find};
@@ -55,6 +55,11 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
     let headers = headers(&elf, &layout);
     let mut starts: Vec<u64> = headers.iter().map(|(at, _)| *at).collect();
     starts.extend(image.relocations.resolvers());
+    starts.extend(
+        called_by_table(&elf)
+            .into_iter()
+            .filter(|at| image.is_code(*at)),
+    );
     starts.sort_unstable();
     let sources = Sources {
         symbols: &symbols,
@@ -151,6 +156,17 @@ fn headers(elf: &Elf<'_>, layout: &Layout) -> Vec<(u64, &'static str)> {
     // One of each is what a loader looks at.
     found.truncate(8);
     found
+}
+
+/// Functions that are called before `main` and after it: pointers to them stand in tables.
+fn called_by_table(elf: &Elf<'_>) -> Vec<u64> {
+    let tables = [".preinit_array", ".init_array", ".fini_array"];
+    let sections = tables.iter().filter_map(|name| elf.section_by_name(name));
+    let words = sections.filter_map(|it| it.data().ok()).flat_map(|data| {
+        let (words, _) = data.as_chunks::<8>();
+        words.iter().map(|word| u64::from_le_bytes(*word))
+    });
+    words.filter(|at| !matches!(*at, 0 | u64::MAX)).collect()
 }
 
 /// A refusal of something that has no line.

@@ -3,14 +3,12 @@
 
 use assert_cmd::Command;
 use headcount_oracle::stated::Stated;
-use headcount_oracle::{Outcome, at_fixed_addresses, count_command};
+use headcount_oracle::{Outcome, at_fixed_addresses, complaints, count_command};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitStatus, Output, Stdio};
-use std::sync::Mutex;
-use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -351,21 +349,6 @@ fn the_programs_that_are_counted_elsewhere_are_there() {
 
 #[test]
 fn every_instruction_is_counted_as_the_oracle_counts_it() {
-    let left = Mutex::new(cases());
-    let found = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let next = left.lock().expect("no worker panicked").pop();
-                    let Some(case) = next else { break };
-                    let wrong = case.disagreements();
-                    found.lock().expect("no worker panicked").extend(wrong);
-                }
-            });
-        }
-    });
-    let mut found = found.into_inner().expect("no worker panicked");
-    found.sort();
+    let found = complaints(cases(), 2, Case::disagreements);
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }

@@ -185,7 +185,7 @@ fn a_line_counted_in_part_has_a_row() {
 }
 
 #[test]
-fn what_is_not_known_comes_last() {
+fn where_not_all_is_known_functions_come_by_their_calls() {
     let one = |at| vec![block(at, &[(1, 1, 0)]), block(at + 8, &[(2, 1, 0)])];
     let it = counted(vec![
         (function("partly", one(0x10)), blocks(&[Some(90), None])),
@@ -196,7 +196,7 @@ fn what_is_not_known_comes_last() {
         .iter()
         .map(|row| row.split(',').nth(1).unwrap().to_owned())
         .collect();
-    assert_eq!(names, ["hot", "cold", "partly"]);
+    assert_eq!(names, ["partly", "hot", "cold"]);
 }
 
 #[test]

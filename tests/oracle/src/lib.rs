@@ -13,6 +13,8 @@ mod functions;
 mod image;
 pub mod stated;
 mod tracee;
+mod workers;
 
 pub use count::{Outcome, at_fixed_addresses, count, count_command, count_within};
 pub use functions::{by_function, other_names};
+pub use workers::complaints;
