@@ -68,6 +68,7 @@ pub fn count(
     };
     let outcome = work(&Settings {
         choose: &|module| selection.choose(module),
+        why_nothing: &|module| selection.why_nothing(module),
         wants: &|path, is_program| selection.wants(path, is_program),
         libraries: selection.has_libraries(),
         watch_jumps: args.unit != CountUnit::Function,
@@ -102,8 +103,11 @@ pub fn store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
     let mut profile = Profile::create_or_open(&path).with_context(kept)?;
     profile.add(&modules, &run).with_context(kept)?;
     remove(folder);
-    if !args.quiet {
-        summarise(&run, &modules, outcome.hits, &path);
+    match (args.quiet, modules.is_empty()) {
+        (false, _) => summarise(&run, &modules, outcome.hits, &path),
+        // Nothing was counted: all did not go well.
+        (true, true) => run.notes.iter().for_each(say),
+        (true, false) => {}
     }
     Ok(())
 }

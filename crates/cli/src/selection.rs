@@ -80,13 +80,33 @@ impl Selection {
         chosen
     }
 
+    /// Why nothing of a module was chosen, where the user may wonder.
+    pub fn why_nothing(&self, module: &Module) -> Option<String> {
+        let path = &module.path;
+        let mut blocks = module.functions.iter().flat_map(|it| &it.blocks);
+        let has_lines = blocks.any(has_line);
+        if self.unit == CountUnit::Line && !has_lines {
+            return Some(format!(
+                "Nothing of {path} is counted: it has no line table. Rebuild it with -g, or count \
+                 blocks or functions."
+            ));
+        }
+        let asked = matches!(self.modules, Modules::Main);
+        asked.then(|| format!("Nothing of {path} is counted: no name matches what was asked for."))
+    }
+
     fn is_unit(&self, function: &Function, block: &Block) -> bool {
         match self.unit {
             CountUnit::Block => true,
-            CountUnit::Line => block.lines.iter().any(|run| run.is_stmt && run.line != 0),
+            CountUnit::Line => has_line(block),
             CountUnit::Function => block.address == function.address,
         }
     }
+}
+
+/// Does a statement begin in this block?
+fn has_line(block: &Block) -> bool {
+    block.lines.iter().any(|run| run.is_stmt && run.line != 0)
 }
 
 impl Wish {

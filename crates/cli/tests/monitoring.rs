@@ -405,6 +405,19 @@ fn only_what_is_wanted_is_counted() {
 }
 
 #[test]
+fn a_wish_that_nothing_fulfils_is_answered_with_the_reason() {
+    let shop = Workshop::with("sort", SORT_C, &[]);
+    let said = shop.counted(&["--only", "no_such_function", "./sort"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    assert!(said.stderr.contains("no name matches"), "{said:?}");
+    let said = shop.counted(&["--unit", "line", "/usr/bin/true"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    assert!(said.stderr.contains("it has no line table"), "{said:?}");
+    let text = shop.report(&[]);
+    assert!(text.contains("it has no line table"), "{text}");
+}
+
+#[test]
 fn a_limit_says_at_least() {
     let shop = Workshop::with("sort", SORT_C, &[]);
     shop.must_count(&["--limit", "20", "./sort"]);

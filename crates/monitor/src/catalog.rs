@@ -65,6 +65,9 @@ impl Catalog {
     ) -> io::Result<Option<usize>> {
         let chosen = (settings.choose)(&module);
         if !chosen.contains(&true) {
+            if let Some(note) = (settings.why_nothing)(&module) {
+                journal.write(&Entry::Note(note))?;
+            }
             return Ok(None);
         }
         let blocks = chosen.len() as u32;

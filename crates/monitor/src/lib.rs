@@ -54,6 +54,8 @@ pub use catalog::analyse_bytes;
 pub struct Settings<'a> {
     /// For each block of a module, in the order of its functions: is it counted?
     pub choose: &'a dyn Fn(&Module) -> Vec<bool>,
+    /// Why nothing of a module is chosen, as a sentence for the report, if that needs words.
+    pub why_nothing: &'a dyn Fn(&Module) -> Option<String>,
     /// Is the module with this path counted? The flag says whether it is the program itself.
     pub wants: &'a dyn Fn(&str, bool) -> bool,
     /// May other modules than the program itself be wanted?

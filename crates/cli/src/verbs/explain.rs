@@ -105,12 +105,14 @@ fn explanation(it: &Counted, function: &Function, counts: &FunctionCounts, name:
 
 /// How few counters are enough, or that not all was to be counted.
 fn summary(function: &Function, counts: &FunctionCounts) -> String {
-    let mut all = counts.blocks.iter().chain(&counts.edges);
     if !is_counted(counts) {
         return "  was not counted: not selected.\n".into();
     }
-    if all.any(Option::is_none) {
+    if counts.blocks.iter().any(Option::is_none) {
         return "  was counted in part: a `-` was not selected.\n".into();
+    }
+    if counts.edges.iter().any(Option::is_none) {
+        return "  is counted: a breakpoint on every block; edges are not counted.\n".into();
     }
     let (blocks, edges) = (function.blocks.len() as u64, function.edges.len() as u64);
     let counters = u64::from(function.counters);
