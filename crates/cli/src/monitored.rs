@@ -177,6 +177,7 @@ pub fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
                 from,
                 delta,
             } => flat(&mut counts, module)?.shift(block, from, delta)?,
+            Entry::Uncounted { module, block } => flat(&mut counts, module)?.uncount(block)?,
             Entry::AtLeast { module, block } => flat(&mut counts, module)?.at_least(block)?,
             Entry::Note(note) => run.notes.push(note),
             Entry::End { ended, status } => {
@@ -272,6 +273,12 @@ impl Flat {
         *sum = sum
             .checked_add(delta)
             .context("the journal speaks of more visits than there can be")?;
+        Ok(())
+    }
+
+    fn uncount(&mut self, block: u32) -> Result<()> {
+        let (function, block) = self.place(block)?;
+        self.counts.functions[function].blocks[block as usize] = None;
         Ok(())
     }
 

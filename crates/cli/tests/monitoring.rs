@@ -418,6 +418,20 @@ fn a_wish_that_nothing_fulfils_is_answered_with_the_reason() {
 }
 
 #[test]
+fn a_block_that_cannot_be_counted_is_not_shown_as_never_run() {
+    let source = "int main(void) { return 0; }\n\
+                  __asm__(\".type odd, @function; odd: call *%rsp; ret; .size odd, .-odd\");\n";
+    let shop = Workshop::with("odd", source, &[]);
+    shop.must_count(&["./odd"]);
+    let text = shop.report(&["--by", "block"]);
+    assert!(text.contains("it is tied to its place"), "{text}");
+    let csv = shop.report(&["--by", "function", "--format", "csv"]);
+    let row = csv.lines().find(|row| row.contains(",odd,"));
+    // calls,executed,instructions,never
+    assert!(row.is_some_and(|row| row.ends_with(",,,2,")), "{csv}");
+}
+
+#[test]
 fn a_limit_says_at_least() {
     let shop = Workshop::with("sort", SORT_C, &[]);
     shop.must_count(&["--limit", "20", "./sort"]);

@@ -74,6 +74,13 @@ pub enum Entry {
         /// How many visits more.
         delta: i64,
     },
+    /// A block that was to be counted and could not be; a note says why.
+    Uncounted {
+        /// The module.
+        module: usize,
+        /// Number of the block in the module.
+        block: u32,
+    },
     /// A block that reached its limit.
     AtLeast {
         /// The module.

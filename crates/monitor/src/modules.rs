@@ -51,11 +51,15 @@ impl Monitor<'_> {
             let watch_jumps = self.settings.watch_jumps;
             let image = &self.catalog.images[loaded.image];
             if let Some(space) = self.spaces.get_mut(&space) {
-                let (back, notes) =
+                let module = loaded.image;
+                let (back, installed) =
                     space.install(stopped, image, loaded, &mappings, watch_jumps)?;
                 stopped = back;
-                for note in notes {
+                for note in installed.notes {
                     self.journal.write(&Entry::Note(note))?;
+                }
+                for block in installed.uncounted {
+                    self.journal.write(&Entry::Uncounted { module, block })?;
                 }
             }
         }
@@ -65,7 +69,7 @@ impl Monitor<'_> {
     fn is_known(&self, space: usize, mapping: &Mapping) -> bool {
         let loaded = self.spaces.get(&space).map(|it| it.loaded.as_slice());
         let mut loaded = loaded.unwrap_or_default().iter();
-        loaded.any(|it| it.range.start == mapping.range.start)
+        loaded.any(|it| it.is(mapping))
     }
 
     /// The module that is mapped here, if it is counted.
@@ -100,6 +104,7 @@ impl Monitor<'_> {
             image: number,
             bias,
             range: mapping.range.clone(),
+            file: mapping.file.clone(),
         }))
     }
 }

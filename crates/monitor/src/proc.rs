@@ -7,6 +7,9 @@ use std::path::PathBuf;
 
 use libc::pid_t;
 
+/// A file, as device and inode; inode 0 is none.
+pub type FileNumber = (String, u64);
+
 /// A stretch of a process's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
@@ -16,8 +19,8 @@ pub struct Mapping {
     pub executable: bool,
     /// Where in its file it begins.
     pub offset: u64,
-    /// Which file, as device and inode; inode 0 if none.
-    pub file: (String, u64),
+    /// Of which file.
+    pub file: FileNumber,
     /// The file's path, as the process sees it.
     pub path: String,
 }

@@ -15,7 +15,7 @@ use libc::pid_t;
 use crate::image::Image;
 use crate::inject;
 use crate::memory::Memory;
-use crate::proc::Mapping;
+use crate::proc::{FileNumber, Mapping};
 use crate::wait::Stopped;
 
 /// `int3`.
@@ -71,6 +71,25 @@ pub struct Loaded {
     pub bias: LoadBias,
     /// Where its executable mapping is.
     pub range: Range<u64>,
+    /// Which file that is of.
+    pub file: FileNumber,
+}
+
+impl Loaded {
+    /// Is this what is mapped there?
+    pub fn is(&self, mapping: &Mapping) -> bool {
+        let same_place = mapping.range.start == self.range.start;
+        same_place && mapping.executable && mapping.file == self.file
+    }
+}
+
+/// What came of putting breakpoints into a module.
+#[derive(Debug, Default)]
+pub struct Installed {
+    /// Sentences on what cannot be counted.
+    pub notes: Vec<String>,
+    /// Blocks that were to be counted and are not.
+    pub uncounted: Vec<u32>,
 }
 
 /// An address space.
@@ -158,7 +177,7 @@ impl Space {
         Ok(bytes)
     }
 
-    /// Puts the breakpoints of a module in. Answers with sentences on what cannot be counted.
+    /// Puts the breakpoints of a module in.
     pub fn install(
         &mut self,
         stopped: Stopped,
@@ -166,10 +185,10 @@ impl Space {
         loaded: Loaded,
         mappings: &[Mapping],
         watch_jumps: bool,
-    ) -> io::Result<(Stopped, Vec<String>)> {
+    ) -> io::Result<(Stopped, Installed)> {
         let text = Text::read(&self.memory, &loaded.range)?;
         let sites = sites(image, &loaded, &text, watch_jumps);
-        let mut notes = Vec::new();
+        let mut installed = Installed::default();
         let mut stopped = stopped;
         if !sites.is_empty() {
             let size = (sites.len() as u64 * LONGEST_SLOT as u64).next_multiple_of(4096);
@@ -182,16 +201,21 @@ impl Space {
             stopped = back;
             match found {
                 Some(slots) => {
-                    notes = self.write_breakpoints(&sites, text, &loaded, slots, size)?
+                    installed = self.write_breakpoints(&sites, text, &loaded, slots, size)?;
                 }
-                None => notes.push(format!(
-                    "{} was not counted: there is no free memory within two gigabytes of its code.",
-                    image.module.path
-                )),
+                None => {
+                    let path = &image.module.path;
+                    installed.notes.push(format!(
+                        "{path} is not counted: there is no free memory within two gigabytes of \
+                         its code."
+                    ));
+                    let blocks = image.counted_blocks().map(|(block, _)| block);
+                    installed.uncounted = blocks.collect();
+                }
             }
         }
         self.loaded.push(loaded);
-        Ok((stopped, notes))
+        Ok((stopped, installed))
     }
 
     fn write_breakpoints(
@@ -201,10 +225,10 @@ impl Space {
         loaded: &Loaded,
         slots: LoadAddr,
         size: u64,
-    ) -> io::Result<Vec<String>> {
-        let mut notes = Vec::new();
+    ) -> io::Result<Installed> {
+        let mut installed = Installed::default();
         let mut slot_code = Vec::new();
-        let mut patches = (*self.patches).clone();
+        let patches = Rc::make_mut(&mut self.patches);
         for (at, counts) in sites {
             let slot = LoadAddr(slots.0 + slot_code.len() as u64);
             let original = text.code(*at);
@@ -216,11 +240,20 @@ impl Space {
                     }
                     patches.breakpoints.insert(at.0, breakpoint);
                 }
-                Err(reason) => notes.push(format!(
-                    "The block at {} is not counted: its first instruction cannot be run \
-                     elsewhere, for {reason}.",
-                    loaded.bias.undo(*at).unwrap_or_default()
-                )),
+                Err(reason) => {
+                    let at = loaded.bias.undo(*at).unwrap_or_default();
+                    installed.notes.push(match counts {
+                        Some(_) => format!(
+                            "The block at {at} is not counted: its first instruction cannot be \
+                             run elsewhere, for {reason}."
+                        ),
+                        None => format!(
+                            "Where the jump at {at} leads was not watched, for {reason}: blocks \
+                             that it enters in their middle are not counted for that."
+                        ),
+                    });
+                    installed.uncounted.extend(counts.map(|(_, block)| block));
+                }
             }
         }
         for (at, _) in sites {
@@ -233,8 +266,7 @@ impl Space {
         text.write(&self.memory)?;
         patches.slots.sort_unstable();
         patches.regions.push(Region(slots.0..slots.0 + size));
-        self.patches = Rc::new(patches);
-        Ok(notes)
+        Ok(installed)
     }
 
     /// Takes one breakpoint out, for good.
@@ -249,10 +281,7 @@ impl Space {
 
     /// Forgets the breakpoints of modules that are mapped no more.
     pub fn forget_unmapped(&mut self, mappings: &[Mapping]) {
-        let is_mapped = |loaded: &Loaded| {
-            let same = |it: &&Mapping| it.executable && it.range.start == loaded.range.start;
-            mappings.iter().any(|it| same(&it))
-        };
+        let is_mapped = |loaded: &Loaded| mappings.iter().any(|it| loaded.is(it));
         let gone: Vec<Range<u64>> = self
             .loaded
             .iter()
