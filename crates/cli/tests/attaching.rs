@@ -72,6 +72,27 @@ int main(void) {
 }
 "#;
 
+/// Makes a child that stays in its parent's memory until it is told to go on.
+const PARENT: &str = r#"
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(void) {
+    char byte;
+    int status = 1;
+    read(0, &byte, 1);
+    pid_t child = vfork();
+    if (child == 0) {
+        read(0, &byte, 1);
+        execl("/bin/true", "true", (char *)NULL);
+        _exit(1);
+    }
+    waitpid(child, &status, 0);
+    return status != 0;
+}
+"#;
+
 /// The server, running.
 struct Server {
     folder: TempDir,
@@ -82,8 +103,14 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
+        let mut server = Self::of("server", SERVER);
+        server.ask(1);
+        server
+    }
+
+    fn of(name: &str, source: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let program = build(folder.path(), "server", SERVER);
+        let program = build(folder.path(), name, source);
         let mut child = Command::new(program)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -91,14 +118,12 @@ impl Server {
             .expect("it starts");
         let questions = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut server = Self {
+        Self {
             folder,
             child,
             questions,
             answers,
-        };
-        server.ask(1);
-        server
+        }
     }
 
     fn pid(&self) -> String {
@@ -190,7 +215,7 @@ fn build(folder: &Path, name: &str, source: &str) -> std::path::PathBuf {
     program
 }
 
-fn wait_until(is_so: impl Fn() -> bool) {
+fn wait_until(mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
         assert!(
@@ -303,4 +328,25 @@ fn a_stopped_program_is_left_stopped() {
     let _ = Command::new("kill").args(["-CONT", &pid]).status();
     server.ask(5);
     server.end();
+}
+
+#[test]
+fn a_parent_that_waits_for_a_child_in_its_memory_is_let_go_of() {
+    let mut parent = Server::of("parent", PARENT);
+    let mut attach = parent.attach();
+    let tell = |parent: &mut Server| {
+        let questions = parent.questions.as_mut().expect("it listens");
+        questions.write_all(b"x").expect("it listens");
+    };
+    tell(&mut parent);
+    let pid = parent.pid();
+    let children = format!("/proc/{pid}/task/{pid}/children");
+    wait_until(|| !fs::read_to_string(&children).expect("a list").is_empty());
+    let _ = Command::new("kill")
+        .args(["-INT", &attach.id().to_string()])
+        .status();
+    wait_until(|| attach.try_wait().expect("ours").is_some());
+    assert!(attach.wait().expect("it has ended").success());
+    tell(&mut parent);
+    parent.end();
 }

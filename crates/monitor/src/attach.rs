@@ -9,7 +9,7 @@ use libc::{c_int, pid_t};
 
 use crate::kernel::{self, Pace, Phase};
 use crate::launch::begin_journal;
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, Thread};
 use crate::requests::Requests;
 use crate::space::Space;
 use crate::wait::{Event, Stop, Stopped, wait_for};
@@ -166,10 +166,12 @@ impl Monitor<'_> {
         Ok(held)
     }
 
-    /// Is there a thread still to stop? (One that is about to end does not stop again.)
+    /// Is there a thread still to stop? (One that is about to end does not stop again; and one that
+    /// waits for a child in its memory does not stop before the child, which we hold, goes on.)
     fn is_any_loose(&self, held: &Held) -> bool {
+        let stops = |thread: &Thread| !thread.is_dying && !thread.waits_for_child;
         let mut threads = self.threads.iter();
-        threads.any(|(tid, thread)| !thread.is_dying && !held.contains_key(tid))
+        threads.any(|(tid, thread)| stops(thread) && !held.contains_key(tid))
     }
 
     /// Keeps a thread that stopped; or lets it go on to where it can be kept.
@@ -183,7 +185,11 @@ impl Monitor<'_> {
                     kernel::interrupt(*new)?;
                 }
             }
-            Stop::SystemCall if self.thread(&stopped).is_reborn => {
+            // At the beginning of a system call no other can be made in its name.
+            Stop::SystemCall
+                if self.thread(&stopped).is_reborn
+                    || stopped.system_call_phase()? == Phase::Begin =>
+            {
                 self.handle(Event::Stop(stopped, stop))?;
                 kernel::interrupt(tid)?;
             }
@@ -218,9 +224,13 @@ impl Monitor<'_> {
         }
         for (stopped, signal) in leaving {
             let space = self.thread(&stopped).space;
-            let stopped = match (stopped.system_call_phase()?, self.spaces.get_mut(&space)) {
-                (Phase::Begin, _) | (_, None) => stopped,
-                (_, Some(space)) => space.unmap_slots(stopped)?,
+            // One that we could not stop may still be in a slot.
+            let mut threads = self.threads.values();
+            let is_in_use = threads.any(|it| it.space == space && it.waits_for_child);
+            let space = self.spaces.get_mut(&space).filter(|_| !is_in_use);
+            let stopped = match space {
+                Some(space) => space.unmap_slots(stopped)?,
+                None => stopped,
             };
             stopped.detach(signal)?;
         }

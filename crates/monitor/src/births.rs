@@ -24,6 +24,7 @@ impl Monitor<'_> {
             trap_blocked: false,
             holds_trap: false,
             call: None,
+            waits_for_child: false,
             enters_handler: false,
             is_reborn: false,
             is_dying: false,
@@ -43,6 +44,7 @@ impl Monitor<'_> {
         let child = stopped.event_message()? as pid_t;
         let parent = self.thread(&stopped).clone();
         let flags = self.clone_flags(&parent, &stopped.registers()?);
+        self.thread(&stopped).waits_for_child = flags & libc::CLONE_VFORK as u64 != 0;
         let pid = match flags & libc::CLONE_THREAD as u64 {
             0 => child,
             _ => parent.pid,
@@ -84,7 +86,7 @@ impl Monitor<'_> {
                 let flags = space.map(|it| it.memory.read_word(LoadAddr(registers.rdi)));
                 flags.and_then(Result::ok).unwrap_or(0)
             }
-            libc::SYS_vfork => libc::CLONE_VM as u64,
+            libc::SYS_vfork => (libc::CLONE_VM | libc::CLONE_VFORK) as u64,
             _ => 0,
         }
     }

@@ -33,6 +33,8 @@ pub struct Thread {
     pub holds_trap: bool,
     /// The system call it is in.
     pub call: Option<Call>,
+    /// It waits for a child that runs in its memory, and cannot be stopped until that is over.
+    pub waits_for_child: bool,
     /// It goes on into a signal handler.
     pub enters_handler: bool,
     /// It has just become another program.

@@ -82,6 +82,7 @@ impl Monitor<'_> {
 
     fn call_ends(&mut self, stopped: Stopped) -> io::Result<()> {
         let thread = self.thread(&stopped);
+        thread.waits_for_child = false;
         if std::mem::take(&mut thread.is_reborn) {
             return self.begin_program(stopped);
         }
