@@ -118,13 +118,6 @@ fn lines_of(named: &Named<'_>) -> Result<HashMap<Place, LineSum>, Error> {
             line.executed = line.executed.plus(block.executed(range)?)?;
         }
     }
-    for line in lines.values_mut() {
-        // Code of a statement that is only ever entered behind its beginning has run all the same:
-        // of two instructions for a `return`, a jump may reach the second.
-        if line.statement.is_some_and(Count::is_never) {
-            line.statement = line.any;
-        }
-    }
     Ok(lines)
 }
 
