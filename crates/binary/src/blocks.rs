@@ -208,7 +208,7 @@ impl<'a> Builder<'a> {
 }
 
 /// The items of a sorted list that lie in a range.
-fn between(sorted: &[u64], range: Range<u64>) -> &[u64] {
+pub fn between(sorted: &[u64], range: Range<u64>) -> &[u64] {
     let start = sorted.partition_point(|at| *at < range.start);
     let end = sorted.partition_point(|at| *at < range.end);
     sorted.get(start..end).unwrap_or_default()

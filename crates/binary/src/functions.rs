@@ -1,13 +1,12 @@
 //! Where does each function begin and end?
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::frames::Frame;
 use crate::image::Image;
-use crate::plt::{self, Stub};
+use crate::plt;
 use crate::sweep::{Flow, Op, sweep};
-use crate::symbols::Symbols;
 
 /// Code that lies together: a function, or a part of one.
 #[derive(Clone, Debug)]
@@ -51,6 +50,7 @@ pub enum Origin {
 
 #[derive(Clone, Copy, Debug)]
 struct Start {
+    at: u64,
     /// Where it ends, if that is known.
     end: Option<u64>,
     origin: Origin,
@@ -58,20 +58,34 @@ struct Start {
 
 /// What the file says about where functions begin.
 pub struct Sources<'a> {
-    pub symbols: &'a Symbols,
+    /// Where symbols say that functions are, and how long.
+    pub functions: Vec<(u64, u64)>,
+    /// Where other symbols of code are.
+    pub labels: Vec<u64>,
     pub frames: &'a [Frame],
-    pub stubs: &'a [Stub],
+    pub stubs: Vec<Range<u64>>,
     /// The entry point and its like.
     pub headers: &'a [u64],
 }
 
 /// All code, by address. None overlap.
 pub fn parts(image: &Image<'_>, sources: &Sources<'_>) -> Vec<Part> {
+    let mut parts = with_called(image, starts(image, sources));
+    let rest = rest(image, &parts);
+    parts.extend(rest);
+    parts.sort_by_key(|part| part.range.start);
+    parts
+}
+
+/// Where parts begin, by all that is known before anything is decoded.
+pub fn starts(image: &Image<'_>, sources: &Sources<'_>) -> Starts {
     let mut starts = Starts::default();
-    for stub in sources.stubs {
-        starts.add(image, stub.range.start, Some(stub.range.end), Origin::Stub);
+    for stub in &sources.stubs {
+        starts.add(image, stub.start, Some(stub.end), Origin::Stub);
     }
-    let in_plt = |at: u64| image.piece(at).is_some_and(plt::is_plt);
+    let plts = image.code().filter(|piece| plt::is_plt(piece));
+    let plts: Vec<_> = plts.map(|piece| piece.range()).collect();
+    let in_plt = |at: u64| plts.iter().any(|plt| plt.contains(&at));
     for frame in sources
         .frames
         .iter()
@@ -84,27 +98,25 @@ pub fn parts(image: &Image<'_>, sources: &Sources<'_>) -> Vec<Part> {
             Origin::Frame,
         );
     }
-    for symbol in &sources.symbols.functions {
-        let end = (symbol.size > 0).then(|| symbol.at.saturating_add(symbol.size));
-        starts.add(image, symbol.at, end, Origin::Symbol);
+    for (at, size) in &sources.functions {
+        let end = (*size > 0).then(|| at.saturating_add(*size));
+        starts.add(image, *at, end, Origin::Symbol);
     }
     for at in sources.headers {
         starts.add(image, *at, None, Origin::Header);
     }
+    starts.settle();
     starts.drop_covered();
-    let covered = starts.ranges(image);
-    let labels = sources.symbols.labels.iter().map(|label| label.at);
+    let covered = starts.extents(image);
+    let labels = sources.labels.iter().copied();
     let pointers = image.relocations.addresses().map(|(_, to)| to);
     for at in labels.chain(pointers) {
-        if !contains(&covered, at) {
+        if image.is_code(at) && !contains(&covered, at) {
             starts.add(image, at, None, Origin::Label);
         }
     }
-    let mut parts = with_called(image, starts);
-    let rest = rest(image, &parts);
-    parts.extend(rest);
-    parts.sort_by_key(|part| part.range.start);
-    parts
+    starts.settle();
+    starts
 }
 
 /// The part that holds an address: its index.
@@ -122,14 +134,18 @@ fn with_called(image: &Image<'_>, mut starts: Starts) -> Vec<Part> {
     let mut known: HashMap<Range<u64>, Part> = HashMap::new();
     for round in 0.. {
         let mut parts = Vec::new();
-        for (range, origin, open) in starts.ranges(image) {
-            let part = known.remove(&range);
-            let part = part.or_else(|| decode(image, range.clone(), origin, open));
-            parts.extend(part.map(|part| (range, part)));
+        for extent in starts.extents(image) {
+            let part = known.remove(&extent.range);
+            let part = part.or_else(|| decode(image, &extent));
+            parts.extend(part.map(|part| (extent.range, part)));
         }
         let spans: Vec<_> = parts
             .iter()
-            .map(|(range, part)| (range.clone(), part.origin, false))
+            .map(|(range, part)| Extent {
+                range: range.clone(),
+                origin: part.origin,
+                open: false,
+            })
             .collect();
         let before = starts.0.len();
         let called = parts.iter().flat_map(|(_, part)| &part.ops);
@@ -140,6 +156,7 @@ fn with_called(image: &Image<'_>, mut starts: Starts) -> Vec<Part> {
                 starts.add(image, to, None, Origin::Called);
             }
         }
+        starts.settle();
         if starts.0.len() == before || round == ROUNDS {
             return parts.into_iter().map(|(_, part)| part).collect();
         }
@@ -148,18 +165,28 @@ fn with_called(image: &Image<'_>, mut starts: Starts) -> Vec<Part> {
     Vec::new()
 }
 
-fn contains(ranges: &[(Range<u64>, Origin, bool)], at: u64) -> bool {
-    let after = ranges.partition_point(|(range, ..)| range.start <= at);
-    let before = after.checked_sub(1).and_then(|index| ranges.get(index));
-    before.is_some_and(|(range, ..)| range.contains(&at))
+fn contains(extents: &[Extent], at: u64) -> bool {
+    let after = extents.partition_point(|extent| extent.range.start <= at);
+    let before = after.checked_sub(1).and_then(|index| extents.get(index));
+    before.is_some_and(|extent| extent.range.contains(&at))
 }
 
 /// Decodes a range. Where nothing says how long it is, what fills the gap behind it is left out.
-fn decode(image: &Image<'_>, range: Range<u64>, origin: Origin, open: bool) -> Option<Part> {
-    let bytes = image.get(&range)?;
-    let (mut ops, broken) = sweep(bytes, range.start);
+fn decode(image: &Image<'_>, extent: &Extent) -> Option<Part> {
+    let bytes = image.get(&extent.range)?;
+    let swept = sweep(bytes, extent.range.start);
+    part(bytes, extent, swept)
+}
+
+/// The same, of a range that is decoded already.
+pub fn part(
+    bytes: &[u8],
+    extent: &Extent,
+    (mut ops, broken): (Vec<Op>, Option<u64>),
+) -> Option<Part> {
+    let Extent { range, origin, .. } = extent;
     let mut end = range.end;
-    if open && broken.is_none() {
+    if extent.open && broken.is_none() {
         let is_filler = |op: &Op| {
             op.flow == Flow::Nop || {
                 let offset = (op.at - range.start) as usize;
@@ -172,14 +199,14 @@ fn decode(image: &Image<'_>, range: Range<u64>, origin: Origin, open: bool) -> O
         let last = ops.iter().rposition(|op| !is_filler(op));
         match last {
             Some(last) => ops.truncate(last + 1),
-            None if origin == Origin::Rest => return None,
+            None if *origin == Origin::Rest => return None,
             None => {}
         }
         end = ops.last().map_or(end, Op::end);
     }
     Some(Part {
         range: range.start..end,
-        origin,
+        origin: *origin,
         ops,
         broken,
     })
@@ -200,7 +227,12 @@ fn rest(image: &Image<'_>, parts: &[Part]) -> Vec<Part> {
         for taken in ends {
             let gap = skip_filler(image, from..taken.start);
             if !gap.is_empty() {
-                found.extend(decode(image, gap, Origin::Rest, true));
+                let gap = Extent {
+                    range: gap,
+                    origin: Origin::Rest,
+                    open: true,
+                };
+                found.extend(decode(image, &gap));
             }
             from = taken.end.max(from);
         }
@@ -213,6 +245,11 @@ fn skip_filler(image: &Image<'_>, gap: Range<u64>) -> Range<u64> {
     let Some(bytes) = image.get(&gap).filter(|_| !gap.is_empty()) else {
         return 0..0;
     };
+    gap.start + filler(bytes) as u64..gap.end
+}
+
+/// How many bytes at the front do nothing: `nop`, `int3`, zeros.
+pub fn filler(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         if matches!(byte, 0 | 0xcc) {
@@ -226,51 +263,78 @@ fn skip_filler(image: &Image<'_>, gap: Range<u64>) -> Range<u64> {
             _ => break,
         }
     }
-    gap.start + at as u64..gap.end
+    at
 }
 
+/// Where a part is, as far as that is known before it is decoded.
+#[derive(Clone, Debug)]
+pub struct Extent {
+    pub range: Range<u64>,
+    pub origin: Origin,
+    /// Whether the end is a guess: the next part begins there.
+    pub open: bool,
+}
+
+/// Where parts begin. In order once it is settled.
 #[derive(Default)]
-struct Starts(BTreeMap<u64, Start>);
+pub struct Starts(Vec<Start>);
 
 impl Starts {
     fn add(&mut self, image: &Image<'_>, at: u64, end: Option<u64>, origin: Origin) {
         if !image.is_code(at) {
             return;
         }
-        let start = self.0.entry(at).or_insert(Start { end, origin });
-        start.end = start.end.max(end);
-        start.origin = start.origin.min(origin);
+        self.0.push(Start { at, end, origin });
+    }
+
+    /// Puts them in order, and makes one of those that begin at the same place.
+    fn settle(&mut self) {
+        // Mostly in order already, which the stable sort makes use of.
+        self.0.sort_by_key(|start| start.at);
+        self.0.dedup_by(|later, kept| {
+            let same = later.at == kept.at;
+            if same {
+                kept.end = kept.end.max(later.end);
+                kept.origin = kept.origin.min(later.origin);
+            }
+            same
+        });
     }
 
     /// A start without an end, in the midst of a range that has one, is a label of that range.
     fn drop_covered(&mut self) {
         let mut reach = 0;
-        self.0.retain(|at, start| {
-            let covered = start.end.is_none() && *at < reach;
+        self.0.retain(|start| {
+            let covered = start.end.is_none() && start.at < reach;
             reach = reach.max(start.end.unwrap_or(0));
             !covered
         });
     }
 
     /// Where each one ends; whether that is a guess.
-    fn ranges(&self, image: &Image<'_>) -> Vec<(Range<u64>, Origin, bool)> {
-        let mut ranges = Vec::with_capacity(self.0.len());
+    pub fn extents(&self, image: &Image<'_>) -> Vec<Extent> {
+        let mut extents = Vec::with_capacity(self.0.len());
         let mut reach = 0;
-        let mut next = self.0.keys().skip(1);
-        for (at, start) in &self.0 {
-            let next = next.next().copied().unwrap_or(u64::MAX);
-            let Some(piece) = image.piece(*at) else {
+        let mut next = self.0.iter().skip(1);
+        for start in &self.0 {
+            let at = start.at;
+            let next = next.next().map_or(u64::MAX, |next| next.at);
+            let Some(piece) = image.piece(at) else {
                 continue;
             };
             let limit = piece.range().end.min(next);
             // What was cut from a range that began earlier belongs to what cut it.
             reach = start.end.unwrap_or(0).max(reach);
-            let open = reach <= *at;
+            let open = reach <= at;
             let end = if open { limit } else { reach.min(limit) };
-            if end > *at {
-                ranges.push((*at..end, start.origin, open));
+            if end > at {
+                extents.push(Extent {
+                    range: at..end,
+                    origin: start.origin,
+                    open,
+                });
             }
         }
-        ranges
+        extents
     }
 }

@@ -1,6 +1,7 @@
 //! Which bytes are at this address?
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use headcount_model::LinkAddr;
 use object::elf;
@@ -8,13 +9,47 @@ use object::read::elf::SectionHeader;
 use object::{Object, ObjectSection};
 
 use crate::layout::{Elf, LITTLE, Layout};
-use crate::relocations::Relocations;
+use crate::relocations::{Relocations, SlotNames};
 
 /// The bytes of a module by their link addresses, as they are once it is loaded.
 pub struct Image<'a> {
     /// By address; none overlap.
     pieces: Vec<Piece<'a>>,
-    pub relocations: Relocations,
+    /// All code lies in here, with other things perhaps.
+    reach: Range<u64>,
+    pub relocations: Arc<Relocations>,
+    pub slot_names: SlotNames<'a>,
+}
+
+/// Which bytes of the file are where: an image without the bytes.
+#[derive(Debug)]
+pub struct Places {
+    pieces: Vec<Place>,
+    relocations: Arc<Relocations>,
+}
+
+#[derive(Debug)]
+struct Place {
+    start: u64,
+    file: Range<usize>,
+    executable: bool,
+    name: String,
+    entry_size: u64,
+}
+
+impl Places {
+    /// The image again. `bytes` are those of the same file.
+    pub fn image<'a>(&'a self, bytes: &'a [u8]) -> Image<'a> {
+        let pieces = self.pieces.iter().map(|place| Piece {
+            start: place.start,
+            bytes: bytes.get(place.file.clone()).unwrap_or_default(),
+            offset: place.file.start,
+            executable: place.executable,
+            name: &place.name,
+            entry_size: place.entry_size,
+        });
+        Image::of(pieces.collect(), Arc::clone(&self.relocations))
+    }
 }
 
 /// Bytes that lie together.
@@ -22,6 +57,8 @@ pub struct Image<'a> {
 pub struct Piece<'a> {
     pub start: u64,
     pub bytes: &'a [u8],
+    /// Where the bytes are in the file.
+    pub offset: usize,
     pub executable: bool,
     /// The name of its section; empty if the file has no sections.
     pub name: &'a str,
@@ -57,10 +94,42 @@ impl<'a> Image<'a> {
             left -= piece.bytes.len().min(left);
             fits
         });
-        let relocations = Relocations::of(elf, &pieces);
+        let relocations = Arc::new(Relocations::of(elf, &pieces));
+        Self::of(pieces, relocations)
+    }
+
+    fn of(pieces: Vec<Piece<'a>>, relocations: Arc<Relocations>) -> Self {
+        let code = || pieces.iter().filter(|piece| piece.executable);
+        let first = code().next().map_or(0, |piece| piece.start);
+        let end = code().next_back().map_or(0, |piece| piece.range().end);
         Self {
             pieces,
+            reach: first..end,
             relocations,
+            slot_names: SlotNames::default(),
+        }
+    }
+
+    /// The same, and it knows what the slots are called that the loader fills.
+    pub fn with_names(elf: &Elf<'a>, bytes: &'a [u8], layout: &Layout) -> Self {
+        Self {
+            slot_names: SlotNames::of(elf),
+            ..Self::new(elf, bytes, layout)
+        }
+    }
+
+    /// What it takes to make this image again.
+    pub fn places(&self) -> Places {
+        let pieces = self.pieces.iter().map(|piece| Place {
+            start: piece.start,
+            file: piece.offset..piece.offset.saturating_add(piece.bytes.len()),
+            executable: piece.executable,
+            name: piece.name.to_owned(),
+            entry_size: piece.entry_size,
+        });
+        Places {
+            pieces: pieces.collect(),
+            relocations: Arc::clone(&self.relocations),
         }
     }
 
@@ -79,7 +148,7 @@ impl<'a> Image<'a> {
     }
 
     pub fn is_code(&self, at: u64) -> bool {
-        self.piece(at).is_some_and(|piece| piece.executable)
+        self.reach.contains(&at) && self.piece(at).is_some_and(|piece| piece.executable)
     }
 
     /// The bytes from `at` to the end of what lies together with it.
@@ -130,9 +199,11 @@ fn sections<'a>(elf: &Elf<'a>) -> Vec<Piece<'a>> {
             let flags = header.sh_flags(LITTLE);
             let loaded = flags.contains(elf::SHF_ALLOC) && !flags.contains(elf::SHF_TLS);
             let bytes = section.data().ok().filter(|bytes| !bytes.is_empty())?;
+            let (offset, _) = section.file_range()?;
             loaded.then_some(Piece {
                 start: section.address(),
                 bytes,
+                offset: usize::try_from(offset).ok()?,
                 executable: flags.contains(elf::SHF_EXECINSTR),
                 name: section.name().unwrap_or_default(),
                 entry_size: header.sh_entsize(LITTLE),
@@ -151,6 +222,7 @@ fn segments<'a>(bytes: &'a [u8], layout: &Layout) -> Vec<Piece<'a>> {
             Some(Piece {
                 start: segment.address.0,
                 bytes: bytes.get(start..end)?,
+                offset: start,
                 executable: segment.executable,
                 name: "",
                 entry_size: 0,

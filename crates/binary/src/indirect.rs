@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use iced_x86::Instruction;
+
 use crate::functions::{Part, part_at};
 use crate::image::Image;
 use crate::jump_table::{Tables, Targets};
@@ -17,19 +19,33 @@ pub struct Indirect {
     pub tables: Vec<Range<u64>>,
 }
 
+/// What is known of the indirect jumps of one part.
+#[derive(Debug, Default)]
+pub struct PartJumps {
+    /// The jumps that are resolved, with their targets.
+    pub targets: Vec<(u64, Vec<u64>)>,
+    /// The tables that hold the targets.
+    pub tables: Vec<Range<u64>>,
+    /// Whether there are jumps that leave the function, as calls without return.
+    pub some_leave: bool,
+    /// Whether there are jumps that nothing is known of.
+    pub some_unknown: bool,
+}
+
+impl PartJumps {
+    /// The tables, if they explain every indirect jump.
+    pub fn understood(&self) -> &[Range<u64>] {
+        match self.some_leave || self.some_unknown {
+            true => &[],
+            false => &self.tables,
+        }
+    }
+}
+
 /// Looks at every indirect jump. `loose` are the parts that may belong to any function.
 pub fn indirect(image: &Image<'_>, parts: &[Part], loose: &[bool]) -> Indirect {
     let mut found = Indirect::default();
     for part in parts {
-        let jumps: Vec<usize> = (0..)
-            .zip(&part.ops)
-            .filter(|(_, op)| op.flow == Flow::IndirectJump(None))
-            .map(|(index, _)| index)
-            .collect();
-        if jumps.is_empty() || part.broken.is_some() {
-            continue;
-        }
-        let code = instructions(image.get(&part.range).unwrap_or_default(), part.range.start);
         let accept = |to: u64| {
             if part.range.contains(&to) {
                 return to > part.range.start && part.has_op(to);
@@ -38,30 +54,52 @@ pub fn indirect(image: &Image<'_>, parts: &[Part], loose: &[bool]) -> Indirect {
                 loose.get(other) == Some(&true) && parts.get(other).is_some_and(|it| it.has_op(to))
             })
         };
-        let tables = Tables::new(image, &code, part.range.end, &accept);
-        let mut places = Vec::new();
-        let mut all = true;
-        for jump in jumps {
-            let Some(op) = part.ops.get(jump) else {
-                continue;
-            };
-            match tables.targets(jump) {
-                Targets::Known(targets, tables) => {
-                    found.targets.insert(op.at, targets);
-                    places.extend(tables);
-                }
-                Targets::Unknown => all = false,
-            }
-        }
-        if all {
-            found.tables.extend(places);
-        }
+        let jumps = of_part(image, part, &accept);
+        found.tables.extend_from_slice(jumps.understood());
+        found.targets.extend(jumps.targets);
     }
     found.tables.sort_by_key(|table| table.start);
     found
 }
 
+/// Looks at the indirect jumps of one part. `accept` tells whether one may lead to an address.
+pub fn of_part(image: &Image<'_>, part: &Part, accept: &dyn Fn(u64) -> bool) -> PartJumps {
+    let mut found = PartJumps::default();
+    let jumps = part.ops.iter();
+    let mut jumps = jumps
+        .filter(|op| op.flow == Flow::IndirectJump(None))
+        .peekable();
+    if jumps.peek().is_none() || part.broken.is_some() {
+        return found;
+    }
+    let code = instructions(image.get(&part.range).unwrap_or_default(), part.range.start);
+    let tables = Tables::new(image, &code, part.range.end, accept);
+    for op in jumps {
+        // The part may have more instructions than follow each other: some share their end.
+        let jump = code.binary_search_by_key(&op.at, Instruction::ip);
+        match jump.map_or(Targets::Unknown, |jump| tables.targets(jump)) {
+            Targets::Known(targets, tables) => {
+                found.targets.push((op.at, targets));
+                found.tables.extend(tables);
+            }
+            Targets::Elsewhere => found.some_leave = true,
+            Targets::Unknown => found.some_unknown = true,
+        }
+    }
+    found
+}
+
 impl Indirect {
+    /// Knows nothing but these tables.
+    pub fn explained_by(tables: &[Range<u64>]) -> Self {
+        let mut tables = tables.to_vec();
+        tables.sort_by_key(|table| table.start);
+        Self {
+            tables,
+            ..Self::default()
+        }
+    }
+
     /// Whether an address lies in a table whose every use is understood.
     pub fn explains(&self, at: u64) -> bool {
         let after = self.tables.partition_point(|table| table.start <= at);

@@ -26,6 +26,8 @@ use crate::sweep::{Flow, flow};
 pub enum Targets {
     /// To these places, which stand in these tables.
     Known(Vec<u64>, Vec<Range<u64>>),
+    /// Out of the function: it is a call without return.
+    Elsewhere,
     /// Nothing here tells: a pointer that somebody stored, or arithmetic nobody sees through.
     Unknown,
 }
@@ -83,7 +85,7 @@ impl<'a> Tables<'a> {
             return Targets::Unknown;
         };
         if self.leaves(jump) {
-            return Targets::Unknown;
+            return Targets::Elsewhere;
         }
         match instruction.op0_kind() {
             OpKind::Memory => self.through_memory(jump, instruction),

@@ -9,6 +9,10 @@
 //! pads and addresses that are written down anywhere say where blocks begin. A block that begins
 //! without need costs a little; one that is missed costs exactness, so doubts are decided in
 //! favour of a block.
+//!
+//! There are two ways in. [`read`] looks at everything and joins what belongs to one function, for
+//! reports. An [`Outline`] only finds out where parts of code begin, and tells of each part when it
+//! is asked: for whoever counts a large program and cannot wait.
 #![forbid(unsafe_code)]
 
 mod blocks;
@@ -16,6 +20,7 @@ mod code;
 mod debug_files;
 mod debug_info;
 mod error;
+mod fingerprint;
 mod frames;
 mod functions;
 mod image;
@@ -28,11 +33,14 @@ mod layout;
 mod lines;
 mod module;
 mod names;
+mod outline;
 mod overlaps;
 mod ownership;
 mod plt;
 mod references;
 mod relocations;
+mod routine;
+mod spans;
 mod sweep;
 mod symbols;
 
@@ -41,3 +49,5 @@ pub use error::Error;
 pub use inlined_copies::InlinedCopies;
 pub use layout::{Layout, Segment, layout};
 pub use module::{Binary, read};
+pub use outline::{FileBytes, Found, Outline};
+pub use routine::is_sigreturn;

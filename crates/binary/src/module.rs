@@ -8,6 +8,7 @@ use crate::code::Code;
 use crate::debug_files::{self, Find};
 use crate::debug_info;
 use crate::error::Error;
+use crate::fingerprint::{self, Fnv};
 use crate::frames::frames;
 use crate::functions::{self, Sources};
 use crate::image::Image;
@@ -33,7 +34,7 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
     let elf = Elf::parse(bytes).map_err(|error| Error::Damaged {
         what: error.to_string(),
     })?;
-    let image = Image::new(&elf, bytes, &layout);
+    let image = Image::with_names(&elf, bytes, &layout);
     if image.code().next().is_none() {
         return Err(Error::NoCode);
     }
@@ -53,18 +54,16 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
     );
     let stubs = plt::stubs(&image, &symbols);
     let headers = headers(&elf, &layout);
-    let mut starts: Vec<u64> = headers.iter().map(|(at, _)| *at).collect();
-    starts.extend(image.relocations.resolvers());
-    starts.extend(
-        called_by_table(&elf)
-            .into_iter()
-            .filter(|at| image.is_code(*at)),
-    );
-    starts.sort_unstable();
+    let starts = entered(&elf, &image, &headers);
     let sources = Sources {
-        symbols: &symbols,
+        functions: symbols
+            .functions
+            .iter()
+            .map(|it| (it.at, it.size))
+            .collect(),
+        labels: symbols.labels.iter().map(|it| it.at).collect(),
         frames: &frames,
-        stubs: &stubs,
+        stubs: plt::ranges(&image),
         headers: &starts,
     };
     let mut parts = functions::parts(&image, &sources);
@@ -113,7 +112,7 @@ fn build_id(elf: &Elf<'_>, bytes: &[u8], functions: &[Function]) -> String {
         }
     }
     let id = match elf.build_id() {
-        Ok(Some(id)) if !id.is_empty() => id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        Ok(Some(id)) if !id.is_empty() => fingerprint::hex(id),
         _ => {
             let mut file = Fnv::default();
             file.eat(bytes);
@@ -123,25 +122,8 @@ fn build_id(elf: &Elf<'_>, bytes: &[u8], functions: &[Function]) -> String {
     format!("elf-{id}-{:016x}", known.0)
 }
 
-/// FNV-1a, 64 bits: it guards against mistakes, not against malice.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn eat(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-}
-
 /// Where the loader or the kernel begins to execute, and what to call that if nobody else does.
-fn headers(elf: &Elf<'_>, layout: &Layout) -> Vec<(u64, &'static str)> {
+pub fn headers(elf: &Elf<'_>, layout: &Layout) -> Vec<(u64, &'static str)> {
     let mut found = vec![(layout.entry.0, "_start")];
     if let Ok(table) = elf.elf_dynamic_table() {
         for entry in table.iter() {
@@ -155,6 +137,17 @@ fn headers(elf: &Elf<'_>, layout: &Layout) -> Vec<(u64, &'static str)> {
     found.retain(|(at, _)| *at != 0);
     // One of each is what a loader looks at.
     found.truncate(8);
+    found
+}
+
+/// Where the loader, the kernel and the C library enter this module, by address. `headers` are
+/// the places that its headers tell.
+pub fn entered(elf: &Elf<'_>, image: &Image<'_>, headers: &[(u64, &'static str)]) -> Vec<u64> {
+    let mut found: Vec<u64> = headers.iter().map(|(at, _)| *at).collect();
+    found.extend(image.relocations.resolvers());
+    let tables = called_by_table(elf).into_iter();
+    found.extend(tables.filter(|at| image.is_code(*at)));
+    found.sort_unstable();
     found
 }
 

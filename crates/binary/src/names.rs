@@ -52,7 +52,7 @@ impl Names<'_> {
     pub fn returns_twice(&self, image: &Image<'_>, call: Flow) -> bool {
         let name = match call {
             Flow::Call(to) => self.called(to),
-            Flow::IndirectCall(Some(slot)) => image.relocations.name_at(slot),
+            Flow::IndirectCall(Some(slot)) => image.slot_names.at(slot),
             _ => None,
         };
         name.is_some_and(comes_back_twice)

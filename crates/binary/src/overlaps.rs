@@ -24,7 +24,8 @@ pub fn add(image: &Image<'_>, parts: &mut [Part]) {
     }
 }
 
-fn add_to(image: &Image<'_>, part: &mut Part, at: u64) {
+/// Adds the instruction that a jump to `at` reaches in the midst of another of this part.
+pub fn add_to(image: &Image<'_>, part: &mut Part, at: u64) {
     let place = part.ops.partition_point(|op| op.at < at);
     let around = place.checked_sub(1).and_then(|index| part.ops.get(index));
     let Some(around) = around.filter(|op| op.end() > at && !part.has_op(at)) else {
@@ -38,8 +39,8 @@ fn add_to(image: &Image<'_>, part: &mut Part, at: u64) {
 }
 
 /// Where blocks begin because of them: at the shorter instruction, and behind both.
-pub fn leaders(parts: &[Part]) -> impl Iterator<Item = u64> {
-    let pairs = parts.iter().flat_map(|part| part.ops.windows(2));
+pub fn leaders<'a>(parts: impl IntoIterator<Item = &'a Part>) -> impl Iterator<Item = u64> {
+    let pairs = parts.into_iter().flat_map(|part| part.ops.windows(2));
     pairs.flat_map(|pair| match pair {
         [longer, shorter] if overlap(longer, shorter) => vec![shorter.at, shorter.end()],
         _ => Vec::new(),

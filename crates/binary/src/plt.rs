@@ -25,6 +25,15 @@ pub fn is_plt(piece: &Piece<'_>) -> bool {
 
 /// All stubs, by address.
 pub fn stubs(image: &Image<'_>, symbols: &Symbols) -> Vec<Stub> {
+    let named = ranges(image).into_iter().filter_map(|range| {
+        let name = name(image, symbols, image.get(&range)?, range.start);
+        Some(Stub { range, name })
+    });
+    named.collect()
+}
+
+/// Where the stubs are, by address.
+pub fn ranges(image: &Image<'_>) -> Vec<Range<u64>> {
     let mut found = Vec::new();
     for piece in image.code().filter(|piece| is_plt(piece)) {
         let size = match piece.entry_size {
@@ -37,9 +46,7 @@ pub fn stubs(image: &Image<'_>, symbols: &Symbols) -> Vec<Stub> {
             let Some(end) = start.checked_add(bytes.len() as u64) else {
                 break;
             };
-            let name = name(image, symbols, bytes, start);
-            let range = start..end;
-            found.push(Stub { range, name });
+            found.push(start..end);
             start = end;
         }
     }
@@ -82,11 +89,10 @@ fn name(image: &Image<'_>, symbols: &Symbols, bytes: &[u8], start: u64) -> Strin
 }
 
 fn name_of_slot(image: &Image<'_>, symbols: &Symbols, slot: u64) -> Option<String> {
-    let relocations = &image.relocations;
-    if let Some(name) = relocations.name_at(slot).filter(|name| !name.is_empty()) {
+    if let Some(name) = image.slot_names.at(slot).filter(|name| !name.is_empty()) {
         return Some(name.to_owned());
     }
-    let at = relocations.resolver_at(slot)?;
+    let at = image.relocations.resolver_at(slot)?;
     let name = symbols.name(at).map(str::to_owned);
     Some(name.unwrap_or_else(|| format!("sub_{at:#x}")))
 }

@@ -25,19 +25,12 @@ pub fn references(
     );
     found.extend(image.relocations.resolvers());
     if fixed {
-        for piece in image.data() {
-            // Words of a table lie at multiples of their size.
-            let skip = piece.start.wrapping_neg() % 8;
-            let words = piece.bytes.get(skip as usize..).unwrap_or_default();
-            let mut at = piece.start.saturating_add(skip);
-            for word in words.as_chunks::<8>().0 {
-                let to = u64::from_le_bytes(*word);
-                if image.is_code(to) && !indirect.explains(at) {
-                    found.push(to);
-                }
-                at = at.saturating_add(8);
-            }
-        }
+        let written = words_of_code(image).into_iter();
+        found.extend(
+            written
+                .filter(|(at, _)| !indirect.explains(*at))
+                .map(|(_, to)| to),
+        );
     }
     for part in parts {
         for op in &part.ops {
@@ -59,6 +52,25 @@ pub fn references(
         let part = part_at(parts, *at).and_then(|index| parts.get(index));
         part.is_some_and(|part| part.has_op(*at))
     });
+    found
+}
+
+/// The words of data that are addresses of code: where each is, and which address.
+pub fn words_of_code(image: &Image<'_>) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    for piece in image.data() {
+        // Words of a table lie at multiples of their size.
+        let skip = piece.start.wrapping_neg() % 8;
+        let words = piece.bytes.get(skip as usize..).unwrap_or_default();
+        let mut at = piece.start.saturating_add(skip);
+        for word in words.as_chunks::<8>().0 {
+            let to = u64::from_le_bytes(*word);
+            if image.is_code(to) {
+                found.push((at, to));
+            }
+            at = at.saturating_add(8);
+        }
+    }
     found
 }
 

@@ -1,7 +1,8 @@
 //! What does the loader write into this module?
 
+use object::LittleEndian;
 use object::elf;
-use object::read::elf::{Rela, SectionHeader};
+use object::read::elf::{ElfSymbol64, Rela, SectionHeader};
 use object::{Object, ObjectSymbol, ObjectSymbolTable, SymbolIndex};
 
 use crate::image::{Piece, word};
@@ -12,8 +13,6 @@ use crate::layout::{Elf, LITTLE};
 pub struct Relocations {
     /// Where it writes an address of this module, and which.
     addresses: Vec<(u64, u64)>,
-    /// Where it writes the address of something that has a name, and the name.
-    names: Vec<(u64, String)>,
     /// Where it writes what a function of this module answers, and which function.
     chosen: Vec<(u64, u64)>,
     /// The slots that the linkage table's stubs jump through, in the order of their numbers.
@@ -23,11 +22,7 @@ pub struct Relocations {
 impl Relocations {
     pub fn of(elf: &Elf<'_>, pieces: &[Piece<'_>]) -> Self {
         let mut all = Self::default();
-        for section in elf.sections() {
-            let header = section.elf_section_header();
-            if !header.sh_flags(LITTLE).contains(elf::SHF_ALLOC) {
-                continue;
-            }
+        for header in loaded(elf) {
             if let Ok(Some((entries, _))) = header.rela(LITTLE, elf.data()) {
                 for entry in entries {
                     all.add(elf, pieces, entry);
@@ -40,17 +35,11 @@ impl Relocations {
             }
         }
         all.addresses.sort_unstable();
-        all.names.sort_unstable();
         all.chosen.sort_unstable();
         all
     }
 
-    fn add(
-        &mut self,
-        elf: &Elf<'_>,
-        pieces: &[Piece<'_>],
-        entry: &elf::Rela64<object::LittleEndian>,
-    ) {
+    fn add(&mut self, elf: &Elf<'_>, pieces: &[Piece<'_>], entry: &elf::Rela64<LittleEndian>) {
         let at = entry.r_offset(LITTLE);
         let addend = entry.r_addend(LITTLE).cast_unsigned();
         let symbol = entry.r_sym(LITTLE, false);
@@ -60,19 +49,11 @@ impl Relocations {
                 self.chosen.push((at, addend));
                 self.slots.push(at);
             }
-            kind @ (elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT | elf::R_X86_64_64) => {
-                let symbol = elf
-                    .dynamic_symbol_table()
-                    .and_then(|table| table.symbol_by_index(SymbolIndex(symbol as usize)).ok());
-                if let Some(symbol) = symbol {
-                    if let Ok(name) = symbol.name() {
-                        self.names.push((at, name.to_owned()));
-                    }
-                    if kind == elf::R_X86_64_64 && symbol.is_definition() {
-                        let address = symbol.address().wrapping_add(addend);
-                        self.addresses.push((at, address));
-                    }
-                }
+            kind if is_named(kind) => {
+                let symbol = dynamic_symbol(elf, symbol);
+                let own = symbol.filter(|it| kind == elf::R_X86_64_64 && it.is_definition());
+                let own = own.map(|symbol| (at, symbol.address().wrapping_add(addend)));
+                self.addresses.extend(own);
                 if kind == elf::R_X86_64_JUMP_SLOT {
                     self.slots.push(at);
                     // Until it is bound, the slot leads back into its stub.
@@ -89,11 +70,6 @@ impl Relocations {
         find(&self.addresses, at).copied()
     }
 
-    /// The name of what the loader writes here.
-    pub fn name_at(&self, at: u64) -> Option<&str> {
-        find(&self.names, at).map(String::as_str)
-    }
-
     /// The function of this module that is asked what to write here.
     pub fn resolver_at(&self, at: u64) -> Option<u64> {
         find(&self.chosen, at).copied()
@@ -108,6 +84,56 @@ impl Relocations {
     pub fn resolvers(&self) -> impl Iterator<Item = u64> {
         self.chosen.iter().map(|(_, resolver)| *resolver)
     }
+}
+
+/// Where the loader writes the address of something that has a name, and the name; by address.
+#[derive(Debug, Default)]
+pub struct SlotNames<'a>(Vec<(u64, &'a str)>);
+
+impl<'a> SlotNames<'a> {
+    pub fn of(elf: &Elf<'a>) -> Self {
+        let mut names = Vec::new();
+        for entry in loaded(elf).filter_map(|header| header.rela(LITTLE, elf.data()).ok()?) {
+            for entry in entry.0 {
+                let kind = entry.r_type(LITTLE, false);
+                let symbol = entry.r_sym(LITTLE, false);
+                if is_named(kind)
+                    && let Some(symbol) = dynamic_symbol(elf, symbol)
+                    && let Ok(name) = symbol.name()
+                {
+                    names.push((entry.r_offset(LITTLE), name));
+                }
+            }
+        }
+        names.sort_unstable();
+        Self(names)
+    }
+
+    /// The name of what the loader writes here.
+    pub fn at(&self, at: u64) -> Option<&'a str> {
+        find(&self.0, at).copied()
+    }
+}
+
+/// The sections that are loaded.
+fn loaded<'a>(elf: &Elf<'a>) -> impl Iterator<Item = &'a elf::SectionHeader64<LittleEndian>> {
+    let headers = elf.elf_section_table().iter();
+    headers.filter(|header| header.sh_flags(LITTLE).contains(elf::SHF_ALLOC))
+}
+
+fn is_named(kind: elf::RelocationType) -> bool {
+    matches!(
+        kind,
+        elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT | elf::R_X86_64_64
+    )
+}
+
+fn dynamic_symbol<'a, 'e>(
+    elf: &'e Elf<'a>,
+    index: u32,
+) -> Option<ElfSymbol64<'a, 'e, LittleEndian>> {
+    let table = elf.dynamic_symbol_table()?;
+    table.symbol_by_index(SymbolIndex(index as usize)).ok()
 }
 
 fn find<T>(sorted: &[(u64, T)], at: u64) -> Option<&T> {

@@ -1,6 +1,8 @@
 //! Which instructions are in these bytes, and where does each lead?
 
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
+};
 
 /// What the flow graph needs to know of one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,11 @@ impl Flow {
         )
     }
 
+    /// Whether control comes back to the instruction behind it.
+    pub fn is_call(self) -> bool {
+        matches!(self, Self::Call(_) | Self::IndirectCall(_))
+    }
+
     /// Where it jumps, if that is written in it. A call is no jump.
     pub fn jump_target(self) -> Option<u64> {
         match self {
@@ -63,6 +70,15 @@ impl Flow {
 
 /// All instructions from `start` on, and where decoding failed, if it did.
 pub fn sweep(bytes: &[u8], start: u64) -> (Vec<Op>, Option<u64>) {
+    sweep_with(bytes, start, &mut |_| {})
+}
+
+/// The same; `look` sees each instruction.
+pub fn sweep_with(
+    bytes: &[u8],
+    start: u64,
+    look: &mut impl FnMut(&Instruction),
+) -> (Vec<Op>, Option<u64>) {
     let mut ops = Vec::with_capacity(bytes.len() / 4);
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
     let mut instruction = Instruction::default();
@@ -71,6 +87,7 @@ pub fn sweep(bytes: &[u8], start: u64) -> (Vec<Op>, Option<u64>) {
         if instruction.is_invalid() {
             return (ops, Some(instruction.ip()));
         }
+        look(&instruction);
         ops.push(Op {
             at: instruction.ip(),
             flow: flow(&instruction),
@@ -84,6 +101,21 @@ pub fn sweep(bytes: &[u8], start: u64) -> (Vec<Op>, Option<u64>) {
 pub fn instructions(bytes: &[u8], start: u64) -> Vec<Instruction> {
     let decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
     decoder.into_iter().collect()
+}
+
+/// Whether an instruction reads or changes the gs register, or memory by it.
+pub fn uses_gs(instruction: &Instruction) -> bool {
+    // Some fill gaps with a prefix on what touches no memory.
+    if instruction.segment_prefix() == Register::GS {
+        return !matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Lea);
+    }
+    match instruction.mnemonic() {
+        Mnemonic::Rdgsbase | Mnemonic::Wrgsbase | Mnemonic::Swapgs | Mnemonic::Lgs => true,
+        Mnemonic::Mov | Mnemonic::Push | Mnemonic::Pop => {
+            instruction.op0_register() == Register::GS || instruction.op1_register() == Register::GS
+        }
+        _ => false,
+    }
 }
 
 /// Where an instruction leads.

@@ -4,6 +4,7 @@ use object::{Object, ObjectSymbol, SymbolKind};
 
 use crate::image::Image;
 use crate::layout::Elf;
+use crate::ownership::is_cold;
 
 /// A name for an address of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,41 +29,15 @@ impl Symbols {
     /// The symbols of a file, and of the file that its debug information was moved to.
     pub fn of<'f, 'd: 'f>(image: &Image<'_>, files: impl IntoIterator<Item = &'f Elf<'d>>) -> Self {
         let mut found = Self::default();
-        for file in files {
-            for symbol in file.symbols().chain(file.dynamic_symbols()) {
-                found.add(image, &symbol);
-            }
-        }
+        each_of_code(image, files, &mut |is_function, symbol| match is_function {
+            true => found.functions.push(symbol.to_owned()),
+            false => found.labels.push(symbol.to_owned()),
+        });
         for names in [&mut found.functions, &mut found.labels] {
             names.sort_by(|one, other| order(one).cmp(&order(other)));
             names.dedup();
         }
         found
-    }
-
-    fn add<'d>(&mut self, image: &Image<'_>, symbol: &impl ObjectSymbol<'d>) {
-        let at = symbol.address();
-        let name = symbol.name().unwrap_or_default();
-        if symbol.is_undefined() || name.is_empty() || !image.is_code(at) {
-            return;
-        }
-        let list = match symbol.kind() {
-            SymbolKind::Text => &mut self.functions,
-            SymbolKind::Unknown | SymbolKind::Label => &mut self.labels,
-            _ => return,
-        };
-        // A version is no part of the name: `memcpy@@GLIBC_2.14`.
-        let bare = name.split('@').next().filter(|bare| !bare.is_empty());
-        list.push(Symbol {
-            at,
-            size: symbol.size(),
-            name: bare.unwrap_or(name).to_owned(),
-            rank: match (symbol.is_weak(), symbol.is_local()) {
-                (_, true) => 2,
-                (true, _) => 1,
-                _ => 0,
-            },
-        });
     }
 
     /// The functions at an address, best name first.
@@ -75,6 +50,101 @@ impl Symbols {
         let best = self.functions_at(at).first();
         let best = best.or_else(|| at_address(&self.labels, at).first());
         best.map(|symbol| symbol.name.as_str())
+    }
+}
+
+/// Where symbols say that code is: all that is needed of them to find parts.
+#[derive(Debug, Default)]
+pub struct Marks {
+    /// Functions, with their sizes.
+    pub functions: Vec<(u64, u64)>,
+    /// Other places.
+    pub labels: Vec<u64>,
+    /// The functions that are no cold parts of others; by address.
+    pub whole: Vec<u64>,
+    /// Other places that another file may name; by address.
+    pub shared: Vec<u64>,
+}
+
+impl Marks {
+    /// The marks of a file, and of the file that its debug information was moved to.
+    pub fn of<'f, 'd: 'f>(image: &Image<'_>, files: impl IntoIterator<Item = &'f Elf<'d>>) -> Self {
+        let mut found = Self::default();
+        each_of_code(image, files, &mut |is_function, symbol| {
+            if is_function {
+                found.functions.push((symbol.at, symbol.size));
+                found
+                    .whole
+                    .extend((!is_cold(symbol.name)).then_some(symbol.at));
+            } else {
+                found.labels.push(symbol.at);
+                found.shared.extend((symbol.rank < 2).then_some(symbol.at));
+            }
+        });
+        found.whole.sort_unstable();
+        found.whole.dedup();
+        found.shared.sort_unstable();
+        found.shared.dedup();
+        found
+    }
+}
+
+/// A symbol as it stands in the file.
+struct Raw<'a> {
+    at: u64,
+    size: u64,
+    name: &'a str,
+    rank: u8,
+}
+
+impl Raw<'_> {
+    fn to_owned(&self) -> Symbol {
+        // A version is no part of the name: `memcpy@@GLIBC_2.14`.
+        let bare = self.name.split('@').next().filter(|bare| !bare.is_empty());
+        Symbol {
+            at: self.at,
+            size: self.size,
+            name: bare.unwrap_or(self.name).to_owned(),
+            rank: self.rank,
+        }
+    }
+}
+
+/// Shows every symbol of code, and whether it is of a function.
+fn each_of_code<'f, 'd: 'f>(
+    image: &Image<'_>,
+    files: impl IntoIterator<Item = &'f Elf<'d>>,
+    show: &mut dyn FnMut(bool, &Raw<'_>),
+) {
+    for file in files {
+        for symbol in file.symbols().chain(file.dynamic_symbols()) {
+            let is_function = match symbol.kind() {
+                SymbolKind::Text => true,
+                SymbolKind::Unknown | SymbolKind::Label => false,
+                _ => continue,
+            };
+            let at = symbol.address();
+            if symbol.is_undefined() || !image.is_code(at) {
+                continue;
+            }
+            let name = symbol.name().unwrap_or_default();
+            if name.is_empty() {
+                continue;
+            }
+            let rank = match (symbol.is_weak(), symbol.is_local()) {
+                (_, true) => 2,
+                (true, _) => 1,
+                _ => 0,
+            };
+            let size = symbol.size();
+            let raw = Raw {
+                at,
+                size,
+                name,
+                rank,
+            };
+            show(is_function, &raw);
+        }
     }
 }
 

@@ -487,3 +487,26 @@ fn rust_programs_are_read_too() {
         binary.module.refusals
     );
 }
+
+/// The instruction behind the `lock` is one more than the code has in a row.
+#[test]
+fn a_switch_behind_a_jump_over_a_prefix_is_understood() {
+    let workshop = Workshop::new();
+    let source = SWITCH.replace(
+        "    switch (n) {",
+        r#"    __asm__ volatile("cmpl $0, %0; je 1f; .byte 0xf0; 1: incl %0" : "+m"(sink));
+    switch (n) {"#,
+    );
+    workshop.write("locked.c", &source);
+    workshop.run("gcc -O2 -o locked locked.c");
+    workshop.write("switch.c", SWITCH);
+    workshop.run("gcc -O2 -o switch switch.c");
+    let arrows = |name: &str| {
+        let binary = workshop.read(name);
+        let pick = function(&binary, "pick");
+        let jumps = pick.edges.iter().filter(|it| it.kind == EdgeKind::Jump);
+        jumps.filter_map(|it| Some((it.from, it.to?))).count()
+    };
+    assert!(arrows("switch") >= 7);
+    assert_eq!(arrows("locked"), arrows("switch"));
+}

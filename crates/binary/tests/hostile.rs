@@ -2,7 +2,10 @@
 
 mod workshop;
 
-use headcount_binary::{Error, Wanted, layout, read};
+use std::sync::Arc;
+
+use headcount_binary::{Error, Outline, Wanted, layout, read};
+use headcount_model::LinkAddr;
 use workshop::Workshop;
 
 fn error(bytes: &[u8]) -> String {
@@ -92,5 +95,28 @@ fn no_damage_makes_it_panic() {
         let other = good.clone();
         let mut find = |_: Wanted<'_>| Some(other.clone());
         let _ = read("damaged", &bytes, &mut find);
+        if let Ok(outline) = Outline::read(Arc::new(bytes), &mut find) {
+            ask_everything(outline, &mut dice);
+        }
+    }
+}
+
+fn ask_everything(mut outline: Outline, dice: &mut Dice) {
+    let mut asked = Vec::new();
+    for at in outline.starts().to_vec() {
+        if let Ok(found) = outline.routine(LinkAddr(at), &asked) {
+            assert_eq!(found.routine.start, LinkAddr(at));
+            for at in &found.unknown_code {
+                outline.add_called(*at);
+            }
+            asked = found.leads_to;
+        }
+        let near = at.wrapping_add(dice.roll(64) as u64);
+        outline.add_called(LinkAddr(near));
+        asked.push(LinkAddr(near));
+        let _ = outline.routine(LinkAddr(near), &asked);
+    }
+    for at in outline.return_points() {
+        assert!(outline.part_at(LinkAddr(at)).is_some());
     }
 }

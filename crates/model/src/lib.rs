@@ -10,6 +10,7 @@ mod graph;
 mod plan;
 mod program;
 mod refusal;
+mod routine;
 mod run;
 
 pub use address::{LinkAddr, LoadAddr, LoadBias};
@@ -17,4 +18,5 @@ pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
 pub use plan::{GraphCounts, Place, Plan, ProbeCosts, Readings};
 pub use program::{Block, FileId, Function, FunctionEdge, LineRun, Module, Span};
 pub use refusal::Refusal;
+pub use routine::{Entrance, Routine, RoutineBlock};
 pub use run::{Counted, FunctionCounts, ModuleCounts, Placement, Process, Run, Shift};

@@ -122,7 +122,7 @@ pub fn past(bytes: &[u8], at: LoadAddr, slot: LoadAddr) -> Result<Past, CannotMo
 }
 
 /// The jump that goes where a call would, after the return address has been pushed.
-fn jump_of_call(call: &Instruction) -> Result<Instruction, CannotMove> {
+pub fn jump_of_call(call: &Instruction) -> Result<Instruction, CannotMove> {
     let jump = match call.op0_kind() {
         // It would go where the stack pointer was before the push.
         OpKind::Register if call.op0_register() == Register::RSP => {

@@ -1,0 +1,283 @@
+//! Where is the code of this module, before any of it is decoded?
+//!
+//! [`read`](crate::read) looks at every instruction of a file. Whoever counts a large program
+//! cannot wait for that, and most of it never runs: an outline tells where the parts of code
+//! begin, and looks at the instructions of a part when it is asked for its routine.
+//!
+//! Both find parts in the same way (`functions.rs`). Here parts stay apart, even where a function
+//! consists of several, and what only a call tells of becomes known once the call is seen.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use headcount_model::{LinkAddr, Routine};
+use object::Object;
+
+use crate::debug_files::{self, Find};
+use crate::error::Error;
+use crate::fingerprint::{self, Fnv};
+use crate::frames::{Frame, frames};
+use crate::functions::{self, Sources};
+use crate::image::{Image, Places};
+use crate::landing_pads::landing_pads;
+use crate::layout::{Elf, Layout, layout};
+use crate::module;
+use crate::plt;
+use crate::references::words_of_code;
+use crate::routine;
+use crate::spans::Spans;
+use crate::symbols::Marks;
+
+/// The bytes of a file, kept for as long as its outline is: a vector, or a mapping of the file.
+pub type FileBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// What a module's file says about where its code is, before any of it is decoded.
+pub struct Outline {
+    layout: Layout,
+    key: String,
+    facts: Facts,
+    spans: Spans,
+}
+
+/// The routine of a part, and what it tells about others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The routine itself.
+    pub routine: Routine,
+    /// Where it leads into the midst of other parts, by address: with jumps and tables of jumps,
+    /// landing pads, calls, and addresses that it makes. Each is an arrival of the other's routine.
+    pub leads_to: Vec<LinkAddr>,
+    /// Code in no known part that its calls, jumps and landing pads lead to, or that it goes on to
+    /// at its end; by address. See [`Outline::add_called`].
+    pub unknown_code: Vec<LinkAddr>,
+}
+
+impl Outline {
+    /// Reads what a file says about its code. `find` is asked for files that its symbols were
+    /// moved to; it may always answer `None`.
+    pub fn read(bytes: FileBytes, find: &mut Find<'_>) -> Result<Self, Error> {
+        let file = (*bytes).as_ref();
+        let layout = layout(file)?;
+        let elf = Elf::parse(file).map_err(|error| Error::Damaged {
+            what: error.to_string(),
+        })?;
+        let image = Image::new(&elf, file, &layout);
+        if image.code().next().is_none() {
+            return Err(Error::NoCode);
+        }
+        let separate = (!debug_files::has_debug_info(&elf))
+            .then(|| debug_files::separate(&elf, find))
+            .flatten();
+        let separate = separate.as_deref().and_then(|bytes| Elf::parse(bytes).ok());
+        let debug_elf = separate.as_ref().unwrap_or(&elf);
+        let marks = Marks::of(&image, [&elf].into_iter().chain(separate.as_ref()));
+        let debug_frame = debug_files::section(debug_elf, ".debug_frame");
+        let debug_frame = Some(&*debug_frame).filter(|it| !it.is_empty());
+        let frames = frames(&image, debug_frame);
+        let headers = module::entered(&elf, &image, &module::headers(&elf, &layout));
+        let sources = Sources {
+            functions: marks.functions,
+            labels: marks.labels,
+            frames: &frames,
+            stubs: plt::ranges(&image),
+            headers: &headers,
+        };
+        let spans = Spans::new(&functions::starts(&image, &sources).extents(&image));
+        let pointers = pointers(&image, &headers, !layout.position_independent);
+        let key = key(&elf, &image);
+        let places = image.places();
+        Ok(Self {
+            layout,
+            key,
+            facts: Facts {
+                bytes,
+                places,
+                frames,
+                pointers,
+                whole: marks.whole,
+                shared: marks.shared,
+            },
+            spans,
+        })
+    }
+
+    /// Where a loader puts the file.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Is there an instruction in its code that changes the `gs` register? (`wrgsbase`; bytes that
+    /// look like one are enough.)
+    pub fn changes_gs(&self) -> bool {
+        let is_one = |window: &[u8]| {
+            matches!(window, [0xf3, 0x0f, 0xae, modrm, ..] | [0xf3, 0x40..=0x4f, 0x0f, 0xae, modrm]
+                if *modrm & 0xf8 == 0xd8)
+        };
+        let image = self.facts.image();
+        let mut code = image.code();
+        code.any(|piece| {
+            let mut at = 0;
+            // The second byte of the three is rare.
+            while let Some(found) = piece
+                .bytes
+                .get(at..)
+                .and_then(|it| it.iter().position(|byte| *byte == 0xae))
+            {
+                let middle = at + found;
+                let starts = [middle.checked_sub(2), middle.checked_sub(3)];
+                let mut windows = starts.into_iter().flatten();
+                if windows.any(|start| {
+                    let end = piece.bytes.len().min(start + 5);
+                    piece.bytes.get(start..end).is_some_and(is_one)
+                }) {
+                    return true;
+                }
+                at = middle + 1;
+            }
+            false
+        })
+    }
+
+    /// Names this build: its build-id (`gnu-…`) or, without one, a digest of its code (`fnv-…`).
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Where parts of code begin, by address.
+    pub fn starts(&self) -> &[u64] {
+        self.spans.starts()
+    }
+
+    /// The part that holds an address. Of a part whose end nobody tells, this is all that follows
+    /// up to the next one, until its routine was asked for.
+    pub fn part_at(&self, at: LinkAddr) -> Option<Range<u64>> {
+        self.spans.range(self.spans.index_at(at.0)?)
+    }
+
+    /// Makes a part known that begins here, because something leads here that no table told of.
+    /// False if this is no code, or in a part that is known: then it is an arrival of that part.
+    pub fn add_called(&mut self, at: LinkAddr) -> bool {
+        self.spans.add(&self.facts.image(), at.0)
+    }
+
+    /// The routine of the part that holds an address, or the reason why it cannot be counted.
+    /// `arrivals` are addresses that are entered from elsewhere, besides those that are found here.
+    /// One in the midst of an instruction is believed if both end at the same place, as behind a
+    /// `lock`; other such are ignored.
+    pub fn routine(&mut self, at: LinkAddr, arrivals: &[LinkAddr]) -> Result<Found, String> {
+        routine::routine(&self.facts, &mut self.spans, at.0, arrivals)
+    }
+
+    /// The instructions that need the gs register, of the part that holds an address.
+    pub fn gs_users(&self, at: LinkAddr) -> Vec<u64> {
+        let index = self.spans.index_at(at.0);
+        let swept = index.and_then(|it| self.spans.sweep(&self.facts.image(), it));
+        let whole = swept.filter(|it| it.part.broken.is_none());
+        whole.map(|it| it.gs).unwrap_or_default()
+    }
+
+    /// Where control may come back to in all parts, by address: behind calls, and where exceptions
+    /// land. Decodes everything; parts that cannot be counted are left out.
+    pub fn return_points(&mut self) -> Vec<u64> {
+        let image = self.facts.image();
+        let mut budget = budget(&image);
+        let mut found = Vec::new();
+        let mut pads = Vec::new();
+        for index in 0..self.spans.starts().len() {
+            let Some(swept) = self.spans.sweep(&image, index) else {
+                continue;
+            };
+            pads.extend(self.facts.pads(&image, &swept.part.range, &mut budget));
+            if routine::trouble(&image, &swept).is_none() {
+                let pairs = swept.part.ops.windows(2);
+                found.extend(pairs.filter_map(|pair| match pair {
+                    [call, next] if call.flow.is_call() => Some(next.at),
+                    _ => None,
+                }));
+            }
+        }
+        pads.sort_unstable();
+        pads.dedup();
+        pads.retain(|pad| {
+            let index = self.spans.index_at(*pad);
+            let swept = index.and_then(|index| self.spans.swept(&image, index));
+            swept.is_some_and(|it| it.part.has_op(*pad) && routine::trouble(&image, &it).is_none())
+        });
+        self.spans.forget();
+        found.extend(pads);
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+/// What does not change while routines are found.
+pub struct Facts {
+    bytes: FileBytes,
+    places: Places,
+    /// By address.
+    frames: Vec<Frame>,
+    /// Code that data points to, and where in the data; by the code's address.
+    pub pointers: Vec<(u64, u64)>,
+    /// Where functions begin that have a name of their own; by address.
+    pub whole: Vec<u64>,
+    /// Where else code has a name that other files may use; by address.
+    pub shared: Vec<u64>,
+}
+
+impl Facts {
+    pub fn image(&self) -> Image<'_> {
+        self.places.image((*self.bytes).as_ref())
+    }
+
+    /// Where exceptions land that pass through a range of code.
+    pub fn pads(&self, image: &Image<'_>, range: &Range<u64>, budget: &mut usize) -> Vec<u64> {
+        let after = self
+            .frames
+            .partition_point(|it| it.range.start <= range.start);
+        // One that begins earlier was cut in two by a symbol.
+        let frames = self.frames.iter().skip(after.saturating_sub(1));
+        let frames = frames
+            .take_while(|it| it.range.start < range.end)
+            .filter(|it| it.range.end > range.start);
+        frames
+            .flat_map(|frame| landing_pads(image, frame, budget))
+            .collect()
+    }
+}
+
+/// How many entries of tables of landing pads may be read: there cannot be more of them.
+pub fn budget(image: &Image<'_>) -> usize {
+    image.data().map(|piece| piece.bytes.len()).sum()
+}
+
+/// Nobody's address: what points to code although it is no data.
+const NOWHERE: u64 = u64::MAX;
+
+/// Code that data, the header or the loader points to; see [`Facts::pointers`].
+fn pointers(image: &Image<'_>, headers: &[u64], fixed: bool) -> Vec<(u64, u64)> {
+    let written = image.relocations.addresses();
+    let written = written.filter(|(_, to)| image.is_code(*to));
+    let mut found: Vec<_> = written.map(|(at, to)| (to, at)).collect();
+    found.extend(headers.iter().map(|to| (*to, NOWHERE)));
+    if fixed {
+        let words = words_of_code(image).into_iter();
+        found.extend(words.map(|(at, to)| (to, at)));
+    }
+    found.sort_unstable();
+    found
+}
+
+fn key(elf: &Elf<'_>, image: &Image<'_>) -> String {
+    match elf.build_id() {
+        Ok(Some(id)) if !id.is_empty() => format!("gnu-{}", fingerprint::hex(id)),
+        _ => {
+            let mut code = Fnv::default();
+            for piece in image.code() {
+                code.eat(&piece.start.to_le_bytes());
+                code.eat_much(piece.bytes);
+            }
+            format!("fnv-{:016x}", code.0)
+        }
+    }
+}

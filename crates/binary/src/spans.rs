@@ -1,0 +1,159 @@
+//! Which part holds this address, and what are its instructions?
+//!
+//! A part is decoded when somebody first asks for its instructions. They are kept for a while:
+//! who jumps to a part looks at it, and soon after it runs itself.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::functions::{self, Extent, Origin, Part};
+use crate::image::Image;
+use crate::overlaps;
+use crate::sweep::{self, Op};
+
+/// The parts that are known so far.
+#[derive(Debug, Default)]
+pub struct Spans {
+    /// By address.
+    starts: Vec<u64>,
+    /// In the same order.
+    spans: Vec<Span>,
+    swept: HashMap<u64, Arc<Swept>>,
+    /// How many instructions are kept.
+    kept: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    end: u64,
+    origin: Origin,
+    open: bool,
+}
+
+/// The instructions of a part.
+#[derive(Clone, Debug)]
+pub struct Swept {
+    pub part: Part,
+    /// The instructions that need the gs register.
+    pub gs: Vec<u64>,
+}
+
+/// How many instructions are kept from one routine to the next; one takes 32 bytes.
+const MOST: usize = 1 << 20;
+
+impl Spans {
+    /// `extents` are by address.
+    pub fn new(extents: &[Extent]) -> Self {
+        let spans = extents.iter().map(|extent| Span {
+            end: extent.range.end,
+            origin: extent.origin,
+            open: extent.open,
+        });
+        Self {
+            starts: extents.iter().map(|extent| extent.range.start).collect(),
+            spans: spans.collect(),
+            ..Self::default()
+        }
+    }
+
+    pub fn starts(&self) -> &[u64] {
+        &self.starts
+    }
+
+    pub fn is_start(&self, at: u64) -> bool {
+        self.starts.binary_search(&at).is_ok()
+    }
+
+    /// The part that holds an address: its index.
+    pub fn index_at(&self, at: u64) -> Option<usize> {
+        let after = self.starts.partition_point(|start| *start <= at);
+        let index = after.checked_sub(1)?;
+        self.range(index)?.contains(&at).then_some(index)
+    }
+
+    pub fn range(&self, index: usize) -> Option<Range<u64>> {
+        Some(*self.starts.get(index)?..self.spans.get(index)?.end)
+    }
+
+    pub fn origin(&self, index: usize) -> Option<Origin> {
+        self.spans.get(index).map(|span| span.origin)
+    }
+
+    /// Where what may lie behind an address ends: at the next part, or with the section.
+    pub fn limit(&self, image: &Image<'_>, at: u64) -> Option<u64> {
+        let end = image.piece(at)?.range().end;
+        let after = self.starts.partition_point(|start| *start <= at);
+        Some(self.starts.get(after).map_or(end, |next| end.min(*next)))
+    }
+
+    /// Makes a part known whose end is open, unless it lies in another.
+    pub fn add(&mut self, image: &Image<'_>, at: u64) -> bool {
+        if !image.is_code(at) || self.index_at(at).is_some() {
+            return false;
+        }
+        let Some(end) = self.limit(image, at) else {
+            return false;
+        };
+        let place = self.starts.partition_point(|start| *start < at);
+        self.starts.insert(place, at);
+        let origin = Origin::Called;
+        let open = true;
+        self.spans.insert(place, Span { end, origin, open });
+        true
+    }
+
+    /// Forgets instructions if there are many. Not while somebody works with them: who looks at
+    /// two large parts in turn would decode them again and again.
+    pub fn forget(&mut self) {
+        if self.kept > MOST {
+            self.swept.clear();
+            self.kept = 0;
+        }
+    }
+
+    /// The instructions of a part, kept for the next who asks.
+    pub fn swept(&mut self, image: &Image<'_>, index: usize) -> Option<Arc<Swept>> {
+        let start = *self.starts.get(index)?;
+        if let Some(swept) = self.swept.get(&start) {
+            return Some(Arc::clone(swept));
+        }
+        let swept = Arc::new(self.sweep(image, index)?);
+        if let Some(span) = self.spans.get_mut(index) {
+            span.end = swept.part.range.end;
+            span.open = false;
+        }
+        self.kept += swept.part.ops.len();
+        self.swept.insert(start, Arc::clone(&swept));
+        Some(swept)
+    }
+
+    /// The instructions of a part.
+    pub fn sweep(&self, image: &Image<'_>, index: usize) -> Option<Swept> {
+        let span = self.spans.get(index)?;
+        let extent = Extent {
+            range: self.range(index)?,
+            origin: span.origin,
+            open: span.open,
+        };
+        let bytes = image.get(&extent.range)?;
+        let mut gs = Vec::new();
+        let found = sweep::sweep_with(bytes, extent.range.start, &mut |instruction| {
+            if sweep::uses_gs(instruction) {
+                gs.push(instruction.ip());
+            }
+        });
+        let mut part = functions::part(bytes, &extent, found)?;
+        let jumps: Vec<u64> = targets_inside(&part).collect();
+        for at in jumps {
+            overlaps::add_to(image, &mut part, at);
+        }
+        Some(Swept { part, gs })
+    }
+}
+
+/// Where the jumps of a part lead in the part itself.
+pub fn targets_inside(part: &Part) -> impl Iterator<Item = u64> {
+    let jumps = part.ops.iter().filter_map(|op: &Op| op.flow.jump_target());
+    jumps.filter(|to| part.range.contains(to))
+}
