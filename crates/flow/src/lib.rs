@@ -5,7 +5,8 @@
 //! 1. [`frequencies`] guesses how often each block and edge will run;
 //! 2. [`place_counters`] puts counters where they cost least and still say everything: on the
 //!    chords of a maximum spanning tree (Knuth 1968; Ball 1994, sections 2 and 3);
-//! 3. [`recover`] turns the readings of those counters into a count for every block and edge.
+//! 3. [`recover`] turns the readings of those counters into a count for every block and edge;
+//!    [`recover_with_visits`] does so where signals, faults and death made threads leave the graph.
 //!
 //! A guess that is wrong makes the counted program slower, never the counts wrong.
 #![forbid(unsafe_code)]
@@ -19,4 +20,6 @@ mod successors;
 
 pub use frequency::{Frequencies, frequencies};
 pub use placement::{Unsolvable, place_counters};
-pub use recovery::{Contradiction, recover, recover_lenient};
+pub use recovery::{
+    Contradiction, Visit, VisitPoint, recover, recover_lenient, recover_with_visits,
+};

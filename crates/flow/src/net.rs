@@ -19,7 +19,10 @@ pub struct NoSuchBlock {
     pub edge: EdgeId,
 }
 
-/// Pipes are numbered blocks first, then edges; joint 0 is the outside.
+/// The joint that stands for the rest of the world.
+pub const OUTSIDE: usize = 0;
+
+/// Pipes are numbered blocks first, then edges; joint 0 is [`OUTSIDE`].
 #[derive(Debug)]
 pub struct Net {
     pub joints: usize,
@@ -91,7 +94,7 @@ fn exit(block: BlockId) -> usize {
 
 fn joint(node: Node, side: fn(BlockId) -> usize) -> usize {
     match node {
-        Node::Outside => 0,
+        Node::Outside => OUTSIDE,
         Node::Block(block) => side(block),
     }
 }

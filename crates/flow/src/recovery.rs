@@ -7,7 +7,7 @@ use std::fmt;
 
 use headcount_model::{BlockId, EdgeId, EdgeKind, FlowGraph, GraphCounts, Place, Plan, Readings};
 
-use crate::net::{Net, NoSuchBlock};
+use crate::net::{Net, NoSuchBlock, OUTSIDE};
 
 /// Why no counts follow from the readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,11 @@ pub enum Contradiction {
     NoSuchPlace {
         /// The place.
         place: Place,
+    },
+    /// A visit began or ended in a block that the graph does not have.
+    NoSuchVisit {
+        /// The block.
+        block: BlockId,
     },
     /// The plan has two counters at one place.
     CountedTwice {
@@ -79,6 +84,13 @@ impl fmt::Display for Contradiction {
                     name(place)
                 )
             }
+            Self::NoSuchVisit { block } => {
+                write!(
+                    f,
+                    "a visit began or ended in block {}, which does not exist",
+                    block.0
+                )
+            }
             Self::CountedTwice { place } => {
                 write!(f, "two counters stand at {}", name(place))
             }
@@ -108,6 +120,28 @@ impl From<NoSuchBlock> for Contradiction {
     }
 }
 
+/// Threads that came into a block, or went out of it, by no edge of its graph: a signal, a fault,
+/// death, `fork`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Visit {
+    /// The block.
+    pub block: BlockId,
+    /// Where in it.
+    pub at: VisitPoint,
+    /// How many came (positive) or went (negative).
+    pub delta: i64,
+}
+
+/// What a thread that came or went was about to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VisitPoint {
+    /// The first instruction of the block: who goes took an edge to it, yet does not count as
+    /// having run it.
+    Entrance,
+    /// A later one: who goes counts as having run the block, and takes no edge out of it.
+    Inside,
+}
+
 /// The counts of all blocks and edges, from the readings of a plan's counters.
 ///
 /// A call may come back more often than it was made: after `fork`, every function that was active
@@ -118,7 +152,18 @@ pub fn recover(
     plan: &Plan,
     readings: &Readings,
 ) -> Result<GraphCounts, Contradiction> {
-    let solved = Solved::new(graph, plan, readings)?;
+    recover_with_visits(graph, plan, readings, &[])
+}
+
+/// Like [`recover`], where control also came and went by no edge. With all such visits at hand,
+/// the counts are as exact as without any.
+pub fn recover_with_visits(
+    graph: &FlowGraph,
+    plan: &Plan,
+    readings: &Readings,
+    visits: &[Visit],
+) -> Result<GraphCounts, Contradiction> {
+    let solved = Solved::new(graph, plan, readings, visits)?;
     solved.check(graph)?;
     solved.counts(graph)
 }
@@ -134,7 +179,7 @@ pub fn recover_lenient(
     plan: &Plan,
     readings: &Readings,
 ) -> Result<(GraphCounts, Vec<Place>), Contradiction> {
-    let solved = Solved::new(graph, plan, readings)?;
+    let solved = Solved::new(graph, plan, readings, &[])?;
     Ok((solved.counts(graph)?, solved.odd_places(graph)))
 }
 
@@ -147,9 +192,15 @@ struct Solved {
 }
 
 impl Solved {
-    fn new(graph: &FlowGraph, plan: &Plan, readings: &Readings) -> Result<Self, Contradiction> {
+    fn new(
+        graph: &FlowGraph,
+        plan: &Plan,
+        readings: &Readings,
+        visits: &[Visit],
+    ) -> Result<Self, Contradiction> {
         let net = Net::new(graph)?;
         let mut puzzle = Puzzle::new(&net);
+        puzzle.admit(visits)?;
         puzzle.read(plan, readings)?;
         puzzle.solve();
         let (counts, uneven) = puzzle.finish()?;
@@ -215,7 +266,7 @@ impl Solved {
 /// What is known at a joint.
 #[derive(Clone, Copy, Default)]
 struct Joint {
-    /// Known flow in, less known flow out. No sum of u64s that fits in memory overflows it.
+    /// Known flow in, less known flow out, visits included. No sum of u64s that fits in memory overflows it.
     surplus: i128,
     /// How many pipes with unknown flow end here.
     unknown: usize,
@@ -247,6 +298,22 @@ impl<'a> Puzzle<'a> {
             counts: vec![None; net.pipes.len()],
             joints,
         }
+    }
+
+    /// What came by no edge flows from the outside into the midst of its block.
+    fn admit(&mut self, visits: &[Visit]) -> Result<(), Contradiction> {
+        for &Visit { block, at, delta } in visits {
+            let Some(pipe) = self.net.pipe(Place::Block(block)) else {
+                return Err(Contradiction::NoSuchVisit { block });
+            };
+            let joint = match at {
+                VisitPoint::Entrance => self.net.pipes[pipe].from,
+                VisitPoint::Inside => self.net.pipes[pipe].to,
+            };
+            self.joints[joint].surplus += i128::from(delta);
+            self.joints[OUTSIDE].surplus -= i128::from(delta);
+        }
+        Ok(())
     }
 
     fn read(&mut self, plan: &Plan, readings: &Readings) -> Result<(), Contradiction> {

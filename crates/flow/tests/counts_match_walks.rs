@@ -1,6 +1,9 @@
 //! Recovery and placement against twins that reason differently: walks counted step by step, and
 //! all sets of places tried one by one.
 
+mod dice;
+
+use dice::Dice;
 use headcount_flow::{
     Contradiction, Frequencies, frequencies, place_counters, recover, recover_lenient,
 };
@@ -8,27 +11,6 @@ use headcount_model::{
     BlockId, Edge, EdgeId, EdgeKind, FlowGraph, GraphCounts, Node, Place, Plan, ProbeCosts,
     Readings,
 };
-
-/// Repeatable random numbers (Steele, Lea and Flood's SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-
-    fn one_in(&mut self, limit: usize) -> bool {
-        self.below(limit) == 0
-    }
-}
 
 /// A graph of any shape: parallel edges, loops of one block, blocks nobody reaches, blocks that
 /// lead nowhere, edges that begin and end outside.
