@@ -1,0 +1,200 @@
+//! How does control get from the original bytes into the copy?
+//!
+//! By a jump of five bytes where there is room for it. Where there is not, by a short jump to an
+//! island: a long jump in dead bytes nearby. Where a call is in the way, the call may be made from
+//! the copy instead. A trap is the last resort.
+
+use std::ops::Range;
+
+use headcount_x86::out_of_line;
+
+use crate::sketch::{Block, CannotCopy, End, Sketch};
+
+/// The bytes of a jump to anywhere near.
+pub const LONG: u32 = 5;
+/// The bytes of a jump to a place right here.
+pub const SHORT: u32 = 2;
+
+/// How control that arrives at an entered block gets into the copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Long,
+    /// By an island at this offset.
+    Island(u32),
+    Trap,
+}
+
+/// What becomes of the original bytes.
+#[derive(Debug, Default)]
+pub struct Detours {
+    /// Every entered block's offset, and how control gets on from there.
+    pub kinds: Vec<(u32, usize, Kind)>,
+    /// Which blocks make their call from the copy.
+    pub moved: Vec<bool>,
+    /// Bytes of jumps, islands included, sorted.
+    pub taken: Vec<Range<u32>>,
+}
+
+/// Plans the detours of a routine.
+pub fn plan(sketch: &Sketch) -> Result<Detours, CannotCopy> {
+    let mut planner = Planner::new(sketch)?;
+    let mut short = Vec::new();
+    for (number, block) in sketch.blocks.iter().enumerate() {
+        if block.entrance.is_none() {
+            continue;
+        }
+        let at = planner.offset(number);
+        match planner.room(at) >= LONG {
+            true => planner.take(at, number, Kind::Long),
+            false => short.push((at, number)),
+        }
+    }
+    for (at, number) in short {
+        planner.place_short(at, number);
+    }
+    let mut found = planner.found;
+    found.kinds.sort_unstable_by_key(|(at, ..)| *at);
+    found.taken.sort_unstable_by_key(|it| it.start);
+    Ok(found)
+}
+
+struct Planner<'a> {
+    sketch: &'a Sketch,
+    found: Detours,
+    /// Where detours may not reach: entered blocks, and others that nobody can rule out.
+    borders: Vec<u32>,
+    /// The calls, by address: offset, end, block.
+    calls: Vec<(u32, u32, usize)>,
+    end: u32,
+}
+
+impl<'a> Planner<'a> {
+    fn new(sketch: &'a Sketch) -> Result<Self, CannotCopy> {
+        let routine = &sketch.routine;
+        let everywhere = sketch.has_indirect_jumps();
+        let reached = sketch.reached();
+        let blocks = sketch.blocks.iter().zip(&routine.blocks).zip(reached);
+        // Where nothing leads that we know of, something leads that we do not know of.
+        let borders = blocks
+            .filter(|((block, _), reached)| everywhere || !reached || block.entrance.is_some())
+            .map(|((_, facts), _)| facts.offset)
+            .collect();
+        let mut moved = vec![false; sketch.blocks.len()];
+        let mut calls = Vec::new();
+        for (number, block) in sketch.blocks.iter().enumerate() {
+            if !matches!(block.end, End::Call) {
+                continue;
+            }
+            // Where control arrives at the very call, the call's bytes must make room.
+            moved[number] = block.code.len() == 1 && block.entrance.is_some();
+            if moved[number] && !is_movable(block) {
+                let at = block.code.first().map_or(0, |it| it.ip());
+                return Err(CannotCopy::StuckCall(at));
+            }
+            let facts = &routine.blocks[number];
+            let last = facts.lengths.last().copied().unwrap_or(0);
+            calls.push((facts.end() - u32::from(last), facts.end(), number));
+        }
+        Ok(Self {
+            sketch,
+            found: Detours {
+                moved,
+                ..Detours::default()
+            },
+            borders,
+            calls,
+            end: routine.bytes.len() as u32 + routine.filler,
+        })
+    }
+
+    fn offset(&self, number: usize) -> u32 {
+        self.sketch.routine.blocks[number].offset
+    }
+
+    /// The first call from `at` on that is made from its own place.
+    fn call_from(&self, at: u32) -> Option<(u32, u32, usize)> {
+        let first = self.calls.partition_point(|(start, ..)| *start < at);
+        let mut calls = self.calls[first..].iter();
+        calls
+            .find(|(.., number)| !self.found.moved[*number])
+            .copied()
+    }
+
+    /// How many bytes a detour may have here.
+    fn room(&self, at: u32) -> u32 {
+        let next = self.borders.partition_point(|border| *border <= at);
+        let border = self.borders.get(next).copied().unwrap_or(self.end);
+        let call = self.call_from(at).map_or(self.end, |(start, ..)| start);
+        border.min(call).min(self.end).saturating_sub(at)
+    }
+
+    fn place_short(&mut self, at: u32, number: usize) {
+        if let Some(island) = self.island(at) {
+            return self.take(at, number, Kind::Island(island));
+        }
+        let in_the_way = self.call_from(at);
+        if let Some((start, _, call)) = in_the_way
+            && start < at + LONG
+            && is_movable(&self.sketch.blocks[call])
+        {
+            self.found.moved[call] = true;
+            if self.room(at) >= LONG {
+                return self.take(at, number, Kind::Long);
+            }
+            if let Some(island) = self.island(at) {
+                return self.take(at, number, Kind::Island(island));
+            }
+            self.found.moved[call] = false;
+        }
+        self.take(at, number, Kind::Trap);
+    }
+
+    /// Dead bytes for a long jump, so near that a short one gets there.
+    fn island(&self, at: u32) -> Option<u32> {
+        if self.room(at) < SHORT {
+            return None;
+        }
+        let from = at + SHORT;
+        let reach = from.saturating_sub(128)..=from + 127;
+        let overlaps = |place: u32| {
+            let island = place..place + LONG;
+            let touches = |it: &Range<u32>| it.start < island.end && island.start < it.end;
+            let own = at..at + SHORT;
+            let calls = self.calls.iter().filter(|it| !self.found.moved[it.2]);
+            let border = self.borders.partition_point(|it| *it < island.start);
+            let hits_border = self.borders.get(border).is_some_and(|it| *it < island.end);
+            hits_border
+                || touches(&own)
+                || self.found.taken.iter().any(touches)
+                || calls
+                    .clone()
+                    .any(|(start, end, _)| touches(&(*start..*end)))
+        };
+        let last = (*reach.end()).min(self.end.checked_sub(LONG)?);
+        // Nearest first, as far as that is easy: behind, then in front.
+        let behind = from..=last;
+        let before = (*reach.start()..from).rev();
+        behind
+            .chain(before)
+            .filter(|place| *place <= last)
+            .find(|place| !overlaps(*place))
+    }
+
+    fn take(&mut self, at: u32, number: usize, kind: Kind) {
+        match kind {
+            Kind::Long => self.found.taken.push(at..at + LONG),
+            Kind::Island(island) => {
+                self.found.taken.push(at..at + SHORT);
+                self.found.taken.push(island..island + LONG);
+            }
+            Kind::Trap => {}
+        }
+        self.found.kinds.push((at, number, kind));
+    }
+}
+
+/// Can the call that ends a block be made from elsewhere?
+fn is_movable(block: &Block) -> bool {
+    let call = block.code.last();
+    call.is_some_and(|it| it.is_call_near() || out_of_line::jump_of_call(it).is_ok())
+}

@@ -1,0 +1,23 @@
+//! A routine's bytes and a plan in; its counted copy, and the detours that lead into it, out.
+//!
+//! All code of a routine runs in a copy, probes included, but for its calls: a call runs where it
+//! always stood, so that return addresses, and everything that looks at them, are what they were.
+//! The copy jumps to the call; where the call returns to, a detour leads back into the copy. So
+//! does one wherever else control may come in. All other original bytes are dead, and every
+//! instruction there is made to trap: whoever arrives against all expectation is noticed.
+//!
+//! 1. [`Sketch::of`] decodes a routine and says which flow graph it has and what probes cost;
+//! 2. [`copy`] makes its copy, for a plan and a place;
+//! 3. [`Copy`] tells, for every instruction of the copy, what a thread that stands there has done
+//!    of the original, and where to go on for every instruction of the original.
+#![forbid(unsafe_code)]
+
+mod copy;
+mod detours;
+mod flags;
+mod sketch;
+mod spots;
+
+pub use copy::{Copy, CounterNumber, copy};
+pub use sketch::{CannotCopy, Sketch};
+pub use spots::{Fix, Resume, Spot, Undo};

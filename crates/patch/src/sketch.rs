@@ -1,0 +1,417 @@
+//! What is in a routine, and what would probes cost where?
+
+use headcount_model::{
+    BlockId, Edge, EdgeId, EdgeKind, Entrance, FlowGraph, Node, ProbeCosts, Routine,
+};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
+
+use crate::flags;
+
+/// Why a routine cannot be copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CannotCopy {
+    /// A block's lengths are not those of its instructions.
+    NotCode(u64),
+    /// The copy is too far away from what it speaks of.
+    OutOfReach,
+    /// The plan is not one of this routine.
+    WrongPlan,
+    /// Control arrives at a call that can be made from its own place only.
+    StuckCall(u64),
+}
+
+impl std::fmt::Display for CannotCopy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotCode(at) => write!(f, "it has bytes that are no instructions at {at:#x}"),
+            Self::OutOfReach => write!(f, "what it refers to is more than two gigabytes away"),
+            Self::StuckCall(at) => write!(f, "the call at {at:#x} can be made from there only"),
+            Self::WrongPlan => write!(f, "its plan belongs to another routine"),
+        }
+    }
+}
+
+/// What one execution of a probe costs, in tenths of an increment.
+const INCREMENT: u32 = 10;
+/// The same where the flags must be kept: five instructions.
+const CAREFUL: u32 = 35;
+/// A jump that would not be there without the probe.
+const JUMP: u32 = 10;
+
+/// A routine, decoded.
+#[derive(Debug)]
+pub struct Sketch {
+    pub(crate) routine: Routine,
+    pub(crate) blocks: Vec<Block>,
+    graph: FlowGraph,
+    /// The same edges, with those of calls leading to where they return.
+    natural: FlowGraph,
+    costs: ProbeCosts,
+}
+
+/// A block, decoded.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub code: Vec<Instruction>,
+    pub end: End,
+    pub entrance: Option<EdgeId>,
+    /// Before which instruction a probe of the block stands.
+    pub site: usize,
+    /// Must that probe keep the flags?
+    pub site_is_careful: bool,
+    /// Must a probe keep the flags that stands before the first instruction?
+    pub start_is_careful: bool,
+}
+
+/// How a block ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    /// Behind its last instruction something else begins.
+    Fall(Way),
+    Branch {
+        taken: Way,
+        fall: Way,
+    },
+    Jump(Way),
+    Call,
+    /// It returns or goes where nobody can tell.
+    Leave,
+}
+
+/// Where an edge leads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub to: Target,
+    pub edge: EdgeId,
+}
+
+/// The end of a jump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Block(u32),
+    /// A link address that is not the beginning of a block.
+    Elsewhere(u64),
+}
+
+impl Sketch {
+    /// Decodes a routine.
+    pub fn of(routine: Routine) -> Result<Self, CannotCopy> {
+        let mut codes = Vec::with_capacity(routine.blocks.len());
+        for block in &routine.blocks {
+            codes.push(decode(&routine, block)?);
+        }
+        let mut builder = Builder {
+            routine: &routine,
+            edges: Vec::new(),
+        };
+        let mut blocks = Vec::with_capacity(codes.len());
+        for (number, code) in (0..).zip(codes) {
+            blocks.push(builder.block(number, code));
+        }
+        let edges = builder.edges;
+        choose_sites(&mut blocks);
+        let graph = FlowGraph {
+            blocks: blocks.len() as u32,
+            edges,
+        };
+        let natural = natural(&routine, &blocks, &graph);
+        let costs = costs(&blocks, &graph);
+        Ok(Self {
+            routine,
+            blocks,
+            graph,
+            natural,
+            costs,
+        })
+    }
+
+    /// Its flow graph. What calls do, and indirect jumps, happens outside.
+    pub fn graph(&self) -> &FlowGraph {
+        &self.graph
+    }
+
+    /// A graph with the same edges to guess frequencies from: here, calls return.
+    pub fn natural_graph(&self) -> &FlowGraph {
+        &self.natural
+    }
+
+    /// Is there an indirect jump that may lead to a place in here? Nobody can be sure to know all
+    /// such places, be it that a table was found.
+    pub fn has_indirect_jumps(&self) -> bool {
+        let is_one = |last: &Instruction| {
+            // Through a fixed slot, it is a call without return.
+            last.flow_control() == FlowControl::IndirectBranch && !last.is_ip_rel_memory_operand()
+        };
+        let mut lasts = self.blocks.iter().filter_map(|it| it.code.last());
+        self.routine.has_unknown_jumps || lasts.any(is_one)
+    }
+
+    /// For each block: does anything that we know of lead to it?
+    pub(crate) fn reached(&self) -> Vec<bool> {
+        let mut reached = vec![false; self.blocks.len()];
+        for edge in &self.graph.edges {
+            if let Node::Block(block) = edge.to {
+                reached[block.index()] = true;
+            }
+        }
+        reached
+    }
+
+    /// What probes cost.
+    pub fn costs(&self) -> &ProbeCosts {
+        &self.costs
+    }
+
+    /// What was decoded.
+    pub fn routine(&self) -> &Routine {
+        &self.routine
+    }
+}
+
+fn decode(
+    routine: &Routine,
+    block: &headcount_model::RoutineBlock,
+) -> Result<Vec<Instruction>, CannotCopy> {
+    let mut offset = block.offset as usize;
+    let mut code = Vec::with_capacity(block.lengths.len());
+    for length in &block.lengths {
+        let at = routine.start.0.wrapping_add(offset as u64);
+        let end = offset + usize::from(*length);
+        let bytes = routine.bytes.get(offset..end);
+        let bytes = bytes.ok_or(CannotCopy::NotCode(at))?;
+        let instruction = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode();
+        if instruction.is_invalid() || instruction.len() != usize::from(*length) {
+            return Err(CannotCopy::NotCode(at));
+        }
+        code.push(instruction);
+        offset = end;
+    }
+    match code.is_empty() {
+        true => Err(CannotCopy::NotCode(routine.start.0)),
+        false => Ok(code),
+    }
+}
+
+struct Builder<'a> {
+    routine: &'a Routine,
+    edges: Vec<Edge>,
+}
+
+impl Builder<'_> {
+    fn block(&mut self, number: u32, code: Vec<Instruction>) -> Block {
+        let entrance = match self.routine.blocks[number as usize].entrance {
+            Entrance::None => None,
+            Entrance::Entry => Some(EdgeKind::Entry),
+            Entrance::Arrival => Some(EdgeKind::Arrival),
+        };
+        let here = Node::Block(BlockId(number));
+        let entrance = entrance.map(|kind| self.edge(Node::Outside, here, kind));
+        let end = self.end(here, &code);
+        Block {
+            code,
+            end,
+            entrance,
+            site: 0,
+            site_is_careful: false,
+            start_is_careful: false,
+        }
+    }
+
+    fn end(&mut self, from: Node, code: &[Instruction]) -> End {
+        let Some(last) = code.last() else {
+            return End::Leave;
+        };
+        let is_direct = matches!(
+            last.op0_kind(),
+            OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64
+        );
+        match last.flow_control() {
+            FlowControl::UnconditionalBranch if is_direct => {
+                End::Jump(self.way(from, last.near_branch_target(), EdgeKind::Jump))
+            }
+            FlowControl::ConditionalBranch if is_direct => End::Branch {
+                taken: self.way(from, last.near_branch_target(), EdgeKind::Taken),
+                fall: self.way(from, last.next_ip(), EdgeKind::Fall),
+            },
+            _ if is_call(last) => {
+                self.edge(from, Node::Outside, EdgeKind::Lost);
+                End::Call
+            }
+            FlowControl::Return
+            | FlowControl::IndirectBranch
+            | FlowControl::UnconditionalBranch
+            | FlowControl::ConditionalBranch
+            | FlowControl::Exception => {
+                self.edge(from, Node::Outside, EdgeKind::Leave);
+                End::Leave
+            }
+            _ => End::Fall(self.way(from, last.next_ip(), EdgeKind::Fall)),
+        }
+    }
+
+    fn way(&mut self, from: Node, to: u64, kind: EdgeKind) -> Way {
+        let offset = to.wrapping_sub(self.routine.start.0);
+        let blocks = &self.routine.blocks;
+        let found = blocks.binary_search_by_key(&offset, |it| u64::from(it.offset));
+        match found {
+            Ok(block) => {
+                let block = block as u32;
+                Way {
+                    to: Target::Block(block),
+                    edge: self.edge(from, Node::Block(BlockId(block)), kind),
+                }
+            }
+            Err(_) => Way {
+                to: Target::Elsewhere(to),
+                edge: self.edge_out(from),
+            },
+        }
+    }
+
+    /// Nobody can tell two ways out of one block apart, so one edge stands for both.
+    fn edge_out(&mut self, from: Node) -> EdgeId {
+        match self.edges.last() {
+            Some(last) if last.from == from && last.to == Node::Outside => {
+                EdgeId(self.edges.len() as u32 - 1)
+            }
+            _ => self.edge(from, Node::Outside, EdgeKind::Leave),
+        }
+    }
+
+    fn edge(&mut self, from: Node, to: Node, kind: EdgeKind) -> EdgeId {
+        self.edges.push(Edge { from, to, kind });
+        EdgeId(self.edges.len() as u32 - 1)
+    }
+}
+
+/// Is it a call of the program's own code (and not of the kernel)?
+pub(crate) fn is_call(instruction: &Instruction) -> bool {
+    instruction.is_call_near()
+        || instruction.is_call_far()
+        || instruction.is_call_near_indirect()
+        || instruction.is_call_far_indirect()
+}
+
+/// Finds out which flags matter where, and puts every block's probe where none do.
+fn choose_sites(blocks: &mut [Block]) {
+    let live = live_at_start(blocks);
+    let ends: Vec<u32> = blocks
+        .iter()
+        .map(|block| live_at_end(block, &live))
+        .collect();
+    for (block, (start, end)) in blocks.iter_mut().zip(live.iter().zip(ends)) {
+        block.start_is_careful = *start != 0;
+        let mut best = None;
+        let mut flags = end;
+        for (index, instruction) in block.code.iter().enumerate().rev() {
+            flags = flags::before(instruction, flags);
+            if flags == 0 {
+                best = Some(index);
+            }
+        }
+        block.site = best.unwrap_or(0);
+        block.site_is_careful = best.is_none();
+    }
+}
+
+/// The flags that matter where each block begins.
+fn live_at_start(blocks: &[Block]) -> Vec<u32> {
+    let mut live = vec![0; blocks.len()];
+    loop {
+        let mut changed = false;
+        for (number, block) in blocks.iter().enumerate().rev() {
+            let mut flags = live_at_end(block, &live);
+            for instruction in block.code.iter().rev() {
+                flags = flags::before(instruction, flags);
+            }
+            changed |= live[number] != flags;
+            live[number] = flags;
+        }
+        if !changed {
+            return live;
+        }
+    }
+}
+
+/// Calls and returns hand no flags over (System V ABI, 3.2.1). Jumps to other routines may: they
+/// may be parts of the same function.
+fn live_at_end(block: &Block, live: &[u32]) -> u32 {
+    let of = |way: Way| match way.to {
+        Target::Block(block) => live[block as usize],
+        Target::Elsewhere(_) => flags::WRITTEN,
+    };
+    match block.end {
+        End::Fall(way) | End::Jump(way) => of(way),
+        End::Branch { taken, fall } => of(taken) | of(fall),
+        End::Call | End::Leave => 0,
+    }
+}
+
+/// The graph in which calls return, and switches lead to their cases.
+fn natural(routine: &Routine, blocks: &[Block], graph: &FlowGraph) -> FlowGraph {
+    let mut natural = graph.clone();
+    let mut switch = None;
+    for (number, block) in (0..).zip(blocks) {
+        if let Some(edge) = block.entrance
+            && routine.blocks[number as usize].entrance == Entrance::Arrival
+        {
+            let before = blocks[..number as usize].last();
+            let is_return = before.is_some_and(|it| matches!(it.end, End::Call));
+            let edge = &mut natural.edges[edge.index()];
+            if is_return {
+                edge.from = Node::Block(BlockId(number - 1));
+                edge.kind = EdgeKind::Fall;
+            } else if let Some(switch) = switch {
+                edge.from = Node::Block(BlockId(switch));
+                edge.kind = EdgeKind::Jump;
+            }
+        }
+        let is_switch = |last: &Instruction| last.flow_control() == FlowControl::IndirectBranch;
+        if block.code.last().is_some_and(is_switch) {
+            switch = Some(number);
+        }
+    }
+    natural
+}
+
+fn costs(blocks: &[Block], graph: &FlowGraph) -> ProbeCosts {
+    let of = |is_careful: bool| if is_careful { CAREFUL } else { INCREMENT };
+    let mut costs = ProbeCosts {
+        blocks: blocks
+            .iter()
+            .map(|it| Some(of(it.site_is_careful)))
+            .collect(),
+        edges: vec![None; graph.edges.len()],
+    };
+    for (number, block) in blocks.iter().enumerate() {
+        let before = number.checked_sub(1).map(|before| &blocks[before]);
+        if let Some(edge) = block.entrance {
+            let apart = before.is_some_and(|it| falls_into(it, number));
+            let jump = if apart { JUMP } else { 0 };
+            costs.edges[edge.index()] = Some(of(block.start_is_careful) + jump);
+        }
+        let mut set = |way: Way, extra: u32| {
+            if let Target::Block(to) = way.to {
+                let is_careful = blocks[to as usize].start_is_careful;
+                costs.edges[way.edge.index()] = Some(of(is_careful) + extra);
+            }
+        };
+        match block.end {
+            End::Fall(way) | End::Jump(way) => set(way, 0),
+            End::Branch { taken, fall } => {
+                set(taken, JUMP);
+                set(fall, 0);
+            }
+            End::Call | End::Leave => {}
+        }
+    }
+    costs
+}
+
+/// Does control run from one block straight into another?
+pub(crate) fn falls_into(block: &Block, number: usize) -> bool {
+    match block.end {
+        End::Fall(way) | End::Branch { fall: way, .. } => way.to == Target::Block(number as u32),
+        _ => false,
+    }
+}

@@ -1,0 +1,52 @@
+//! What has a thread that stands here done of the original?
+
+use headcount_model::LinkAddr;
+
+/// Which counter: its number among all counters.
+pub type CounterNumber = u32;
+
+/// A place in a copy where a thread may be found: before one of its instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Where it is in the copy.
+    pub offset: u32,
+    /// The original instruction that comes next.
+    pub at: LinkAddr,
+    /// What to do to the thread's registers if it is to stand there.
+    pub undo: Undo,
+    /// What to do to a counter.
+    pub fix: Fix,
+    /// Has the thread come into the routine, so that its going away is to be remembered?
+    pub is_inside: bool,
+}
+
+/// What headcount's own code has done to the registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// Nothing.
+    Nothing,
+    /// `rax` is in the thread's scratch word.
+    RestoreRax,
+    /// A return address is on the stack.
+    PopReturn,
+}
+
+/// What to do to a counter so that it says what it would if the thread stood at the original.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fix {
+    /// Nothing.
+    Nothing,
+    /// The probe has not run, and should have.
+    Add(CounterNumber),
+    /// The probe has run, and should not have; or it will, and should not.
+    Take(CounterNumber),
+}
+
+/// How a thread goes on in a copy that did not come there by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resume {
+    /// Where in the copy.
+    pub offset: u32,
+    /// What to do to a counter.
+    pub fix: Fix,
+}
