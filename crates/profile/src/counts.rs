@@ -2,9 +2,9 @@
 //! is that a block or an edge was counted, and that it never ran.
 
 use crate::Problem;
-use crate::read::each;
+use crate::read::{BlockSizes, each};
 use crate::write::Stored;
-use headcount_model::{ModuleCounts, Shift};
+use headcount_model::{FunctionCounts, Shift};
 use rusqlite::Connection;
 use std::ops::Range;
 
@@ -28,17 +28,28 @@ pub(crate) struct Sparse {
 }
 
 impl Sparse {
-    fn of(counts: impl Iterator<Item = Option<u64>>) -> Self {
-        let mut sparse = Self::default();
-        for (place, count) in counts.enumerate() {
-            match (count, sparse.uncounted.last_mut()) {
+    /// Adds the counts of those that are at `first` and behind.
+    fn push(&mut self, first: usize, counts: &[Option<u64>]) {
+        for (place, count) in (first..).zip(counts) {
+            match (count, self.uncounted.last_mut()) {
                 (Some(0), _) => (),
-                (Some(count), _) => sparse.counts.push((place, count)),
+                (Some(count), _) => self.counts.push((place, *count)),
                 (None, Some(last)) if last.end == place => last.end += 1,
-                (None, _) => sparse.uncounted.push(place..place + 1),
+                (None, _) => self.uncounted.push(place..place + 1),
             }
         }
-        sparse
+    }
+
+    /// Puts stretches that touch together.
+    fn join(&mut self) {
+        self.uncounted.sort_unstable_by_key(|it| it.start);
+        self.uncounted.dedup_by(|next, last| {
+            let touches = next.start == last.end;
+            if touches {
+                last.end = next.end;
+            }
+            touches
+        });
     }
 
     fn is_counted(&self, place: usize) -> bool {
@@ -67,33 +78,34 @@ impl Sparse {
 }
 
 impl RunCounts {
-    /// Counts that fit their module: one a block, one an edge.
-    pub fn of(module: &ModuleCounts) -> Result<Self, Problem> {
-        let functions = &module.functions;
-        let mut counts = Self {
-            blocks: Sparse::of(functions.iter().flat_map(|it| it.blocks.iter().copied())),
-            edges: Sparse::of(functions.iter().flat_map(|it| it.edges.iter().copied())),
-            ..Self::default()
-        };
-        let mut first = 0;
-        for function in functions {
-            for shift in &function.shifts {
-                counts.shifts.push(Shift {
-                    block: shift.block.saturating_add(first),
-                    ..*shift
-                });
-            }
-            let limited = function.at_least.iter();
-            let place = |block: &u32| block.saturating_add(first) as usize;
-            counts.at_least.extend(limited.map(place));
-            first = first.saturating_add(function.blocks.len() as u32);
+    /// Adds the counts of a function, which fit it, behind those of functions before it.
+    pub fn push(&mut self, first_block: usize, first_edge: usize, function: &FunctionCounts) {
+        self.blocks.push(first_block, &function.blocks);
+        self.edges.push(first_edge, &function.edges);
+        for shift in &function.shifts {
+            self.shifts.push(Shift {
+                block: shift.block.saturating_add(first_block as u32),
+                ..*shift
+            });
         }
-        counts.tidy()?;
-        Ok(counts)
+        let limited = function.at_least.iter();
+        self.at_least
+            .extend(limited.map(|block| first_block + *block as usize));
+    }
+
+    /// Nothing there was counted.
+    pub fn uncount(&mut self, blocks: Range<usize>, edges: Range<usize>) {
+        for (sparse, stretch) in [(&mut self.blocks, blocks), (&mut self.edges, edges)] {
+            if !stretch.is_empty() {
+                sparse.uncounted.push(stretch);
+            }
+        }
     }
 
     /// Leaves out what says nothing, and adds up what is about the same instruction.
-    fn tidy(&mut self) -> Result<(), Problem> {
+    pub fn tidy(&mut self) -> Result<(), Problem> {
+        self.blocks.join();
+        self.edges.join();
         let blocks = &self.blocks;
         let is_counted = |place: usize| blocks.is_counted(place);
         self.at_least.retain(|block| is_counted(*block));
@@ -127,15 +139,14 @@ impl RunCounts {
         if own.is_some() || self.at_least.iter().any(unlimited) {
             return Ok(own.or(Some("a limit belongs to a block that was not counted")));
         }
-        let size = "SELECT instructions FROM blocks WHERE id = ?";
-        let mut size = db.prepare_cached(size)?;
+        if self.shifts.is_empty() {
+            return Ok(None);
+        }
+        let mut sizes = BlockSizes::of(db, module)?;
         for shifts in self.shifts.chunk_by(|a, b| a.block == b.block) {
-            let block = shifts[0].block;
-            if i64::from(block) >= module.blocks {
+            let Some(instructions) = sizes.instructions(db, shifts[0].block as usize)? else {
                 return Ok(Some("a shift belongs to no block"));
-            }
-            let id = module.first_block + i64::from(block);
-            let instructions: u32 = size.query_row([id], |row| row.get(0))?;
+            };
             if let Some(what) = self.shift_trouble(shifts, instructions) {
                 return Ok(Some(what));
             }

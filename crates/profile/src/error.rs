@@ -18,8 +18,8 @@ pub struct Error {
 pub enum Problem {
     /// Nothing is there.
     #[error(
-        "no such profile; count something first (`headcount cc`, then run the program), or name \
-         a profile"
+        "no such profile; count something first (`headcount run`, or `headcount cc` and then run \
+         the program), or name a profile"
     )]
     NotFound,
     /// Some other file.
@@ -27,8 +27,8 @@ pub enum Problem {
     NotAProfile,
     /// Made by a later headcount, or by an earlier one whose format is forgotten.
     #[error(
-        "its format is {found}, and this headcount knows format {known}; use the headcount that \
-         made it, or begin a new profile with -o"
+        "its format is {found}, and this headcount knows format {known}: another version made it; \
+         count again with -o and a new name, or use that version"
     )]
     OtherVersion {
         /// The format of the file.

@@ -17,7 +17,9 @@
 
 mod counts;
 mod error;
+mod facts;
 mod merge;
+mod module_facts;
 mod open;
 mod read;
 mod shape;
@@ -28,8 +30,9 @@ mod write;
 
 pub use error::{Error, Problem};
 pub use merge::{Merged, merge};
+pub use module_facts::{FunctionFacts, ModuleFacts};
 pub use read::{Executed, Loaded, RunInfo, RunSelection};
-pub use write::Added;
+pub use write::{Added, SparseCounts};
 
 /// An open profile.
 pub struct Profile {

@@ -137,8 +137,10 @@ fn add_modules(from: &Connection, to: &Connection) -> Result<Vec<(Stored, Stored
                 return Err(Side::Input(Problem::OtherBuild { module: old.path }));
             }
             None => {
-                let module = input(read::module(from, &old))?;
-                output(write::add_module(to, &module))?;
+                let module = input(read::facts(from, &old))?;
+                // They are copied as they are; but what is broken is to stay where it is.
+                input(module.check())?;
+                output(write::add_facts(to, &module))?;
                 let stored = output(write::stored(to, &old.build_id))?;
                 output(stored.ok_or(Problem::Damaged("a module vanished".into())))?
             }

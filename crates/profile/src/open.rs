@@ -10,8 +10,8 @@ use std::time::Duration;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
-/// Raised whenever `schema.sql` changes its meaning.
-const VERSION: i64 = 2;
+/// Raised whenever `schema.sql` or `facts.rs` changes its meaning.
+const VERSION: i64 = 3;
 
 /// Marks the file as ours in SQLite's header ("HdCt"); `file` shows it.
 const APPLICATION_ID: i64 = 0x4864_4374;
@@ -114,6 +114,8 @@ fn create_if_empty(db: &mut Connection) -> Result<(), Problem> {
     if !is_empty(db)? {
         return Ok(());
     }
+    // Facts come in pieces of some two thousand bytes, of which small pages waste much.
+    db.pragma_update(None, "page_size", 8192)?;
     // Two first writers may both see an empty file; the second to get the lock looks again.
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if is_empty(&transaction)? {

@@ -1,12 +1,11 @@
 //! Tables back into facts and counts.
 
+use crate::facts::{Decoder, Numbers};
+use crate::module_facts::{FunctionFacts, ModuleFacts, place};
 use crate::sum::{executed, sum};
 use crate::write::Stored;
 use crate::{Problem, Profile, Result};
-use headcount_model::{
-    Block, Counted, EdgeKind, FileId, Function, FunctionEdge, LineRun, LinkAddr, LoadBias, Module,
-    Placement, Process, Refusal, Run, Span,
-};
+use headcount_model::{Counted, FileId, LinkAddr, LoadBias, Placement, Process, Refusal, Run};
 use rusqlite::{Connection, Row};
 
 /// Which runs to read.
@@ -99,7 +98,7 @@ fn load(db: &Connection, which: &RunSelection) -> Result<Loaded, Problem> {
     let mut counted = Vec::new();
     let mut mixed = 0;
     for stored in modules_of(db, &ids)? {
-        let module = module(db, &stored)?;
+        let module = facts(db, &stored)?.module()?;
         let sum = sum(db, &stored, &module, &ids)?;
         mixed += sum.mixed;
         let functions = sum.functions;
@@ -149,7 +148,7 @@ fn select(ids: Vec<i64>, which: &RunSelection) -> Result<Vec<i64>, Problem> {
     }
 }
 
-fn modules_of(db: &Connection, runs: &[i64]) -> Result<Vec<Stored>, Problem> {
+pub(crate) fn modules_of(db: &Connection, runs: &[i64]) -> Result<Vec<Stored>, Problem> {
     let mut modules: Vec<i64> = Vec::new();
     for run in runs {
         let query = "SELECT module FROM run_modules WHERE run = ?";
@@ -170,131 +169,164 @@ pub(crate) fn all_modules(db: &Connection) -> Result<Vec<Stored>, Problem> {
     all(db, &query, [], Stored::from_row)
 }
 
-/// The facts about one module. Every number in it that is used as an index is checked here, so
-/// that no file, however broken, makes a report stumble.
-pub(crate) fn module(db: &Connection, stored: &Stored) -> Result<Module, Problem> {
-    let mut module = Module {
+/// The facts about one module, as they are stored.
+pub(crate) fn facts(db: &Connection, stored: &Stored) -> Result<ModuleFacts, Problem> {
+    let mut facts = ModuleFacts {
         path: stored.path.clone(),
         build_id: stored.build_id.clone(),
+        shape: stored.shape.clone(),
         files: all(
             db,
             "SELECT name FROM files WHERE module = ? ORDER BY number",
             [stored.id],
             |row| row.get(0),
         )?,
-        functions: Vec::new(),
         refusals: all(
             db,
             "SELECT subject, file, line, reason FROM refusals WHERE module = ? ORDER BY number",
             [stored.id],
             refusal,
         )?,
+        ..ModuleFacts::default()
     };
+    let (mut block, mut edge) = (stored.first_block, stored.first_edge);
     let range = (stored.first_function, stored.functions);
-    let shells = all(db, FUNCTIONS, range, FunctionShell::from_row)?;
-    if shells.len() as i64 != stored.functions {
-        return Err(damaged("functions are missing"));
-    }
-    let mut blocks = blocks(db, stored, module.files.len())?.into_iter();
-    let mut edges = all(
-        db,
-        EDGES,
-        (stored.first_edge, stored.edges),
-        RawEdge::from_row,
-    )?
-    .into_iter();
-    let mut first_block = stored.first_block;
-    for shell in shells {
-        let wanted = shell.blocks;
-        let shell_edges: Vec<RawEdge> = edges.by_ref().take(shell.edges).collect();
-        let shell_blocks: Vec<Block> = blocks.by_ref().take(wanted).collect();
-        if shell_blocks.len() != wanted || shell_edges.len() != shell.edges {
+    each(db, FUNCTIONS, range, |row| {
+        if (row.get::<_, i64>(9)?, row.get::<_, i64>(10)?) != (block, edge) {
             return Err(damaged("blocks or edges are missing"));
         }
-        let edges = shell_edges
-            .into_iter()
-            .map(|edge| edge.in_function(first_block, wanted))
-            .collect::<Result<_, _>>()?;
-        module
-            .functions
-            .push(shell.into_function(shell_blocks, edges, module.files.len())?);
-        first_block += wanted as i64;
+        let function = function(row, &mut facts)?;
+        block += i64::from(function.blocks);
+        edge += i64::from(function.edges);
+        facts.functions.push(function);
+        Ok(())
+    })?;
+    if facts.functions.len() as i64 != stored.functions {
+        return Err(damaged("functions are missing"));
     }
-    if blocks.next().is_some() || edges.next().is_some() {
-        return Err(damaged("blocks or edges belong to no function"));
+    match (block - stored.first_block, edge - stored.first_edge) == (stored.blocks, stored.edges) {
+        true => Ok(facts),
+        false => Err(damaged("blocks or edges are missing")),
     }
-    Ok(module)
 }
 
-const FUNCTIONS: &str = "SELECT name, address, file, line, counters, blocks, edges FROM functions
+const FUNCTIONS: &str = "SELECT name, address, file, line, counters, blocks, edges, instructions,
+                         facts, first_block, first_edge FROM functions
                          WHERE id >= ?1 AND id < ?1 + ?2 ORDER BY id";
-const BLOCKS: &str = "SELECT id, address, instructions FROM blocks
-                      WHERE id >= ?1 AND id < ?1 + ?2 ORDER BY id";
-const CODE: &str = "SELECT block, address, bytes FROM code
-                    WHERE block >= ?1 AND block < ?1 + ?2 ORDER BY block, number";
-const LINE_RUNS: &str =
-    "SELECT block, file, line, is_stmt, instructions, inline_copy FROM line_runs
-                         WHERE block >= ?1 AND block < ?1 + ?2 ORDER BY block, number";
-const EDGES: &str = "SELECT from_block, to_block, kind FROM edges
-                     WHERE id >= ?1 AND id < ?1 + ?2 ORDER BY id";
 
-fn blocks(db: &Connection, stored: &Stored, files: usize) -> Result<Vec<Block>, Problem> {
-    let range = (stored.first_block, stored.blocks);
-    let mut blocks = Vec::new();
-    each(db, BLOCKS, range, |row| {
-        if row.get::<_, i64>(0)? != stored.first_block + blocks.len() as i64 {
-            return Err(damaged("a block is missing"));
-        }
-        blocks.push(Block {
-            address: address(row, 1)?,
-            instructions: row.get(2)?,
-            ..Block::default()
-        });
-        Ok(())
-    })?;
-    let index =
-        |row: &Row<'_>| Ok::<_, Problem>((row.get::<_, i64>(0)? - stored.first_block) as usize);
-    let orphan = || damaged("code or lines belong to no block");
-    each(db, CODE, range, |row| {
-        let block = blocks.get_mut(index(row)?).ok_or_else(orphan)?;
-        block.code.push(Span {
-            address: address(row, 1)?,
-            bytes: row.get(2)?,
-        });
-        Ok(())
-    })?;
-    each(db, LINE_RUNS, range, |row| {
-        let block = blocks.get_mut(index(row)?).ok_or_else(orphan)?;
-        block.lines.push(LineRun {
-            file: file_id(row.get(1)?, files)?,
-            line: row.get(2)?,
-            is_stmt: row.get(3)?,
-            instructions: row.get(4)?,
-            inline_copy: row.get(5)?,
-        });
-        Ok(())
-    })?;
-    match blocks.iter().all(lines_fit) {
-        true => Ok(blocks),
-        false => Err(damaged(
-            "a block has more instructions in its lines than in all",
-        )),
+/// A function; its facts go to the store.
+fn function(row: &Row<'_>, module: &mut ModuleFacts) -> Result<FunctionFacts, Problem> {
+    let files = module.files.len();
+    let source = match (row.get::<_, Option<u32>>(2)?, row.get(3)?) {
+        (Some(file), Some(line)) if (file as usize) < files => Some((FileId(file), line)),
+        (Some(_), Some(_)) => return Err(damaged("a source file is missing")),
+        _ => None,
+    };
+    let begin = module.store.len();
+    module.store.extend(blob(row, 8)?);
+    let (facts, number) = place(begin..module.store.len(), module.functions.last())?;
+    Ok(FunctionFacts {
+        name: row.get(0)?,
+        address: LinkAddr(row.get::<_, i64>(1)?.cast_unsigned()),
+        source,
+        counters: row.get(4)?,
+        blocks: row.get(5)?,
+        edges: row.get(6)?,
+        instructions: row.get(7)?,
+        facts,
+        number,
+    })
+}
+
+fn blob<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a [u8], Problem> {
+    let bytes = row.get_ref(column)?.as_blob();
+    bytes.map_err(|_| damaged("a function has no facts"))
+}
+
+/// How many instructions the blocks of a module have; decodes the functions that it is asked for.
+pub(crate) struct BlockSizes {
+    /// Of each function the first block, how many there are, and where its facts begin.
+    functions: Vec<SizedFunction>,
+    first_function: i64,
+    first_block: i64,
+    decoder: Decoder,
+    /// The place of the function whose facts the decoder has, and those before it.
+    open: Option<usize>,
+    /// The function that was asked for last: its first block, and the sizes of all.
+    last: (i64, Vec<u32>),
+}
+
+struct SizedFunction {
+    first_block: i64,
+    numbers: Numbers,
+    /// The place of the function whose facts hold its own.
+    facts_of: usize,
+}
+
+impl BlockSizes {
+    pub fn of(db: &Connection, module: &Stored) -> Result<Self, Problem> {
+        let query = "SELECT first_block, address, blocks, edges, instructions, length(facts)
+                     FROM functions WHERE id >= ?1 AND id < ?1 + ?2 ORDER BY id";
+        let range = (module.first_function, module.functions);
+        let mut functions: Vec<SizedFunction> = Vec::new();
+        each(db, query, range, |row| {
+            let facts_of = match (row.get::<_, i64>(5)?, functions.last()) {
+                (0, Some(last)) => last.facts_of,
+                _ => functions.len(),
+            };
+            functions.push(SizedFunction {
+                first_block: row.get(0)?,
+                numbers: Numbers {
+                    address: LinkAddr(row.get::<_, i64>(1)?.cast_unsigned()),
+                    blocks: row.get(2)?,
+                    edges: row.get(3)?,
+                    instructions: row.get(4)?,
+                    // Whoever reads lines looks for their files.
+                    files: usize::MAX,
+                },
+                facts_of,
+            });
+            Ok(())
+        })?;
+        Ok(Self {
+            functions,
+            first_function: module.first_function,
+            first_block: module.first_block,
+            decoder: Decoder::new(),
+            open: None,
+            last: (0, Vec::new()),
+        })
     }
-}
 
-fn lines_fit(block: &Block) -> bool {
-    let in_lines: u64 = block
-        .lines
-        .iter()
-        .map(|run| u64::from(run.instructions))
-        .sum();
-    in_lines <= u64::from(block.instructions)
-}
-
-fn file_id(number: u32, files: usize) -> Result<FileId, Problem> {
-    match (number as usize) < files {
-        true => Ok(FileId(number)),
-        false => Err(damaged("a source file is missing")),
+    /// Those of a block, by its place in the module. None if there is no such block.
+    pub fn instructions(&mut self, db: &Connection, block: usize) -> Result<Option<u32>, Problem> {
+        let block = self.first_block + block as i64;
+        let in_last = |last: &(i64, Vec<u32>)| {
+            let place = usize::try_from(block.checked_sub(last.0)?).ok()?;
+            last.1.get(place).copied()
+        };
+        if let Some(known) = in_last(&self.last) {
+            return Ok(Some(known));
+        }
+        let next = self.functions.partition_point(|it| it.first_block <= block);
+        let Some(place) = next.checked_sub(1) else {
+            return Ok(None);
+        };
+        let function = &self.functions[place];
+        if self.open != Some(function.facts_of) {
+            self.open = None;
+            let query = "SELECT facts FROM functions WHERE id = ?";
+            let id = self.first_function + function.facts_of as i64;
+            each(db, query, [id], |row| {
+                Ok(self.decoder.open(blob(row, 0)?)?)
+            })?;
+            self.open = Some(function.facts_of);
+        }
+        let number = (place - function.facts_of) as u32;
+        let (blocks, _) = self.decoder.function(number, function.numbers)?;
+        let sizes = blocks.iter().map(|it| it.instructions).collect();
+        self.last = (function.first_block, sizes);
+        Ok(in_last(&self.last))
     }
 }
 
@@ -305,83 +337,6 @@ fn refusal(row: &Row<'_>) -> rusqlite::Result<Refusal> {
         line: row.get(2)?,
         reason: row.get(3)?,
     })
-}
-
-/// A function without its blocks and edges.
-struct FunctionShell {
-    name: String,
-    address: LinkAddr,
-    source: (Option<u32>, Option<u32>),
-    counters: u32,
-    blocks: usize,
-    edges: usize,
-}
-
-impl FunctionShell {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            name: row.get(0)?,
-            address: address(row, 1)?,
-            source: (row.get(2)?, row.get(3)?),
-            counters: row.get(4)?,
-            blocks: row.get(5)?,
-            edges: row.get(6)?,
-        })
-    }
-
-    fn into_function(
-        self,
-        blocks: Vec<Block>,
-        edges: Vec<FunctionEdge>,
-        files: usize,
-    ) -> Result<Function, Problem> {
-        let source = match self.source {
-            (Some(file), Some(line)) => Some((file_id(file, files)?, line)),
-            _ => None,
-        };
-        Ok(Function {
-            name: self.name,
-            address: self.address,
-            source,
-            blocks,
-            edges,
-            counters: self.counters,
-        })
-    }
-}
-
-/// An edge as stored: its ends are numbers of blocks in the whole profile.
-struct RawEdge {
-    from: Option<i64>,
-    to: Option<i64>,
-    kind: String,
-}
-
-impl RawEdge {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            from: row.get(0)?,
-            to: row.get(1)?,
-            kind: row.get(2)?,
-        })
-    }
-
-    fn in_function(&self, first: i64, blocks: usize) -> Result<FunctionEdge, Problem> {
-        let index = |end: Option<i64>| match end {
-            None => Ok(None),
-            Some(id) => u32::try_from(id - first)
-                .ok()
-                .filter(|index| (*index as usize) < blocks)
-                .map(Some)
-                .ok_or_else(|| damaged("an edge leads to another function")),
-        };
-        Ok(FunctionEdge {
-            from: index(self.from)?,
-            to: index(self.to)?,
-            kind: EdgeKind::from_name(&self.kind)
-                .ok_or_else(|| damaged(&format!("`{}` is no kind of edge", self.kind)))?,
-        })
-    }
 }
 
 fn run_info(db: &Connection, id: i64) -> Result<RunInfo, Problem> {
@@ -453,10 +408,6 @@ pub(crate) fn run(db: &Connection, id: i64) -> Result<Run, Problem> {
 
 fn strings(json: &str) -> Result<Vec<String>, Problem> {
     serde_json::from_str(json).map_err(|_| damaged("a list of words is no JSON"))
-}
-
-fn address(row: &Row<'_>, column: usize) -> rusqlite::Result<LinkAddr> {
-    Ok(LinkAddr(row.get::<_, i64>(column)?.cast_unsigned()))
 }
 
 fn damaged(what: &str) -> Problem {

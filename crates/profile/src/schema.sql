@@ -1,23 +1,23 @@
--- The tables of a headcount profile, format 2.
+-- The tables of a headcount profile, format 3.
 --
--- Facts about a build are stored once (modules, files, functions, blocks, code, line_runs, edges,
--- refusals); each run adds only what it counted (runs, processes, threads, run_modules,
--- block_counts, edge_counts), and what is not the rule (uncounted_blocks, uncounted_edges, shifts,
--- at_least). A count that is not there is zero, unless its block or edge was not counted.
+-- Facts about a build are stored once (modules, files, functions, refusals); each run adds only
+-- what it counted (runs, processes, threads, run_modules, block_counts, edge_counts), and what is
+-- not the rule (uncounted_blocks, uncounted_edges, shifts, at_least). A count that is not there is
+-- zero, unless its block or edge was not counted.
 --
--- The ten functions that executed most instructions in run 1:
+-- The ten blocks that ran most often in run 1:
 --
---     SELECT functions.name, sum(count * blocks.instructions) AS executed
---     FROM block_counts
---     JOIN blocks ON blocks.id = block
---     JOIN functions ON functions.id = function
---     WHERE run = 1 GROUP BY functions.id ORDER BY executed DESC LIMIT 10;
+--     SELECT functions.name, block - first_block AS number, count
+--     FROM (SELECT * FROM block_counts WHERE run = 1 ORDER BY count DESC LIMIT 10)
+--     JOIN functions ON block BETWEEN first_block AND first_block + blocks - 1
+--     ORDER BY count DESC;
 --
 -- Addresses are link addresses. One above 2^63 is stored as the negative number with the same
 -- bits; printf('0x%x', address) shows any of them rightly. Counts and times are never negative.
 --
 -- The functions, blocks and edges of one module have consecutive ids, in the module's own order:
--- `modules.first_block` and `modules.blocks` say which blocks are its, and so on.
+-- `modules.first_block` and `modules.blocks` say which blocks are its, and so on. Blocks and edges
+-- have no tables: what is known of them is in `functions.facts`, as `facts.rs` tells.
 
 -- An executable or a shared library; two files with the same build_id are the same build.
 CREATE TABLE modules (
@@ -42,52 +42,20 @@ CREATE TABLE files (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE functions (
-    id       INTEGER PRIMARY KEY,
-    module   INTEGER NOT NULL REFERENCES modules,
-    name     TEXT    NOT NULL, -- the linker's name
-    address  INTEGER NOT NULL,
-    file     INTEGER,          -- files.number, if the build says
-    line     INTEGER,
-    counters INTEGER NOT NULL, -- how many counters its counts were recovered from
-    blocks   INTEGER NOT NULL,
-    edges    INTEGER NOT NULL
-) STRICT;
-
-CREATE TABLE blocks (
     id           INTEGER PRIMARY KEY,
-    function     INTEGER NOT NULL REFERENCES functions,
+    module       INTEGER NOT NULL REFERENCES modules,
+    name         TEXT    NOT NULL, -- the linker's name
     address      INTEGER NOT NULL,
-    instructions INTEGER NOT NULL
-) STRICT;
-
--- The program's own bytes; a block has more than one piece where something stands between.
-CREATE TABLE code (
-    block   INTEGER NOT NULL REFERENCES blocks,
-    number  INTEGER NOT NULL,
-    address INTEGER NOT NULL,
-    bytes   BLOB    NOT NULL,
-    PRIMARY KEY (block, number)
-) STRICT, WITHOUT ROWID;
-
--- Successive instructions of one block that belong to one line.
-CREATE TABLE line_runs (
-    block        INTEGER NOT NULL REFERENCES blocks,
-    number       INTEGER NOT NULL,
-    file         INTEGER NOT NULL, -- files.number
-    line         INTEGER NOT NULL, -- 0: no line in particular
-    is_stmt      INTEGER NOT NULL, -- 1: a statement begins here
-    instructions INTEGER NOT NULL,
-    inline_copy  INTEGER NOT NULL, -- which inlined copy of its function, in the one around; 0: none
-    PRIMARY KEY (block, number)
-) STRICT, WITHOUT ROWID;
-
--- A way control can take; an end that is null lies outside of the function.
-CREATE TABLE edges (
-    id         INTEGER PRIMARY KEY,
-    function   INTEGER NOT NULL REFERENCES functions,
-    from_block INTEGER REFERENCES blocks,
-    to_block   INTEGER REFERENCES blocks,
-    kind       TEXT    NOT NULL -- entry, arrival, fall, taken, jump, leave, lost
+    file         INTEGER,          -- files.number, if the build says
+    line         INTEGER,
+    counters     INTEGER NOT NULL, -- how many counters its counts were recovered from
+    first_block  INTEGER NOT NULL, -- its blocks have consecutive ids, by address
+    blocks       INTEGER NOT NULL,
+    first_edge   INTEGER NOT NULL, -- and so have its edges
+    edges        INTEGER NOT NULL,
+    instructions INTEGER NOT NULL, -- in all its blocks
+    facts        BLOB    NOT NULL  -- its blocks, with their code and lines, and its edges; and then
+                                   -- those of the functions behind it whose own are empty
 ) STRICT;
 
 -- What is not counted, and why.
@@ -141,14 +109,14 @@ CREATE TABLE run_modules (
 
 CREATE TABLE block_counts (
     run   INTEGER NOT NULL REFERENCES runs,
-    block INTEGER NOT NULL REFERENCES blocks,
+    block INTEGER NOT NULL,
     count INTEGER NOT NULL,
     PRIMARY KEY (run, block)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE edge_counts (
     run   INTEGER NOT NULL REFERENCES runs,
-    edge  INTEGER NOT NULL REFERENCES edges,
+    edge  INTEGER NOT NULL,
     count INTEGER NOT NULL,
     PRIMARY KEY (run, edge)
 ) STRICT, WITHOUT ROWID;
@@ -156,7 +124,7 @@ CREATE TABLE edge_counts (
 -- Blocks that a run did not count: a stretch of consecutive ids, all of one module.
 CREATE TABLE uncounted_blocks (
     run         INTEGER NOT NULL REFERENCES runs,
-    first_block INTEGER NOT NULL REFERENCES blocks,
+    first_block INTEGER NOT NULL,
     blocks      INTEGER NOT NULL, -- how many
     PRIMARY KEY (run, first_block)
 ) STRICT, WITHOUT ROWID;
@@ -164,7 +132,7 @@ CREATE TABLE uncounted_blocks (
 -- Likewise edges.
 CREATE TABLE uncounted_edges (
     run        INTEGER NOT NULL REFERENCES runs,
-    first_edge INTEGER NOT NULL REFERENCES edges,
+    first_edge INTEGER NOT NULL,
     edges      INTEGER NOT NULL, -- how many
     PRIMARY KEY (run, first_edge)
 ) STRICT, WITHOUT ROWID;
@@ -173,7 +141,7 @@ CREATE TABLE uncounted_edges (
 -- block ran so much more often than the block's count says.
 CREATE TABLE shifts (
     run         INTEGER NOT NULL REFERENCES runs,
-    block       INTEGER NOT NULL REFERENCES blocks,
+    block       INTEGER NOT NULL,
     instruction INTEGER NOT NULL, -- its place in the block, from 0
     delta       INTEGER NOT NULL, -- negative: less often
     PRIMARY KEY (run, block, instruction)
@@ -182,6 +150,6 @@ CREATE TABLE shifts (
 -- Blocks whose count reached its limit: they ran at least so often.
 CREATE TABLE at_least (
     run   INTEGER NOT NULL REFERENCES runs,
-    block INTEGER NOT NULL REFERENCES blocks,
+    block INTEGER NOT NULL,
     PRIMARY KEY (run, block)
 ) STRICT, WITHOUT ROWID;

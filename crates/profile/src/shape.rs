@@ -1,15 +1,30 @@
 //! Are these two builds the same, as far as counts are concerned?
 
-use headcount_model::Module;
+use headcount_model::{Function, Module};
 
 /// A digest of everything counts belong to: functions, blocks, edges. Source lines are left out,
 /// so that a later headcount that reads them better can still add to an old profile.
+pub fn shape(module: &Module) -> String {
+    let mut shape = Shape::new(module.functions.len());
+    module.functions.iter().for_each(|it| shape.add(it));
+    shape.finish()
+}
+
+/// The digest, while functions are added one by one.
 ///
 /// 64-bit FNV-1a: it guards against mistakes (a build id used twice), not against malice.
-pub fn shape(module: &Module) -> String {
-    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
-    hash.number(module.functions.len() as u64);
-    for function in &module.functions {
+pub struct Shape(Fnv);
+
+impl Shape {
+    /// Of a module with so many functions.
+    pub fn new(functions: usize) -> Self {
+        let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+        hash.number(functions as u64);
+        Self(hash)
+    }
+
+    pub fn add(&mut self, function: &Function) {
+        let Self(hash) = self;
         hash.bytes(function.name.as_bytes());
         hash.number(function.address.0);
         hash.number(function.blocks.len() as u64);
@@ -24,7 +39,10 @@ pub fn shape(module: &Module) -> String {
             hash.number(edge.kind.code().into());
         }
     }
-    format!("{:016x}", hash.0)
+
+    pub fn finish(&self) -> String {
+        format!("{:016x}", self.0.0)
+    }
 }
 
 struct Fnv(u64);

@@ -1,8 +1,9 @@
 //! Runs added together.
 
 use crate::counts::{RunCounts, Sparse};
+use crate::read::{BlockSizes, modules_of};
 use crate::write::Stored;
-use crate::{Executed, Problem, read::each};
+use crate::{Executed, Problem};
 use headcount_model::{FunctionCounts, Module, Shift};
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
@@ -155,19 +156,25 @@ pub(crate) fn executed(db: &Connection, run: i64) -> Result<Option<Executed>, Pr
     }
     let too_large = || Problem::TooLarge("the number of instructions executed".into());
     let mut total = 0_i128;
-    for query in [
-        "SELECT count, instructions FROM block_counts JOIN blocks ON blocks.id = block
-         WHERE run = ?",
-        // A shift holds from its instruction to the end of the block.
-        "SELECT delta, instructions - instruction FROM shifts JOIN blocks ON blocks.id = block
-         WHERE run = ?",
-    ] {
-        each(db, query, [run], |row| {
-            let (count, instructions): (i64, i64) = (row.get(0)?, row.get(1)?);
-            let executed = i128::from(count) * i128::from(instructions);
+    for module in modules_of(db, &[run])? {
+        let Some(counts) = RunCounts::read(db, &module, run)? else {
+            continue;
+        };
+        let mut sizes = BlockSizes::of(db, &module)?;
+        let mut add = |block: usize, count: i128, from: u32| {
+            let orphan = || Problem::Damaged("a count belongs to nothing".into());
+            let instructions = sizes.instructions(db, block)?.ok_or_else(orphan)?;
+            let executed = count * (i128::from(instructions) - i128::from(from));
             total = total.checked_add(executed).ok_or_else(too_large)?;
-            Ok(())
-        })?;
+            Ok::<_, Problem>(())
+        };
+        for (block, count) in &counts.blocks.counts {
+            add(*block, i128::from(*count), 0)?;
+        }
+        // A shift holds from its instruction to the end of the block.
+        for it in &counts.shifts {
+            add(it.block as usize, i128::from(it.delta), it.from)?;
+        }
     }
     Ok(Some(Executed {
         instructions: u64::try_from(total).map_err(|_| too_large())?,

@@ -1,10 +1,12 @@
 //! Facts and counts into the tables.
 
 use crate::counts::RunCounts;
+use crate::module_facts::ModuleFacts;
 use crate::shape::shape;
 use crate::{Problem, Profile, Result};
-use headcount_model::{Block, Function, Module, ModuleCounts, Run};
+use headcount_model::{FunctionCounts, Module, Run};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use std::ops::Range;
 
 /// What became of a run that was to be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,32 +17,81 @@ pub enum Added {
     AlreadyThere,
 }
 
+/// The counts of one module in one run, where most functions never ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SparseCounts {
+    /// Which module: its [`Module::build_id`].
+    pub build_id: String,
+    /// Functions by their place in the module, in order. All others never ran, if they were
+    /// counted.
+    pub functions: Vec<(usize, FunctionCounts)>,
+    /// Stretches of functions of which nothing was counted, in order.
+    pub uncounted: Vec<Range<usize>>,
+}
+
 impl Profile {
     /// Stores a run and the modules it counted, all or nothing. Facts about a module that is
     /// there already are not stored again.
     pub fn add(&mut self, modules: &[Module], run: &Run) -> Result<Added> {
-        self.try_add(modules, run)
-            .map_err(|problem| problem.of(&self.path))
+        self.try_add(run, |db, id| {
+            modules.iter().try_for_each(|it| add_module(db, it))?;
+            let id = id(db)?;
+            for counts in &run.modules {
+                let functions = counts.functions.iter().enumerate();
+                let all = Some(counts.functions.len());
+                let run_module = RunModule::find(db, &counts.build_id, id)?;
+                run_module.add(db, functions, all, &[])?;
+            }
+            Ok(id)
+        })
     }
 
-    fn try_add(&mut self, modules: &[Module], run: &Run) -> Result<Added, Problem> {
-        // IMMEDIATE: a transaction that first reads and then writes could meet another of its
-        // kind, and then neither could go on.
-        let transaction = self
-            .db
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        if has_run(&transaction, &run.key)? {
-            return Ok(Added::AlreadyThere);
-        }
-        for module in modules {
-            add_module(&transaction, module)?;
-        }
-        let id = add_run(&transaction, run)?;
-        for counts in &run.modules {
-            add_counts(&transaction, id, counts)?;
-        }
-        transaction.commit()?;
-        Ok(Added::New(id))
+    /// The same, with modules whose facts are encoded, and counts of those functions that ran.
+    /// The run itself has none.
+    pub fn add_encoded<'a>(
+        &mut self,
+        modules: impl IntoIterator<Item = &'a ModuleFacts>,
+        run: &Run,
+        counts: &[SparseCounts],
+    ) -> Result<Added> {
+        self.try_add(run, |db, id| {
+            for module in modules {
+                add_facts(db, module)?;
+            }
+            let id = id(db)?;
+            for counts in counts {
+                let functions = counts.functions.iter().map(|(at, it)| (*at, it));
+                let run_module = RunModule::find(db, &counts.build_id, id)?;
+                run_module.add(db, functions, None, &counts.uncounted)?;
+            }
+            Ok(id)
+        })
+    }
+
+    /// `store` stores modules, then the run by calling what it is given, then the counts.
+    fn try_add(
+        &mut self,
+        run: &Run,
+        store: impl FnOnce(
+            &Connection,
+            &dyn Fn(&Connection) -> Result<i64, Problem>,
+        ) -> Result<i64, Problem>,
+    ) -> Result<Added> {
+        let attempt = || {
+            // IMMEDIATE: a transaction that first reads and then writes could meet another of its
+            // kind, and then neither could go on.
+            let transaction = self
+                .db
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            if has_run(&transaction, &run.key)? {
+                return Ok(Added::AlreadyThere);
+            }
+            let id = store(&transaction, &|db| add_run(db, run))?;
+            transaction.commit()?;
+            Ok(Added::New(id))
+        };
+        let added: Result<Added, Problem> = attempt();
+        added.map_err(|problem| problem.of(&self.path))
     }
 }
 
@@ -98,52 +149,89 @@ pub(crate) fn has_run(db: &Connection, key: &str) -> Result<bool, Problem> {
 
 /// Stores the facts about a module, or checks that the same are there.
 pub(crate) fn add_module(db: &Connection, module: &Module) -> Result<(), Problem> {
-    let shape = shape(module);
-    if let Some(known) = stored(db, &module.build_id)? {
-        if known.shape != shape {
-            return Err(Problem::OtherBuild {
-                module: module.path.clone(),
-            });
-        }
-        db.prepare_cached("UPDATE modules SET path = ?2 WHERE id = ?1 AND path <> ?2")?
-            .execute(params![known.id, module.path])?;
-        return Ok(());
+    match is_known(db, &module.build_id, &module.path, &shape(module))? {
+        true => Ok(()),
+        false => insert(db, &ModuleFacts::new(module, Vec::new())),
     }
-    let first_function = next_id(db, "functions")?;
-    let first_block = next_id(db, "blocks")?;
-    let first_edge = next_id(db, "edges")?;
-    let blocks: usize = module.functions.iter().map(|f| f.blocks.len()).sum();
-    let edges: usize = module.functions.iter().map(|f| f.edges.len()).sum();
+}
+
+/// The same for facts that are encoded.
+pub(crate) fn add_facts(db: &Connection, module: &ModuleFacts) -> Result<(), Problem> {
+    match is_known(db, &module.build_id, &module.path, &module.shape)? {
+        true => Ok(()),
+        false => insert(db, module),
+    }
+}
+
+/// Is this build there? Then it is where it was seen last.
+fn is_known(db: &Connection, build_id: &str, path: &str, shape: &str) -> Result<bool, Problem> {
+    let Some(known) = stored(db, build_id)? else {
+        return Ok(false);
+    };
+    if known.shape != shape {
+        return Err(Problem::OtherBuild {
+            module: path.to_owned(),
+        });
+    }
+    db.prepare_cached("UPDATE modules SET path = ?2 WHERE id = ?1 AND path <> ?2")?
+        .execute(params![known.id, path])?;
+    Ok(true)
+}
+
+fn insert(db: &Connection, module: &ModuleFacts) -> Result<(), Problem> {
+    let first_function = next_id(db, "first_function + functions")?;
+    let mut next_block = next_id(db, "first_block + blocks")?;
+    let mut next_edge = next_id(db, "first_edge + edges")?;
+    let blocks: i64 = module.functions.iter().map(|it| i64::from(it.blocks)).sum();
+    let edges: i64 = module.functions.iter().map(|it| i64::from(it.edges)).sum();
     db.execute(
         "INSERT INTO modules (build_id, path, shape, first_function, functions, first_block,
          blocks, first_edge, edges) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             module.build_id,
             module.path,
-            shape,
+            module.shape,
             first_function,
             module.functions.len() as i64,
-            first_block,
-            blocks as i64,
-            first_edge,
-            edges as i64
+            next_block,
+            blocks,
+            next_edge,
+            edges
         ],
     )?;
     let id = db.last_insert_rowid();
     add_files_and_refusals(db, id, module)?;
-    let mut writer = FactWriter::new(db, id, [first_function, first_block, first_edge])?;
-    for function in &module.functions {
-        writer.add(function)?;
+    let mut add =
+        db.prepare_cached("INSERT INTO functions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    for (function, it) in (first_function..).zip(&module.functions) {
+        add.execute(params![
+            function,
+            id,
+            it.name,
+            it.address.0.cast_signed(),
+            it.source.map(|(file, _)| file.0),
+            it.source.map(|(_, line)| line),
+            it.counters,
+            next_block,
+            it.blocks,
+            next_edge,
+            it.edges,
+            fit(it.instructions, "a number of instructions")?,
+            module.facts_from(it)
+        ])?;
+        next_block += i64::from(it.blocks);
+        next_edge += i64::from(it.edges);
     }
     Ok(())
 }
 
-fn next_id(db: &Connection, table: &str) -> Result<i64, Problem> {
-    let query = format!("SELECT coalesce(max(id), 0) + 1 FROM {table}");
+/// The first id behind those of all modules.
+fn next_id(db: &Connection, end: &str) -> Result<i64, Problem> {
+    let query = format!("SELECT coalesce(max({end}), 1) FROM modules");
     Ok(db.query_row(&query, [], |row| row.get(0))?)
 }
 
-fn add_files_and_refusals(db: &Connection, id: i64, module: &Module) -> Result<(), Problem> {
+fn add_files_and_refusals(db: &Connection, id: i64, module: &ModuleFacts) -> Result<(), Problem> {
     let mut file = db.prepare_cached("INSERT INTO files VALUES (?, ?, ?)")?;
     for (number, name) in module.files.iter().enumerate() {
         file.execute(params![id, number as i64, name])?;
@@ -160,94 +248,6 @@ fn add_files_and_refusals(db: &Connection, id: i64, module: &Module) -> Result<(
         ])?;
     }
     Ok(())
-}
-
-/// The statements that store the functions of one module, prepared once.
-struct FactWriter<'a> {
-    module: i64,
-    next_function: i64,
-    next_block: i64,
-    next_edge: i64,
-    function: rusqlite::CachedStatement<'a>,
-    block: rusqlite::CachedStatement<'a>,
-    code: rusqlite::CachedStatement<'a>,
-    line_run: rusqlite::CachedStatement<'a>,
-    edge: rusqlite::CachedStatement<'a>,
-}
-
-impl<'a> FactWriter<'a> {
-    fn new(db: &'a Connection, module: i64, next: [i64; 3]) -> Result<Self, Problem> {
-        let [next_function, next_block, next_edge] = next;
-        Ok(Self {
-            module,
-            next_function,
-            next_block,
-            next_edge,
-            function: db
-                .prepare_cached("INSERT INTO functions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?,
-            block: db.prepare_cached("INSERT INTO blocks VALUES (?, ?, ?, ?)")?,
-            code: db.prepare_cached("INSERT INTO code VALUES (?, ?, ?, ?)")?,
-            line_run: db.prepare_cached("INSERT INTO line_runs VALUES (?, ?, ?, ?, ?, ?, ?)")?,
-            edge: db.prepare_cached("INSERT INTO edges VALUES (?, ?, ?, ?, ?)")?,
-        })
-    }
-
-    fn add(&mut self, function: &Function) -> Result<(), Problem> {
-        let id = self.next_function;
-        self.next_function += 1;
-        self.function.execute(params![
-            id,
-            self.module,
-            function.name,
-            function.address.0.cast_signed(),
-            function.source.map(|(file, _)| file.0),
-            function.source.map(|(_, line)| line),
-            function.counters,
-            function.blocks.len() as i64,
-            function.edges.len() as i64
-        ])?;
-        let first_block = self.next_block;
-        for block in &function.blocks {
-            self.add_block(id, block)?;
-        }
-        for edge in &function.edges {
-            let id_of = |block: Option<u32>| block.map(|index| first_block + i64::from(index));
-            self.edge.execute(params![
-                self.next_edge,
-                id,
-                id_of(edge.from),
-                id_of(edge.to),
-                edge.kind.name()
-            ])?;
-            self.next_edge += 1;
-        }
-        Ok(())
-    }
-
-    fn add_block(&mut self, function: i64, block: &Block) -> Result<(), Problem> {
-        let id = self.next_block;
-        self.next_block += 1;
-        let address = block.address.0.cast_signed();
-        self.block
-            .execute(params![id, function, address, block.instructions])?;
-        for (number, span) in block.code.iter().enumerate() {
-            let address = span.address.0.cast_signed();
-            self.code
-                .execute(params![id, number as i64, address, span.bytes])?;
-        }
-        for (number, run) in block.lines.iter().enumerate() {
-            self.line_run.execute(params![
-                id,
-                number as i64,
-                run.file.0,
-                run.line,
-                run.is_stmt,
-                run.instructions,
-                run.inline_copy
-            ])?;
-        }
-        Ok(())
-    }
 }
 
 /// Stores a run without its counts; says under which number.
@@ -286,66 +286,126 @@ pub(crate) fn add_run(db: &Connection, run: &Run) -> Result<i64, Problem> {
     Ok(id)
 }
 
-fn add_counts(db: &Connection, run: i64, counts: &ModuleCounts) -> Result<(), Problem> {
-    let refuse = |what: String| Problem::Misfit {
-        build_id: counts.build_id.clone(),
-        what,
-    };
-    let module =
-        stored(db, &counts.build_id)?.ok_or_else(|| refuse("the module is unknown".into()))?;
-    if let Some(what) = misfit(db, &module, counts)? {
-        return Err(refuse(what));
+/// A module in a run whose counts are to be stored.
+struct RunModule {
+    module: Stored,
+    run: i64,
+}
+
+impl RunModule {
+    fn find(db: &Connection, build_id: &str, run: i64) -> Result<Self, Problem> {
+        let module = stored(db, build_id)?.ok_or_else(|| Problem::Misfit {
+            build_id: build_id.to_owned(),
+            what: "the module is unknown".into(),
+        })?;
+        Ok(Self { module, run })
     }
-    let sparse = RunCounts::of(counts)?;
-    if let Some(what) = sparse.trouble(db, &module)? {
-        return Err(refuse(what.into()));
+
+    /// Stores the counts of functions, which are in order, and what was not counted. `all`: how
+    /// many functions there must be, if there must be all.
+    fn add<'a>(
+        &self,
+        db: &Connection,
+        functions: impl Iterator<Item = (usize, &'a FunctionCounts)>,
+        all: Option<usize>,
+        uncounted: &[Range<usize>],
+    ) -> Result<(), Problem> {
+        let refuse = |what: String| Problem::Misfit {
+            build_id: self.module.build_id.clone(),
+            what,
+        };
+        let wanted = self.module.functions;
+        if let Some(given) = all.filter(|given| *given as i64 != wanted) {
+            let what = format!("there are {wanted} functions, the counts are for {given}");
+            return Err(refuse(what));
+        }
+        let mut counts = RunCounts::default();
+        let mut next = 0;
+        for (function, given) in functions {
+            if function < next {
+                return Err(refuse("functions are not in order".into()));
+            }
+            next = function + 1;
+            let place = self.place(db, function)?;
+            if let Some(what) = place.misfit(given) {
+                return Err(refuse(what));
+            }
+            counts.push(place.blocks.start, place.edges.start, given);
+        }
+        for stretch in uncounted.iter().filter(|it| !it.is_empty()) {
+            let first = self.place(db, stretch.start)?;
+            let last = self.place(db, stretch.end - 1)?;
+            counts.uncount(
+                first.blocks.start..last.blocks.end,
+                first.edges.start..last.edges.end,
+            );
+        }
+        counts.tidy()?;
+        if let Some(what) = counts.trouble(db, &self.module)? {
+            return Err(refuse(what.into()));
+        }
+        add_run_module(db, self.run, self.module.id)?;
+        counts.write(db, &self.module, self.run)
     }
-    add_run_module(db, run, module.id)?;
-    sparse.write(db, &module, run)
+
+    fn place(&self, db: &Connection, function: usize) -> Result<FunctionPlace, Problem> {
+        let query = "SELECT name, first_block, blocks, first_edge, edges FROM functions
+                     WHERE id = ?1 + ?2 AND ?2 < ?3";
+        let range = (
+            self.module.first_function,
+            function as i64,
+            self.module.functions,
+        );
+        let found = db.prepare_cached(query)?.query_row(range, |row| {
+            let range = |column: usize, first: i64| {
+                let start = usize::try_from(row.get::<_, i64>(column)? - first).unwrap_or(0);
+                Ok::<_, rusqlite::Error>(start..start + row.get::<_, u32>(column + 1)? as usize)
+            };
+            Ok(FunctionPlace {
+                name: row.get(0)?,
+                blocks: range(1, self.module.first_block)?,
+                edges: range(3, self.module.first_edge)?,
+            })
+        });
+        found.optional()?.ok_or_else(|| Problem::Misfit {
+            build_id: self.module.build_id.clone(),
+            what: "there are counts of more functions than there are".into(),
+        })
+    }
+}
+
+/// Where a function's blocks and edges are in its module.
+struct FunctionPlace {
+    name: String,
+    blocks: Range<usize>,
+    edges: Range<usize>,
+}
+
+impl FunctionPlace {
+    /// Is there one count a block and one an edge, and no limit or shift of a block beyond? Else
+    /// they would land on a neighbour's blocks, and nobody would see it. Says in what they differ.
+    fn misfit(&self, given: &FunctionCounts) -> Option<String> {
+        let name = &self.name;
+        let (blocks, edges) = (self.blocks.len(), self.edges.len());
+        if (blocks, edges) != (given.blocks.len(), given.edges.len()) {
+            return Some(format!(
+                "{name} has {blocks} blocks and {edges} edges, the counts are for {} and {}",
+                given.blocks.len(),
+                given.edges.len()
+            ));
+        }
+        let shifted = given.shifts.iter().map(|it| it.block);
+        let named = shifted.chain(given.at_least.iter().copied()).max();
+        named
+            .is_some_and(|block| block as usize >= blocks)
+            .then(|| format!("{name} has a limit or a shift of a block it has not"))
+    }
 }
 
 pub(crate) fn add_run_module(db: &Connection, run: i64, module: i64) -> Result<(), Problem> {
     db.prepare_cached("INSERT INTO run_modules VALUES (?, ?)")?
         .execute((run, module))?;
     Ok(())
-}
-
-/// Does every function have one count a block and one an edge, and no limit or shift of a block
-/// beyond? Else they would land on a neighbour's blocks, and nobody would see it. Says in what they differ.
-fn misfit(
-    db: &Connection,
-    module: &Stored,
-    counts: &ModuleCounts,
-) -> Result<Option<String>, Problem> {
-    let mut query = db.prepare_cached(
-        "SELECT name, blocks, edges FROM functions WHERE id >= ?1 AND id < ?1 + ?2 ORDER BY id",
-    )?;
-    let mut rows = query.query((module.first_function, module.functions))?;
-    let mut given = counts.functions.iter();
-    while let Some(row) = rows.next()? {
-        let (name, blocks, edges): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let Some(given) = given.next() else {
-            return Ok(Some(format!("none for {name}")));
-        };
-        if (blocks, edges) != (given.blocks.len() as i64, given.edges.len() as i64) {
-            return Ok(Some(format!(
-                "{name} has {blocks} blocks and {edges} edges, the counts are for {} and {}",
-                given.blocks.len(),
-                given.edges.len()
-            )));
-        }
-        let shifted = given.shifts.iter().map(|it| it.block);
-        let named = shifted.chain(given.at_least.iter().copied()).max();
-        if named.is_some_and(|block| i64::from(block) >= blocks) {
-            return Ok(Some(format!(
-                "{name} has a limit or a shift of a block it has not"
-            )));
-        }
-    }
-    Ok(match given.len() {
-        0 => None,
-        more => Some(format!("there are counts of {more} more functions")),
-    })
 }
 
 fn fit(number: u64, what: &str) -> Result<i64, Problem> {
