@@ -24,7 +24,9 @@ pub fn attach(pid: pid_t, folder: &Path, settings: &Settings<'_>) -> Result<Outc
     check(pid)?;
     let journal = begin_journal(folder, proc::command(pid))?;
     let requests = Requests::listen(None, settings.duration);
-    let mut monitor = Monitor::new(settings, journal, requests, pid);
+    let monitor = Monitor::new(settings, journal, requests, pid);
+    let mut monitor = monitor.map_err(|it| Error::Io("the journal", it))?;
+    monitor.in_the_middle = true;
     monitor.seize_all(pid)?;
     let begun = monitor.begin_in_the_middle(pid);
     match begun {
@@ -123,8 +125,10 @@ impl Monitor<'_> {
             return Err(Error::NothingToCount(pid, reason));
         };
         let stopped = self.look_at_modules(stopped).map_err(failed)?;
+        let others = held.values().map(|(stopped, _)| stopped);
+        let stopped = self.give_windows(stopped, others).map_err(failed)?;
         held.insert(stopped.tid(), (stopped, stop));
-        if self.spaces.values().all(|space| space.loaded.is_empty()) {
+        if self.spaces.values().all(Space::is_bare) {
             self.go_on_all(held).map_err(failed)?;
             let reason = "nothing of its program can be counted".to_owned();
             return Err(Error::NothingToCount(pid, reason));
@@ -163,6 +167,9 @@ impl Monitor<'_> {
                 other => self.handle(other)?,
             }
         }
+        // While others were waited for, some may have been killed.
+        let stands = |tid: &pid_t| self.threads.get(tid).is_some_and(|it| !it.is_dying);
+        held.retain(|tid, _| stands(tid));
         Ok(held)
     }
 
@@ -208,34 +215,50 @@ impl Monitor<'_> {
         Ok(())
     }
 
-    /// Lets every process go on without us, with every byte of its code as it was.
+    /// Lets every process go on without us, with every byte of its code as it was. A process that
+    /// has been killed, or that cannot be written to, keeps none of the others.
     pub fn let_go_of_all(&mut self) -> io::Result<()> {
         let held = self.hold_all()?;
+        let mut result = Ok(());
         let mut leaving = Vec::new();
         for (_, (stopped, stop)) in held {
-            let signal = self.signal_to_keep(&stopped, stop)?;
-            let at = self.leave_slot(&stopped)?;
-            self.departs(&stopped, at)?;
-            self.give_mask_back(&stopped)?;
-            leaving.push((stopped, signal));
+            match self.make_ready_to_leave(&stopped, stop) {
+                Ok(signal) => leaving.push((stopped, signal)),
+                Err(error) => result = result.and(kernel::gone_is_fine(Err(error))),
+            }
         }
-        for space in self.spaces.values_mut() {
-            space.restore()?;
+        let spaces: Vec<usize> = self.spaces.keys().copied().collect();
+        for space in spaces {
+            result = result.and(kernel::gone_is_fine(self.restore(space)));
         }
         for (stopped, signal) in leaving {
-            let space = self.thread(&stopped).space;
-            // One that we could not stop may still be in a slot.
-            let mut threads = self.threads.values();
-            let is_in_use = threads.any(|it| it.space == space && it.waits_for_child);
-            let space = self.spaces.get_mut(&space).filter(|_| !is_in_use);
-            let stopped = match space {
-                Some(space) => space.unmap_slots(stopped)?,
-                None => stopped,
-            };
-            stopped.detach(signal)?;
+            result = result.and(kernel::gone_is_fine(self.leave(stopped, signal)));
         }
         self.threads.clear();
-        Ok(())
+        result
+    }
+
+    /// Makes all that is known of a thread as if it had never met a breakpoint; answers with the
+    /// signal that it is to get.
+    fn make_ready_to_leave(&mut self, stopped: &Stopped, stop: Stop) -> io::Result<c_int> {
+        let signal = self.signal_to_keep(stopped, stop)?;
+        self.leaves(stopped)?;
+        self.give_gs_back(stopped)?;
+        self.give_mask_back(stopped)?;
+        Ok(signal)
+    }
+
+    /// Lets a thread go on without us; the first of an address space gives the slots back.
+    fn leave(&mut self, stopped: Stopped, signal: c_int) -> io::Result<()> {
+        let space = self.thread(&stopped).space;
+        // One that we could not stop may still be in a slot.
+        let mut threads = self.threads.values();
+        let is_in_use = threads.any(|it| it.space == space && it.waits_for_child);
+        let stopped = match is_in_use {
+            false => self.unmap_all(stopped, space)?,
+            true => stopped,
+        };
+        stopped.detach(signal)
     }
 
     /// The signal that a thread is to get when it goes on; none if it met a breakpoint.

@@ -25,9 +25,13 @@ impl Monitor<'_> {
             holds_trap: false,
             call: None,
             waits_for_child: false,
+            borrows_window: false,
+            gs_before: 0,
+            postponed: None,
             enters_handler: false,
             is_reborn: false,
             is_dying: false,
+            has_left: false,
             start: None,
             last: None,
         };
@@ -69,6 +73,9 @@ impl Monitor<'_> {
         self.add_thread(child, pid, space)?;
         if let Some(thread) = self.threads.get_mut(&child) {
             thread.trap_blocked = parent.trap_blocked;
+            let shares = (libc::CLONE_VM | libc::CLONE_VFORK) as u64;
+            thread.borrows_window = flags & shares == shares;
+            thread.gs_before = parent.gs_before;
         }
         self.go_on(stopped, 0)?;
         match self.early.remove(&child) {
@@ -100,15 +107,16 @@ impl Monitor<'_> {
         if process.is_some_and(|it| it.is_passing) {
             return match self.is_alone_in(pid, space) {
                 true => self.let_pass(stopped, space),
-                false => self.go_on(stopped, 0),
+                false => {
+                    let stopped = self.count_in_vain(stopped, space)?;
+                    self.go_on(stopped, 0)
+                }
             };
         }
+        let stopped = self.begin_window(stopped)?;
         let at = LoadAddr(stopped.instruction_pointer()?);
         self.arrives(&stopped, at)?;
-        let is_bare = self
-            .spaces
-            .get(&space)
-            .is_some_and(|it| it.loaded.is_empty());
+        let is_bare = self.spaces.get(&space).is_some_and(Space::is_bare);
         let stopped = match is_bare {
             true => self.look_at_modules(stopped)?,
             false => stopped,
@@ -124,14 +132,13 @@ impl Monitor<'_> {
     /// Lets a child go that is not followed, with memory as it would be without us.
     fn let_pass(&mut self, stopped: Stopped, space: usize) -> io::Result<()> {
         let tid = stopped.tid();
-        self.leave_slot(&stopped)?;
-        let stopped = match self.spaces.get_mut(&space) {
-            Some(space) => {
-                space.restore()?;
-                space.unmap_slots(stopped)?
-            }
-            None => stopped,
+        match self.windows {
+            Some(_) => self.leave_copy(&stopped)?,
+            None => self.leave_slot(&stopped)?,
         };
+        self.give_gs_back(&stopped)?;
+        self.restore(space)?;
+        let stopped = self.unmap_all(stopped, space)?;
         self.give_mask_back(&stopped)?;
         self.threads.remove(&tid);
         self.drop_unused_spaces();
@@ -152,11 +159,13 @@ impl Monitor<'_> {
         let pid = stopped.tid();
         let former = stopped.event_message()? as pid_t;
         if let Some(thread) = self.threads.remove(&former) {
+            self.take_window(former, thread.space);
             self.threads.insert(pid, thread);
         }
         let thread = self.thread(&stopped);
         let call = thread.call.take();
         (thread.is_reborn, thread.is_new, thread.last) = (true, false, None);
+        thread.borrows_window = false;
         if let Some(call) = call {
             self.departs(&stopped, call.next)?;
         }
@@ -190,13 +199,14 @@ impl Monitor<'_> {
     pub fn dying(&mut self, stopped: Stopped) -> io::Result<()> {
         let thread = self.thread(&stopped);
         thread.is_dying = true;
-        let (pid, is_new) = (thread.pid, thread.is_new);
-        let mut at = self.leave_slot(&stopped)?;
+        let (pid, is_new, has_left) = (thread.pid, thread.is_new, thread.has_left);
+        let mut at = self.stands_at(&stopped)?;
         if self.has_met_breakpoint(&stopped, at) {
             at = LoadAddr(at.0.wrapping_sub(1));
-        }
-        if !is_new {
+            self.leave_slot(&stopped)?;
             self.departs(&stopped, at)?;
+        } else if !is_new && !has_left {
+            self.leaves(&stopped)?;
         }
         let signal = stopped.event_message()? as i32 & 0x7f;
         let fate = self.processes.get(&pid).and_then(|it| it.fate.as_ref());
@@ -222,6 +232,14 @@ impl Monitor<'_> {
         let Some(thread) = self.threads.remove(&tid) else {
             return Ok(());
         };
+        self.take_window(tid, thread.space);
+        if self.windows.is_some() && !thread.is_dying && !thread.is_new && !thread.is_reborn {
+            self.journal.write(&Entry::Note(
+                "A thread was killed where it could not be seen: counts of the function that it \
+                 was in may be one too high or too low."
+                    .to_owned(),
+            ))?;
+        }
         if let Some(last) = thread.last.filter(|_| !thread.is_dying) {
             self.died_unseen(last)?;
         }

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use headcount_binary::{Layout, Outline};
 use headcount_model::{LoadBias, Module};
 
 use crate::image::Image;
@@ -15,7 +17,17 @@ use crate::proc::Mapping;
 use crate::{Settings, debug_files};
 
 /// Which file it is, and whether it has changed since.
-type FileKey = (u64, u64, i64, u64);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileKey(u64, u64, i64, u64);
+
+impl FileKey {
+    /// Of an open file.
+    pub fn of(file: &File) -> io::Result<Self> {
+        let facts = file.metadata()?;
+        let changed = facts.mtime_nsec() ^ facts.mtime();
+        Ok(Self(facts.dev(), facts.ino(), changed, facts.size()))
+    }
+}
 
 /// All modules of a run.
 #[derive(Debug, Default)]
@@ -35,13 +47,7 @@ impl Catalog {
         settings: &Settings<'_>,
         journal: &mut Journal,
     ) -> io::Result<Option<usize>> {
-        let facts = file.metadata()?;
-        let key = (
-            facts.dev(),
-            facts.ino(),
-            facts.mtime_nsec() ^ facts.mtime(),
-            facts.size(),
-        );
+        let key = FileKey::of(&file)?;
         if let Some(known) = self.known.get(&key) {
             return Ok(*known);
         }
@@ -59,7 +65,7 @@ impl Catalog {
     fn add(
         &mut self,
         module: Module,
-        layout: headcount_binary::Layout,
+        layout: Layout,
         settings: &Settings<'_>,
         journal: &mut Journal,
     ) -> io::Result<Option<usize>> {
@@ -89,7 +95,7 @@ impl Catalog {
     }
 }
 
-fn analyse(path: &str, mut file: File) -> Result<(Module, headcount_binary::Layout), String> {
+fn analyse(path: &str, mut file: File) -> Result<(Module, Layout), String> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
@@ -97,15 +103,54 @@ fn analyse(path: &str, mut file: File) -> Result<(Module, headcount_binary::Layo
 }
 
 /// The facts of a module, from its bytes.
-pub fn analyse_bytes(
-    path: &str,
-    bytes: &[u8],
-) -> Result<(Module, headcount_binary::Layout), String> {
+pub fn analyse_bytes(path: &str, bytes: &[u8]) -> Result<(Module, Layout), String> {
     let mut find =
         |wanted: headcount_binary::Wanted<'_>| debug_files::find(Path::new(path), &wanted);
     let binary =
         headcount_binary::read(path, bytes, &mut find).map_err(|error| error.to_string())?;
     Ok((binary.module, binary.layout))
+}
+
+/// A module that was counted by copies.
+#[derive(Debug)]
+pub struct Analysed {
+    /// Its facts.
+    pub module: Module,
+    /// Where its routines were under watch.
+    pub watched: Vec<u64>,
+    /// Where debug information was looked for outside of its file.
+    pub sought: Vec<PathBuf>,
+}
+
+/// What is to be known of a module that was counted by copies. Its file must still be the one that
+/// was counted.
+pub fn analyse_counted(path: &str, key: &str) -> Result<Analysed, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let outline = outline(path, &file)?;
+    if outline.key() != key {
+        return Err("was rebuilt since it was counted; run it again".to_owned());
+    }
+    let bytes = crate::kernel::map_file(&file).map_err(|error| error.to_string())?;
+    let mut sought = Vec::new();
+    let mut find = |wanted: headcount_binary::Wanted<'_>| {
+        sought.extend(debug_files::places(Path::new(path), &wanted));
+        debug_files::find(Path::new(path), &wanted)
+    };
+    let binary = headcount_binary::read(path, (*bytes).as_ref(), &mut find)
+        .map_err(|error| error.to_string())?;
+    Ok(Analysed {
+        module: binary.module,
+        watched: outline.starts().to_vec(),
+        sought,
+    })
+}
+
+/// Where the code of a module is, from its file.
+pub fn outline(path: &str, file: &File) -> Result<Outline, String> {
+    let bytes = crate::kernel::map_file(file).map_err(|error| error.to_string())?;
+    let mut find =
+        |wanted: headcount_binary::Wanted<'_>| debug_files::find(Path::new(path), &wanted);
+    Outline::read(bytes, &mut find).map_err(|error| error.to_string())
 }
 
 /// Where blocks are not counted: first, and how many.
@@ -120,12 +165,29 @@ fn stretches(chosen: &[bool]) -> Vec<(u32, u32)> {
     found
 }
 
+const PAGE: u64 = 4096;
+
+fn floor(number: u64) -> u64 {
+    number & !(PAGE - 1)
+}
+
+/// Where the code of a mapping is. A loader may first map a whole module as if all of it were code,
+/// with nothing behind the end of its file.
+pub fn code_in(layout: &Layout, mapping: &Mapping) -> Range<u64> {
+    let segments = layout.segments.iter();
+    let mut segments = segments.filter(|it| it.executable);
+    let Some(segment) = segments.find(|it| floor(it.file_offset) == mapping.offset) else {
+        return mapping.range.clone();
+    };
+    let length = segment.file_offset - mapping.offset + segment.file_size;
+    let length = length.next_multiple_of(PAGE);
+    let end = mapping.range.start.saturating_add(length);
+    mapping.range.start..mapping.range.end.min(end)
+}
+
 /// How far a module was moved, from where one of its segments is.
-pub fn bias(image: &Image, mapping: &Mapping) -> Option<LoadBias> {
-    const PAGE: u64 = 4096;
-    let floor = |number: u64| number & !(PAGE - 1);
-    let segment = image
-        .layout
+pub fn bias(layout: &Layout, mapping: &Mapping) -> Option<LoadBias> {
+    let segment = layout
         .segments
         .iter()
         .find(|it| it.executable && floor(it.file_offset) == mapping.offset)?;

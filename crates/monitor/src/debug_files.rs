@@ -15,7 +15,8 @@ pub fn find(program: &Path, wanted: &Wanted<'_>) -> Option<Vec<u8>> {
         .find_map(|path| fs::read(path).ok())
 }
 
-fn places(program: &Path, wanted: &Wanted<'_>) -> Vec<PathBuf> {
+/// Where it looks.
+pub fn places(program: &Path, wanted: &Wanted<'_>) -> Vec<PathBuf> {
     let folder = program.parent().unwrap_or(Path::new("/"));
     match wanted {
         Wanted::BuildId(id) => by_build_id(id),

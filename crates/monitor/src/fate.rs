@@ -2,7 +2,7 @@
 
 use std::io;
 
-use headcount_model::LoadAddr;
+use headcount_model::{LinkAddr, LoadAddr};
 use libc::{c_int, pid_t};
 
 use crate::image::Described;
@@ -18,6 +18,8 @@ pub struct Fate {
     pub signal: c_int,
     /// In words: ` in crash (crash.c:7)`; empty if unknown.
     pub place: String,
+    /// Module and link address, where whoever reads the journal is to find the words.
+    pub at: Option<(usize, LinkAddr)>,
 }
 
 impl Monitor<'_> {
@@ -35,7 +37,7 @@ impl Monitor<'_> {
         if let Some(described) = described {
             return format!(" in {}", self.words(&described));
         }
-        let mappings = proc::mappings(thread.pid).unwrap_or_default();
+        let mappings = proc::mappings(stopped.tid()).unwrap_or_default();
         let mapping = mappings.iter().find(|it| it.range.contains(&at.0));
         let module = mapping.map(|it| it.path.rsplit('/').next().unwrap_or(&it.path).to_owned());
         let mut place = match module {
@@ -67,13 +69,18 @@ impl Monitor<'_> {
             true => "The program",
             false => "A child process",
         };
-        let place = match &process.fate {
-            Some(fate) if fate.signal == signal => fate.place.as_str(),
-            _ => "",
-        };
+        let fate = process.fate.as_ref().filter(|it| it.signal == signal);
+        let place = fate.map_or("", |fate| fate.place.as_str());
         let name = name(signal);
-        self.journal
-            .write(&Entry::Note(format!("{who} was killed by {name}{place}.")))
+        let what = format!("{who} was killed by {name}");
+        self.journal.write(&match fate.and_then(|fate| fate.at) {
+            Some((module, at)) => Entry::Died {
+                what,
+                module,
+                at: at.0,
+            },
+            None => Entry::Note(format!("{what}{place}.")),
+        })
     }
 
     /// A thread ended so suddenly that nobody could see where it was.

@@ -24,6 +24,9 @@ impl Monitor<'_> {
         if self.thread(&stopped).enters_handler {
             return self.entered_handler(stopped);
         }
+        if let Some(signal) = self.thread(&stopped).postponed.take() {
+            return self.deliver_postponed(stopped, &signal);
+        }
         match self.was_ours(&stopped)? {
             true => stopped.resume(Pace::ToSystemCall, 0),
             false => self.deliver(stopped, libc::SIGTRAP),
@@ -33,6 +36,9 @@ impl Monitor<'_> {
     /// Did a thread that stopped for SIGTRAP meet a breakpoint of ours? Then it is past it now.
     pub fn was_ours(&mut self, stopped: &Stopped) -> io::Result<bool> {
         let at = LoadAddr(stopped.instruction_pointer()?.wrapping_sub(1));
+        if self.windows.is_some() {
+            return self.met_trap(stopped, at);
+        }
         let space = self.thread(stopped).space;
         let breakpoint = self.spaces.get(&space).and_then(|it| it.breakpoint(at));
         // Behind the first byte of a longer instruction nobody can be but by an `int3` of ours.

@@ -1,12 +1,15 @@
 //! A system call in the name of another process: that is how memory near its code is had.
 
 use std::io;
+use std::sync::LazyLock;
 
 use headcount_model::LoadAddr;
+use libc::pid_t;
 
 use crate::kernel::{self, Pace, Phase};
 use crate::memory::Memory;
-use crate::wait::{Event, Stop, Stopped, wait_for};
+use crate::proc;
+use crate::wait::{Event, Stop, Stopped, wait_for_one};
 
 /// `syscall`.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -17,6 +20,9 @@ const BLOCK_ALL: u64 = !(1 << (libc::SIGTRAP - 1));
 /// Makes a stopped thread do a system call, and answers with its result. Everything else about the
 /// thread is as before.
 ///
+/// A program that filters its own system calls is not asked: it might be killed for it. The answer
+/// is `-EPERM` then.
+///
 /// `at` is code that no thread of the process runs meanwhile: the place is borrowed for the two
 /// bytes of a `syscall` instruction. The thread must not be at the beginning of a system call.
 pub fn system_call(
@@ -26,6 +32,9 @@ pub fn system_call(
     number: i64,
     arguments: [u64; 6],
 ) -> io::Result<(Stopped, i64)> {
+    if has_own_filters(&stopped) {
+        return Ok((stopped, -i64::from(libc::EPERM)));
+    }
     let before = stopped.registers()?;
     let blocked = stopped.blocked_signals()?;
     let mut code = [0; 2];
@@ -62,8 +71,14 @@ pub fn system_call(
     Ok((stopped, result))
 }
 
+/// Does a thread filter its system calls more than we do? (A container may have filters for all.)
+pub fn has_own_filters(stopped: &Stopped) -> bool {
+    static OURS: LazyLock<u32> = LazyLock::new(|| proc::filters(std::process::id() as pid_t));
+    proc::filters(stopped.tid()) > *OURS
+}
+
 /// Was the thread taken out of a system call that goes on by itself?
-fn to_be_restarted(registers: &kernel::Registers) -> bool {
+pub fn to_be_restarted(registers: &kernel::Registers) -> bool {
     const RESTART: std::ops::RangeInclusive<i64> = -516..=-512; // ERESTARTSYS and its kin
     registers.orig_rax as i64 >= 0 && RESTART.contains(&(registers.rax as i64))
 }
@@ -86,15 +101,15 @@ fn run_to(mut stopped: Stopped, phase: Phase) -> io::Result<Stopped> {
 
 fn stop_of(tid: i32, wanted: impl Fn(Stop) -> bool) -> io::Result<Stopped> {
     loop {
-        match wait_for(tid)? {
+        match wait_for_one(tid)? {
             Event::Stop(stopped, stop) if wanted(stop) => return Ok(stopped),
             Event::Stop(stopped, Stop::Dying) => {
                 // Killed in the middle of it: let it go, and say so.
                 stopped.resume(Pace::ToSystemCall, 0)?;
-                return Err(io::Error::from_raw_os_error(libc::ESRCH));
+                return Err(kernel::gone());
             }
             Event::Stop(stopped, _) => stopped.resume(Pace::ToSystemCall, 0)?,
-            Event::Ended(..) => return Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            Event::Ended(..) => return Err(kernel::gone()),
         }
     }
 }
@@ -107,17 +122,9 @@ pub fn map_code(
     places: &[u64],
     size: u64,
 ) -> io::Result<(Stopped, Option<LoadAddr>)> {
-    const FLAGS: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     let mut stopped = stopped;
     for place in places {
-        let arguments = [
-            *place,
-            size,
-            (libc::PROT_READ | libc::PROT_EXEC) as u64,
-            FLAGS as u64,
-            u64::MAX,
-            0,
-        ];
+        let arguments = code_arguments(*place, size);
         let (back, result) = system_call(stopped, memory, at, libc::SYS_mmap, arguments)?;
         stopped = back;
         if result as u64 == *place {
@@ -125,6 +132,13 @@ pub fn map_code(
         }
     }
     Ok((stopped, None))
+}
+
+/// What `mmap` is told for memory to execute at a place, unless something is there.
+pub fn code_arguments(place: u64, size: u64) -> [u64; 6] {
+    const FLAGS: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let protection = (libc::PROT_READ | libc::PROT_EXEC) as u64;
+    [place, size, protection, FLAGS as u64, u64::MAX, 0]
 }
 
 /// Gives memory back.

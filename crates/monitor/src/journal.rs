@@ -2,7 +2,8 @@
 //!
 //! A folder for a run: `journal`, one JSON object a line, says what was counted; `counters.N` is
 //! an array of counters for module N, mapped into our memory, so that a count is on file as soon
-//! as it is made. If headcount is killed, `headcount collect` reads what is there; a line that was
+//! as it is made. What copies count (`windows`) is in the file `windows`, which the program itself
+//! writes to. If headcount is killed, `headcount collect` reads what is there; a line that was
 //! cut off is the last one, and is left out.
 
 use std::fs::{File, OpenOptions};
@@ -17,7 +18,10 @@ use serde::{Deserialize, Serialize};
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+
+/// The name of the file with the counters of copies.
+pub const WINDOWS: &str = "windows";
 
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +50,41 @@ pub enum Entry {
         blocks: u32,
         /// Stretches of blocks that are not counted: first, and how many.
         uncounted: Vec<(u32, u32)>,
+    },
+    /// A module that is counted by copies of its routines; numbered together with the others.
+    File {
+        /// Where its file is.
+        path: String,
+        /// Which build it is.
+        key: String,
+    },
+    /// A copy that was made of a routine.
+    Routine(Routine),
+    /// A thread that came (1) or went (-1) at an instruction of a routine, in a way that its flow
+    /// graph does not show.
+    Visit {
+        /// Number of the routine, in this order.
+        routine: usize,
+        /// Link address of the instruction that comes next.
+        at: u64,
+        /// How many came.
+        delta: i64,
+    },
+    /// A window whose counts are not the program's.
+    Vain {
+        /// Its number.
+        window: u32,
+    },
+    /// A routine that is not counted; a note says why.
+    Refused {
+        /// The module.
+        module: usize,
+        /// Link address of its start, and how many bytes it has.
+        start: u64,
+        /// How many bytes it has.
+        length: u64,
+        /// Why, as a clause.
+        reason: String,
     },
     /// Where a process has it.
     Loaded {
@@ -88,6 +127,26 @@ pub enum Entry {
         /// Number of the block in the module.
         block: u32,
     },
+    /// Control arrived where nobody had foreseen it, and was counted all the same.
+    Stray {
+        /// The module.
+        module: usize,
+        /// Link address of where it did so most often.
+        at: u64,
+        /// At how many places.
+        places: usize,
+        /// How often in all.
+        times: u64,
+    },
+    /// A process was killed, at a place that is yet to be put into words.
+    Died {
+        /// The beginning of the sentence.
+        what: String,
+        /// The module.
+        module: usize,
+        /// Link address of the instruction that did not run.
+        at: u64,
+    },
     /// A sentence for the report.
     Note(String),
     /// The last line, if all went well.
@@ -99,12 +158,30 @@ pub enum Entry {
     },
 }
 
+/// A routine whose copy counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Routine {
+    /// The module.
+    pub module: usize,
+    /// Link address of its first byte.
+    pub start: u64,
+    /// Its blocks: offset and lengths of their instructions.
+    pub blocks: Vec<(u32, Vec<u8>)>,
+    /// The edges of its flow graph: from, to, and the kind's code.
+    pub edges: Vec<(Option<u32>, Option<u32>, u8)>,
+    /// Number of its first counter.
+    pub first_counter: u32,
+    /// The places of its counters: a block's number, or the number of blocks plus an edge's.
+    pub counters: Vec<u32>,
+}
+
 /// A journal being written.
 #[derive(Debug)]
 pub struct Journal {
     folder: PathBuf,
     file: File,
     modules: usize,
+    routines: usize,
 }
 
 impl Journal {
@@ -118,6 +195,7 @@ impl Journal {
             folder: folder.to_owned(),
             file,
             modules: 0,
+            routines: 0,
         };
         journal.write(first)?;
         Ok(journal)
@@ -130,6 +208,30 @@ impl Journal {
         self.file.write_all(&line)
     }
 
+    /// Adds a module that is counted by copies.
+    pub fn add_file(&mut self, path: &str, key: &str) -> io::Result<usize> {
+        let number = self.modules;
+        self.write(&Entry::File {
+            path: path.to_owned(),
+            key: key.to_owned(),
+        })?;
+        self.modules += 1;
+        Ok(number)
+    }
+
+    /// Adds a routine. Its number.
+    pub fn add_routine(&mut self, routine: Routine) -> io::Result<usize> {
+        let number = self.routines;
+        self.write(&Entry::Routine(routine))?;
+        self.routines += 1;
+        Ok(number)
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Adds a module, with counters for all its blocks.
     pub fn add_module(&mut self, entry: &Entry, blocks: u32) -> io::Result<(usize, Counters)> {
         let number = self.modules;
@@ -140,7 +242,7 @@ impl Journal {
     }
 }
 
-fn private_file(path: &Path) -> io::Result<File> {
+pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)
@@ -198,8 +300,10 @@ impl Counters {
 pub struct Written {
     /// Its lines.
     pub entries: Vec<Entry>,
-    /// The counters of each module.
+    /// The counters of each module; none if it is counted by copies.
     pub counters: Vec<Vec<u64>>,
+    /// The counters of copies, by number.
+    pub windows: Vec<u64>,
 }
 
 /// Why a journal cannot be read.
@@ -244,20 +348,47 @@ pub fn is_being_written(folder: &Path) -> bool {
     }
 }
 
-/// Reads the journal in a folder.
-pub fn read(folder: &Path) -> Result<Written, Unreadable> {
+/// The lines of the journal in a folder.
+pub fn read_entries(folder: &Path) -> Result<Vec<Entry>, Unreadable> {
     let path = folder.join(JOURNAL);
     let bytes = read_file(&path).map_err(|error| Unreadable::Io(path.clone(), error))?;
-    let entries = parse(&path, &bytes)?;
+    parse(&path, &bytes)
+}
+
+/// Reads the journal in a folder, and the counters.
+pub fn read(folder: &Path) -> Result<Written, Unreadable> {
+    let entries = read_entries(folder)?;
     let modules = entries.iter().filter_map(|entry| match entry {
-        Entry::Module { blocks, .. } => Some(*blocks),
+        Entry::Module { blocks, .. } => Some(Some(*blocks)),
+        Entry::File { .. } => Some(None),
         _ => None,
     });
     let counters = modules
         .enumerate()
-        .map(|(module, blocks)| read_counters(&counters_path(folder, module), blocks))
+        .map(|(module, blocks)| match blocks {
+            Some(blocks) => read_counters(&counters_path(folder, module), blocks),
+            None => Ok(Vec::new()),
+        })
         .collect::<Result<_, _>>()?;
-    Ok(Written { entries, counters })
+    let used = entries.iter().filter_map(|entry| match entry {
+        Entry::Routine(it) => Some(u64::from(it.first_counter) + it.counters.len() as u64),
+        _ => None,
+    });
+    let used = used.max().unwrap_or(0);
+    let vain = entries.iter().find_map(|entry| match entry {
+        Entry::Vain { window } => Some(*window),
+        _ => None,
+    });
+    let path = folder.join(WINDOWS);
+    let windows = match used {
+        0 => Vec::new(),
+        _ => crate::windows::sum(&path, used, vain).map_err(|error| Unreadable::Io(path, error))?,
+    };
+    Ok(Written {
+        entries,
+        counters,
+        windows,
+    })
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Entry>, Unreadable> {

@@ -90,6 +90,11 @@ pub fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH)
 }
 
+/// The error that says so.
+pub fn gone() -> io::Error {
+    io::Error::from_raw_os_error(libc::ESRCH)
+}
+
 /// The registers of a stopped thread.
 pub fn registers(tid: pid_t) -> io::Result<Registers> {
     // SAFETY: the structure is made of numbers, for which zeros are a value.
@@ -129,6 +134,70 @@ pub fn signal_info(tid: pid_t) -> Option<SignalInfo> {
     let result = unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid, 0, &raw mut info) };
     answer(result).ok()?;
     Some(SignalInfo { code: info.si_code })
+}
+
+/// All that a signal says of itself, to be given back later.
+#[derive(Clone, Copy)]
+pub struct WholeSignal(libc::siginfo_t);
+
+impl std::fmt::Debug for WholeSignal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "signal {}", self.0.si_signo)
+    }
+}
+
+impl WholeSignal {
+    /// Does it come from what the thread itself did at this very instruction?
+    pub fn is_fault(&self) -> bool {
+        let faults = [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGFPE,
+            libc::SIGILL,
+            libc::SIGTRAP,
+        ];
+        self.0.si_code > 0 && faults.contains(&self.0.si_signo)
+    }
+
+    /// Which one it is.
+    pub fn number(&self) -> c_int {
+        self.0.si_signo
+    }
+}
+
+/// Of a thread in a signal-delivery stop.
+pub fn whole_signal(tid: pid_t) -> io::Result<WholeSignal> {
+    // SAFETY: the structure is made of numbers, for which zeros are a value.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one `siginfo_t`, which is what we pass.
+    answer(unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid, 0, &raw mut info) })?;
+    Ok(WholeSignal(info))
+}
+
+/// Makes a thread in a signal-delivery stop believe that it stopped for this signal.
+pub fn set_whole_signal(tid: pid_t, signal: &WholeSignal) -> io::Result<()> {
+    // SAFETY: the kernel reads one `siginfo_t`, which is what we pass.
+    answer(unsafe { libc::ptrace(libc::PTRACE_SETSIGINFO, tid, 0, &raw const signal.0) })
+}
+
+/// Changes the address that a signal speaks of, if it is `from`: faults say where they happened.
+pub fn correct_signal_address(tid: pid_t, from: u64, to: u64) -> io::Result<()> {
+    // SAFETY: the structure is made of numbers, for which zeros are a value.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one `siginfo_t`, which is what we pass.
+    answer(unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid, 0, &raw mut info) })?;
+    // SAFETY: reads the field that all faults have; for others it is some number.
+    if info.si_code <= 0 || unsafe { info.si_addr() } as u64 != from {
+        return Ok(());
+    }
+    const ADDRESS: usize = 16; // behind signal, error, code and padding
+    // SAFETY: the structure has 128 bytes, and the address is a word of it.
+    unsafe {
+        let place = (&raw mut info).cast::<u8>().add(ADDRESS).cast::<u64>();
+        place.write_unaligned(to);
+    }
+    // SAFETY: the kernel reads one `siginfo_t`, which is what we pass.
+    answer(unsafe { libc::ptrace(libc::PTRACE_SETSIGINFO, tid, 0, &raw const info) })
 }
 
 /// The signals that a stopped thread blocks; bit 0 is signal 1.
@@ -190,11 +259,29 @@ pub fn system_call_phase(tid: pid_t) -> io::Result<Phase> {
 /// Waits for one thread, or with -1 for any. `None`: there is none to wait for. An interruption
 /// by a signal is an error of kind `Interrupted`.
 pub fn wait(tid: pid_t) -> io::Result<Option<(pid_t, c_int)>> {
+    wait_with(tid, 0)
+}
+
+/// The same for something that has happened already: `None` if nothing has.
+pub fn look(tid: pid_t) -> io::Result<Option<(pid_t, c_int)>> {
+    wait_with(tid, libc::WNOHANG)
+}
+
+/// Lets others run.
+pub fn give_way() {
+    // SAFETY: takes nothing.
+    unsafe { libc::sched_yield() };
+}
+
+fn wait_with(tid: pid_t, options: c_int) -> io::Result<Option<(pid_t, c_int)>> {
     let mut status = 0;
     // SAFETY: `status` is a valid place for an int, and the kernel keeps no pointer to it.
-    let pid = unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL) };
+    let pid = unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL | options) };
     if pid > 0 {
         return Ok(Some((pid, status)));
+    }
+    if pid == 0 {
+        return Ok(None);
     }
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
@@ -306,13 +393,27 @@ pub fn set_instruction_pointer(tid: pid_t, address: u64) -> io::Result<()> {
 
 /// Makes a file that long, and its place on the disk sure.
 pub fn allocate(file: &std::fs::File, bytes: u64) -> io::Result<()> {
+    allocate_part(file, 0, bytes)
+}
+
+/// The same for a part of it.
+pub fn allocate_part(file: &std::fs::File, from: u64, bytes: u64) -> io::Result<()> {
     use std::os::fd::AsRawFd;
-    let length = i64::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    let number = |it| i64::try_from(it).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG));
+    let (from, length) = (number(from)?, number(bytes)?);
     // SAFETY: takes numbers; the descriptor is open.
-    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), from, length) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
     }
+}
+
+/// The bytes of a program's file, as memory, kept for as long as its outline.
+pub fn map_file(file: &std::fs::File) -> io::Result<headcount_binary::FileBytes> {
+    // SAFETY: the file is one that is executed, which the kernel lets nobody write to; a library
+    // that is written to in place breaks its program before it breaks us.
+    let bytes = unsafe { memmap2::Mmap::map(file) }?;
+    Ok(std::sync::Arc::new(bytes))
 }
 
 /// The bytes of a file, as memory.

@@ -31,7 +31,8 @@ pub fn run(command: &[OsString], folder: &Path, settings: &Settings<'_>) -> Resu
         return Err(Error::NotAllowed(pid, error));
     }
     let requests = Requests::listen(Some(pid), None);
-    let mut monitor = Monitor::new(settings, journal, requests, pid);
+    let monitor = Monitor::new(settings, journal, requests, pid);
+    let mut monitor = monitor.map_err(|it| Error::Io("the journal", it))?;
     monitor
         .add_thread(pid, pid, 0)
         .map_err(|it| Error::Io("the journal", it))?;

@@ -1,20 +1,34 @@
-//! Other processes: start them or attach to them, follow them, put breakpoints in, count what they
-//! meet, and give everything back.
+//! Other processes: start them or attach to them, follow them, count what they run, and give
+//! everything back.
 //!
 //! After Bishop's execution monitor of 1987, with what he wished for: children are followed, a
-//! running program can be attached to, and a breakpoint costs one trap. Breakpoints are never
-//! lifted: the instruction below one runs in a slot nearby (`headcount_x86::out_of_line`), so that
-//! no thread slips past.
+//! running program can be attached to, and counting is cheap. There are two engines.
+//!
+//! **Detours** ([`Engine::Detour`]). Every routine runs in a copy that counts, near its module
+//! (`headcount_patch`). Calls are made from where they always stood, so return addresses are what
+//! they were, and so is all that looks at them. A routine is decoded and copied when it first runs
+//! (`workshop`); until then a trap guards its start, and afterwards jumps lead into the copy.
+//! Each thread has counters of its own, behind its `gs` (`windows`).
+//!
+//! **Breakpoints** ([`Engine::Breakpoint`]). Every block that is counted traps, and is counted
+//! here. Breakpoints are never lifted: the instruction below one runs in a slot nearby
+//! (`headcount_x86::out_of_line`), so that no thread slips past, and one trap is enough.
 //!
 //! Why counts are exact:
 //!
-//! - A block's counter is how often its first instruction was reached, and taken back if it turns
-//!   out that the instruction did not run (a fault, a signal that came first, the end).
-//! - A visit that begins or ends inside of a block is a shift: when a process is attached to or
-//!   let go, a thread is born or dies, a signal handler begins or returns, an indirect jump leads
-//!   where no block was known to begin.
+//! - Copies count edges and blocks of a flow graph in which calls leave and returns arrive, so
+//!   nothing depends on whether a call comes back: `exit`, `longjmp` and exceptions are edges too.
+//! - What the graph does not show is a visit (with breakpoints, a shift): a thread that came to an
+//!   instruction, or went away from it, by no edge. That is so when a process is attached to or
+//!   let go, when a thread is born or dies, and when a signal handler begins or returns. What the
+//!   probes on its way have counted too much or too little by then is put right.
+//! - A thread that arrives where nobody expected it meets a trap, for all dead bytes of the
+//!   original trap. It goes on in the copy, and that is a visit.
+//! - With breakpoints, a block's counter is how often its first instruction was reached, and taken
+//!   back if it turns out that the instruction did not run. Indirect jumps are watched: they may
+//!   lead where no block was known to begin.
 //! - System calls are watched, because they say what else must be known: where `sigreturn` goes,
-//!   what is mapped, and what the program thinks of the signal that breakpoints use (`sigtrap`).
+//!   what is mapped, and what the program thinks of the signal that traps use (`sigtrap`).
 //!
 //! Counts are on file as soon as they are made (`journal`).
 
@@ -23,7 +37,9 @@ pub mod journal;
 mod attach;
 mod births;
 mod catalog;
+mod copies;
 mod debug_files;
+mod detours;
 mod fate;
 mod hits;
 mod image;
@@ -41,6 +57,8 @@ mod space;
 mod system_calls;
 mod trial;
 mod wait;
+mod windows;
+mod workshop;
 
 use std::io;
 use std::rc::Rc;
@@ -48,10 +66,21 @@ use std::time::Duration;
 
 use headcount_model::Module;
 
-pub use catalog::analyse_bytes;
+pub use catalog::{Analysed, analyse_bytes, analyse_counted};
+
+/// How a program is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Its routines run in copies that count.
+    Detour,
+    /// Every block traps.
+    Breakpoint,
+}
 
 /// What to count, and how.
 pub struct Settings<'a> {
+    /// How.
+    pub engine: Engine,
     /// For each block of a module, in the order of its functions: is it counted?
     pub choose: &'a dyn Fn(&Module) -> Vec<bool>,
     /// Why nothing of a module is chosen, as a sentence for the report, if that needs words.

@@ -21,26 +21,24 @@ impl Monitor<'_> {
     pub fn look_at_modules(&mut self, mut stopped: Stopped) -> io::Result<Stopped> {
         let thread = self.thread(&stopped);
         let (pid, space) = (thread.pid, thread.space);
-        let mappings = proc::mappings(pid)?;
+        // The process may live on without its first thread.
+        let tid = stopped.tid();
+        let mappings = proc::mappings(tid)?;
+        if self.windows.is_some() {
+            self.name_vdso(&mappings)?;
+            return self.copy_modules(stopped, &mappings);
+        }
         if let Some(space) = self.spaces.get_mut(&space) {
             space.forget_unmapped(&mappings);
         }
-        if !self.has_named_vdso
-            && mappings.iter().any(|it| it.path == VDSO)
-            && (self.settings.wants)(VDSO, false)
-        {
-            self.has_named_vdso = true;
-            self.journal.write(&Entry::Note(format!(
-                "{VDSO} is not counted: the kernel shares its code between all processes."
-            )))?;
-        }
-        let program = proc::executable(pid).unwrap_or_default();
+        self.name_vdso(&mappings)?;
+        let program = proc::executable(tid).unwrap_or_default();
         for mapping in mappings.iter().filter(|it| it.executable && it.file.1 != 0) {
             let is_program = Path::new(&mapping.path) == program;
             if self.is_known(space, mapping) || !(self.settings.wants)(&mapping.path, is_program) {
                 continue;
             }
-            let Some(loaded) = self.load(pid, mapping, is_program)? else {
+            let Some(loaded) = self.load(tid, mapping, is_program)? else {
                 continue;
             };
             self.journal.write(&Entry::Loaded {
@@ -66,6 +64,20 @@ impl Monitor<'_> {
         Ok(stopped)
     }
 
+    /// Says that the kernel's own code is not counted.
+    fn name_vdso(&mut self, mappings: &[Mapping]) -> io::Result<()> {
+        let is_wanted = !self.has_named_vdso
+            && mappings.iter().any(|it| it.path == VDSO)
+            && (self.settings.wants)(VDSO, false);
+        if !is_wanted {
+            return Ok(());
+        }
+        self.has_named_vdso = true;
+        self.journal.write(&Entry::Note(format!(
+            "{VDSO} is not counted: the kernel shares its code between all processes."
+        )))
+    }
+
     fn is_known(&self, space: usize, mapping: &Mapping) -> bool {
         let loaded = self.spaces.get(&space).map(|it| it.loaded.as_slice());
         let mut loaded = loaded.unwrap_or_default().iter();
@@ -75,14 +87,14 @@ impl Monitor<'_> {
     /// The module that is mapped here, if it is counted.
     fn load(
         &mut self,
-        pid: pid_t,
+        tid: pid_t,
         mapping: &Mapping,
         is_program: bool,
     ) -> io::Result<Option<Loaded>> {
         // The process may have another root, or its file another name by now.
         let file = match is_program {
-            true => File::open(format!("/proc/{pid}/exe")),
-            false => File::open(format!("/proc/{pid}/root{}", mapping.path)),
+            true => File::open(format!("/proc/{tid}/exe")),
+            false => File::open(format!("/proc/{tid}/root{}", mapping.path)),
         };
         let file = match file {
             Ok(file) => file,
@@ -99,11 +111,11 @@ impl Monitor<'_> {
         let Some(number) = found else {
             return Ok(None);
         };
-        let bias = catalog::bias(&self.catalog.images[number], mapping);
+        let bias = catalog::bias(&self.catalog.images[number].layout, mapping);
         Ok(bias.map(|bias| Loaded {
             image: number,
             bias,
-            range: mapping.range.clone(),
+            range: catalog::code_in(&self.catalog.images[number].layout, mapping),
             file: mapping.file.clone(),
         }))
     }

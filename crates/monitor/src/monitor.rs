@@ -6,16 +6,19 @@ use std::io;
 use headcount_model::LoadAddr;
 use libc::{c_int, pid_t};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, FileKey};
+use crate::detours::Original;
 use crate::fate::Fate;
 use crate::image::Position;
 use crate::journal::{Entry, Journal};
-use crate::kernel::{Pace, is_gone};
+use crate::kernel::{Pace, WholeSignal, is_gone};
 use crate::requests::Requests;
 use crate::space::Space;
 use crate::system_calls::Call;
 use crate::wait::{Event, Stop, Stopped, wait};
-use crate::{Outcome, Settings};
+use crate::windows::Windows;
+use crate::workshop::Workshop;
+use crate::{Engine, Outcome, Settings};
 
 /// A thread that we trace.
 #[derive(Clone, Debug)]
@@ -35,12 +38,21 @@ pub struct Thread {
     pub call: Option<Call>,
     /// It waits for a child that runs in its memory, and cannot be stopped until that is over.
     pub waits_for_child: bool,
+    /// It is a child that runs in its parent's memory while the parent waits, and counts in the
+    /// parent's name.
+    pub borrows_window: bool,
+    /// What `gs` was to it before we came.
+    pub gs_before: u64,
+    /// A signal that waits until the thread stands where its handler may send it back to.
+    pub postponed: Option<WholeSignal>,
     /// It goes on into a signal handler.
     pub enters_handler: bool,
     /// It has just become another program.
     pub is_reborn: bool,
     /// It has shown us where it ends.
     pub is_dying: bool,
+    /// It dies of a signal, and was moved out of its copy for that.
+    pub has_left: bool,
     /// Where it was when we attached to it.
     pub start: Option<LoadAddr>,
     /// Module and block that it counted last.
@@ -75,6 +87,18 @@ pub struct Monitor<'a> {
     pub hits: u64,
     /// Does the journal say that the kernel's own code is not counted?
     pub has_named_vdso: bool,
+    /// The counters of copies, if that is how we count.
+    pub windows: Option<Windows>,
+    /// What was made for modules that are counted by copies.
+    pub workshops: Vec<Workshop>,
+    /// The files of such modules.
+    pub originals: HashMap<FileKey, Option<Original>>,
+    /// Does the journal say that code made by the program is not counted?
+    pub has_named_made_code: bool,
+    /// The window whose counts are for nothing.
+    pub vain: Option<u32>,
+    /// Did we come to a program that already ran?
+    pub in_the_middle: bool,
     next_space: usize,
 }
 
@@ -85,8 +109,12 @@ impl<'a> Monitor<'a> {
         journal: Journal,
         requests: Requests,
         main: pid_t,
-    ) -> Self {
-        Self {
+    ) -> io::Result<Self> {
+        let windows = match settings.engine {
+            Engine::Detour => Some(Windows::create(journal.folder())?),
+            Engine::Breakpoint => None,
+        };
+        Ok(Self {
             settings,
             journal,
             catalog: Catalog::default(),
@@ -99,8 +127,14 @@ impl<'a> Monitor<'a> {
             status: None,
             hits: 0,
             has_named_vdso: false,
+            windows,
+            workshops: Vec::new(),
+            originals: HashMap::new(),
+            has_named_made_code: false,
+            vain: None,
+            in_the_middle: false,
             next_space: 0,
-        }
+        })
     }
 
     /// Counts until every process has ended, or until we are asked to let go.
@@ -117,6 +151,7 @@ impl<'a> Monitor<'a> {
                 Err(error) => return Err(error),
             }
         }
+        self.tell_strays()?;
         let ended = crate::launch::now();
         let status = self.status;
         self.journal.write(&Entry::End { ended, status })?;
@@ -184,8 +219,16 @@ impl<'a> Monitor<'a> {
     /// Forgets address spaces that no thread is in any more.
     pub fn drop_unused_spaces(&mut self) {
         let threads = &self.threads;
-        self.spaces
-            .retain(|number, _| threads.values().any(|thread| thread.space == *number));
+        let windows = &mut self.windows;
+        self.spaces.retain(|number, space| {
+            let is_used = threads.values().any(|thread| thread.space == *number);
+            if let Some(windows) = windows.as_mut().filter(|_| !is_used) {
+                for mapped in &space.copies.windows {
+                    windows.give_back(mapped.window);
+                }
+            }
+            is_used
+        });
     }
 
     /// Where in which counted block of an address space an address is; with the module's number.
@@ -204,12 +247,26 @@ impl<'a> Monitor<'a> {
 
     /// A thread will go on at an address, not having come there through the block's beginning.
     pub fn arrives(&mut self, stopped: &Stopped, at: LoadAddr) -> io::Result<()> {
+        self.arrives_in_copy(stopped, at)?;
         self.shift(stopped.tid(), at, 1)
     }
 
     /// A thread will not go on at an address, the next it would have gone to.
     pub fn departs(&mut self, stopped: &Stopped, at: LoadAddr) -> io::Result<()> {
+        self.departs_from_copy(stopped, at)?;
         self.shift(stopped.tid(), at, -1)
+    }
+
+    /// A thread goes away from where it is; it now stands in the original code.
+    pub fn leaves(&mut self, stopped: &Stopped) -> io::Result<LoadAddr> {
+        match self.windows {
+            Some(_) => self.leave_copy(stopped),
+            None => {
+                let at = self.leave_slot(stopped)?;
+                self.departs(stopped, at)?;
+                Ok(at)
+            }
+        }
     }
 
     fn shift(&mut self, tid: pid_t, at: LoadAddr, delta: i64) -> io::Result<()> {

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use libc::pid_t;
 
+use crate::kernel;
+
 /// A file, as device and inode; inode 0 is none.
 pub type FileNumber = (String, u64);
 
@@ -25,10 +27,15 @@ pub struct Mapping {
     pub path: String,
 }
 
-/// Everything that is mapped, by address.
-pub fn mappings(pid: pid_t) -> io::Result<Vec<Mapping>> {
+/// Everything that a living thread's process has mapped, by address. A thread that has ended has no
+/// memory, even if its process goes on: it is gone.
+pub fn mappings(tid: pid_t) -> io::Result<Vec<Mapping>> {
     // Paths may be any bytes.
-    let text = fs::read(format!("/proc/{pid}/maps"))?;
+    let text = match fs::read(format!("/proc/{tid}/maps")) {
+        Ok(text) if text.is_empty() => return Err(kernel::gone()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(kernel::gone()),
+        other => other?,
+    };
     let text = String::from_utf8_lossy(&text);
     Ok(text.lines().filter_map(mapping).collect())
 }
@@ -81,6 +88,15 @@ pub fn signals(tid: pid_t) -> io::Result<Signals> {
     })
 }
 
+/// How many filters of system calls a thread has; strict mode counts as one.
+pub fn filters(tid: pid_t) -> u32 {
+    let text = status(tid).unwrap_or_default();
+    let number = |name: &str| field(&text, name)?.parse().ok();
+    let mode: u32 = number("Seccomp:").unwrap_or(0);
+    let filters = number("Seccomp_filters:").unwrap_or(0);
+    filters.max(mode.min(1))
+}
+
 /// The process that a thread belongs to.
 pub fn process_of(tid: pid_t) -> Option<pid_t> {
     field(&status(tid).ok()?, "Tgid:")?.parse().ok()
@@ -90,6 +106,14 @@ pub fn process_of(tid: pid_t) -> Option<pid_t> {
 pub fn tracer_of(pid: pid_t) -> Option<pid_t> {
     let tracer = field(&status(pid).ok()?, "TracerPid:")?.parse().ok()?;
     (tracer != 0).then_some(tracer)
+}
+
+/// Has a thread ended, be it that nobody was told yet?
+pub fn has_ended(tid: pid_t) -> bool {
+    match status(tid) {
+        Ok(text) => field(&text, "State:").is_some_and(|it| it.starts_with(['Z', 'X'])),
+        Err(_) => true,
+    }
 }
 
 /// Has a process ended, with nobody having asked for its status yet?

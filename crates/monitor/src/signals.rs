@@ -5,7 +5,7 @@ use std::io;
 use libc::c_int;
 
 use crate::fate::Fate;
-use crate::kernel::Pace;
+use crate::kernel::{Pace, WholeSignal};
 use crate::monitor::Monitor;
 use crate::proc;
 use crate::sigtrap;
@@ -37,33 +37,73 @@ pub fn bit(signal: c_int) -> u64 {
 impl Monitor<'_> {
     /// A signal is about to be delivered to a thread.
     pub fn deliver(&mut self, stopped: Stopped, signal: c_int) -> io::Result<()> {
-        let at = self.leave_slot(&stopped)?;
         if signal == libc::SIGTRAP && self.holds_trap(&stopped) {
             return self.go_on(stopped, 0);
         }
         let dispositions = proc::signals(stopped.tid()).unwrap_or_default();
         if dispositions.caught & bit(signal) != 0 {
+            let whole = stopped.whole_signal()?;
+            if !whole.is_fault() && self.stands_at_covered(&stopped)? {
+                self.thread(&stopped).postponed = Some(whole);
+                return stopped.resume(Pace::Step, 0);
+            }
+            self.leaves_for_signal(&stopped)?;
             self.thread(&stopped).enters_handler = true;
-            // The handler may never come back; `sigreturn` is where it does.
-            self.departs(&stopped, at)?;
             return stopped.resume(Pace::Step, signal);
         }
         if dispositions.ignored & bit(signal) == 0 {
+            let at = self.stands_at(&stopped)?;
             self.may_die_of(&stopped, signal, at);
-            self.show_clean_code(&stopped, signal)?;
+            if DUMPS_CORE.contains(&signal) {
+                self.leaves_for_signal(&stopped)?;
+                self.thread(&stopped).has_left = true;
+                self.show_clean_code(&stopped)?;
+            }
         }
         self.go_on(stopped, signal)
     }
 
+    /// A thread has gone one instruction further since a signal came for it.
+    pub fn deliver_postponed(&mut self, stopped: Stopped, signal: &WholeSignal) -> io::Result<()> {
+        if self.was_ours(&stopped)? {
+            // It met a trap instead, and stands somewhere else now.
+        }
+        stopped.set_whole_signal(signal)?;
+        self.deliver(stopped, signal.number())
+    }
+
+    /// A signal takes a thread away from where it is. A handler may never come back; `sigreturn` is
+    /// where it does.
+    fn leaves_for_signal(&mut self, stopped: &Stopped) -> io::Result<()> {
+        let before = stopped.instruction_pointer()?;
+        let at = self.leaves(stopped)?;
+        match before == at.0 {
+            true => Ok(()),
+            false => stopped.correct_signal_address(before, at.0),
+        }
+    }
+
     /// A core dump shows the code as it is without us. (Where other threads still run, they are
     /// counted to the end instead.)
-    fn show_clean_code(&mut self, stopped: &Stopped, signal: c_int) -> io::Result<()> {
+    fn show_clean_code(&mut self, stopped: &Stopped) -> io::Result<()> {
         let space = self.thread(stopped).space;
         let threads = self.threads.values().filter(|it| it.space == space);
-        match self.spaces.get_mut(&space) {
-            Some(space) if threads.count() == 1 && DUMPS_CORE.contains(&signal) => space.restore(),
+        match threads.count() {
+            1 => self.restore(space),
             _ => Ok(()),
         }
+    }
+
+    /// Puts every original byte of an address space back.
+    pub fn restore(&mut self, space: usize) -> io::Result<()> {
+        let Some(space) = self.spaces.get_mut(&space) else {
+            return Ok(());
+        };
+        for module in &space.copies.modules {
+            let (at, bytes) = self.workshops[module.workshop].clean();
+            space.memory.write(module.load(at), bytes)?;
+        }
+        space.restore()
     }
 
     /// Should a SIGTRAP of the program's own wait, or be ignored?
@@ -81,8 +121,10 @@ impl Monitor<'_> {
     pub fn may_die_of(&mut self, stopped: &Stopped, signal: c_int, at: LoadAddr) {
         let pid = self.thread(stopped).pid;
         let place = self.place(stopped, at);
+        let space = self.thread(stopped).space;
+        let at = self.in_counted_file(space, at);
         if let Some(process) = self.processes.get_mut(&pid) {
-            process.fate = Some(Fate { signal, place });
+            process.fate = Some(Fate { signal, place, at });
         }
     }
 

@@ -12,6 +12,7 @@ use headcount_model::{LoadAddr, LoadBias};
 use headcount_x86::out_of_line::{self, CannotMove, Interrupted, LONGEST_SLOT, Past, Target};
 use libc::pid_t;
 
+use crate::copies::Copies;
 use crate::image::Image;
 use crate::inject;
 use crate::memory::Memory;
@@ -98,6 +99,8 @@ pub struct Space {
     pub memory: Memory,
     patches: Rc<Patches>,
     pub loaded: Vec<Loaded>,
+    /// What it has if it is counted by copies instead.
+    pub copies: Copies,
 }
 
 /// What a stop inside of a slot was about.
@@ -116,6 +119,7 @@ impl Space {
             memory: Memory::of(pid)?,
             patches: Rc::default(),
             loaded: Vec::new(),
+            copies: Copies::default(),
         })
     }
 
@@ -125,7 +129,13 @@ impl Space {
             memory: Memory::of(child)?,
             patches: Rc::clone(&self.patches),
             loaded: self.loaded.clone(),
+            copies: self.copies.inherited(),
         })
+    }
+
+    /// Is nothing of it counted?
+    pub fn is_bare(&self) -> bool {
+        self.loaded.is_empty() && self.copies.modules.is_empty()
     }
 
     /// The breakpoint on an instruction.
@@ -158,6 +168,18 @@ impl Space {
         };
         let state = moved.interrupted(at.0 - slot)?;
         Some(InSlot { instruction, state })
+    }
+
+    /// Where a thread would be at an address, were it not in a slot.
+    pub fn out_of_slot(&self, at: LoadAddr) -> LoadAddr {
+        match self.in_slot(at) {
+            Some(InSlot {
+                state: Interrupted::After(next),
+                ..
+            }) => next,
+            Some(InSlot { instruction, .. }) => instruction,
+            None => at,
+        }
     }
 
     /// The bytes of an instruction as they are without breakpoints.
@@ -390,7 +412,7 @@ fn last_instruction(block: &headcount_model::Block) -> Option<headcount_model::L
 
 /// Where slots may be: free memory that jumps from all of the module reach, and that the program
 /// is not likely to want: in front of the module, else behind it and well away from its heap.
-fn places(mappings: &[Mapping], module: &Range<u64>, size: u64) -> Vec<u64> {
+pub fn places(mappings: &[Mapping], module: &Range<u64>, size: u64) -> Vec<u64> {
     const PAGE: u64 = 4096;
     const LOWEST: u64 = 0x10_0000;
     let mut gaps = Vec::new();

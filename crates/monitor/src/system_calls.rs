@@ -10,6 +10,7 @@ use crate::sigtrap::{self, TRAP};
 use crate::wait::Stopped;
 
 const SIG_IGN: u64 = 1;
+const ARCH_SET_GS: u64 = 0x1001;
 
 /// A system call that a thread is in.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +65,12 @@ impl Monitor<'_> {
     fn call_begins(&mut self, stopped: Stopped) -> io::Result<()> {
         let mut registers = stopped.registers()?;
         let mut call = Call::of(&registers);
+        if call.number == libc::SYS_arch_prctl && call.arguments[0] == ARCH_SET_GS {
+            self.refuse_gs()?;
+        }
+        if call.number == libc::SYS_rt_sigreturn {
+            self.handler_returns(&stopped, call.next)?;
+        }
         let space = self.thread(&stopped).space;
         let memory = self.spaces.get(&space).map(|it| &it.memory);
         let word = |at: u64| memory.and_then(|it| it.read_word(LoadAddr(at)).ok());

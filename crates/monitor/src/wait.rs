@@ -4,7 +4,8 @@ use std::io;
 
 use libc::{c_int, pid_t};
 
-use crate::kernel::{self, Pace, Phase, Registers, SignalInfo};
+use crate::kernel::{self, Pace, Phase, Registers, SignalInfo, WholeSignal};
+use crate::proc;
 
 /// A thread held still. Only now can it be looked at. It stays stopped until it is resumed.
 #[must_use = "a stopped thread stays stopped until it is resumed"]
@@ -70,11 +71,30 @@ pub fn wait_for(stopped_before: pid_t) -> io::Result<Event> {
     loop {
         match wait(stopped_before) {
             Ok(Some(event)) => return Ok(event),
-            Ok(None) => return Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            Ok(None) => return Err(kernel::gone()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Waits for one thread that was just let go on. It may have been killed; the first thread of a
+/// process does not tell so before all others are gone, and those may be waiting for us.
+pub fn wait_for_one(tid: pid_t) -> io::Result<Event> {
+    const OFTEN: u32 = 200;
+    for round in 0_u32.. {
+        if let Some((tid, status)) = kernel::look(tid)? {
+            return Ok(event(tid, status));
+        }
+        if round < OFTEN {
+            kernel::give_way();
+        } else if proc::has_ended(tid) {
+            break;
+        } else {
+            std::thread::sleep(std::time::Duration::from_micros(50));
+        }
+    }
+    Err(io::Error::from_raw_os_error(libc::ESRCH))
 }
 
 fn event(tid: pid_t, status: c_int) -> Event {
@@ -128,6 +148,21 @@ impl Stopped {
     /// About the signal it stopped for.
     pub fn signal_info(&self) -> Option<SignalInfo> {
         kernel::signal_info(self.tid)
+    }
+
+    /// All that the signal it stopped for says of itself.
+    pub fn whole_signal(&self) -> io::Result<WholeSignal> {
+        kernel::whole_signal(self.tid)
+    }
+
+    /// Makes it believe that it stopped for this signal.
+    pub fn set_whole_signal(&self, signal: &WholeSignal) -> io::Result<()> {
+        kernel::set_whole_signal(self.tid, signal)
+    }
+
+    /// Changes the address that the signal it stopped for speaks of, if it is `from`.
+    pub fn correct_signal_address(&self, from: u64, to: u64) -> io::Result<()> {
+        kernel::correct_signal_address(self.tid, from, to)
     }
 
     /// Which signals it blocks; bit 0 is signal 1.

@@ -1,0 +1,583 @@
+//! The copies of one module's routines, made as they are needed.
+//!
+//! What is made for one process serves all others that run the module: copies speak of places by
+//! distance only, and counters by number.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::ops::Range;
+use std::rc::Rc;
+
+use headcount_binary::Outline;
+use headcount_model::{EdgeKind, LinkAddr, Node, Place, Plan};
+use headcount_patch::{Copy, CounterNumber, Sketch, copy};
+
+use crate::journal::{self, Entry, Journal};
+use crate::windows::Windows;
+
+/// `int3`.
+const TRAP: u8 = 0xcc;
+
+/// Copies begin at multiples of this: so do the processor's lines.
+const LINE: usize = 16;
+
+/// A routine that has a copy.
+#[derive(Debug)]
+pub struct Unit {
+    /// The copy.
+    pub copy: Copy,
+    /// Where it is in the region of the module's copies.
+    pub offset: u64,
+    /// Its number in the journal.
+    pub number: usize,
+    /// Does it have jumps that may lead to places in it that nobody knows of?
+    has_indirect_jumps: bool,
+}
+
+impl Unit {
+    fn range(&self) -> Range<u64> {
+        let start = self.copy.start.0;
+        start..start + u64::from(self.copy.length)
+    }
+}
+
+/// Which text a workshop changes, and where its copies go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Link addresses of the module's executable mapping.
+    pub text: Range<u64>,
+    /// How far behind the text's start the copies are (or in front of it, wrapping).
+    pub distance: u64,
+    /// How many bytes there are for them.
+    pub size: u64,
+}
+
+/// What was made of one module.
+pub struct Workshop {
+    /// The module's number in the journal.
+    pub module: usize,
+    pub site: Site,
+    outline: Rc<RefCell<Outline>>,
+    /// The text as it is without us, and with everything that was made so far.
+    original: Vec<u8>,
+    patched: Vec<u8>,
+    /// The copies made so far.
+    code: Vec<u8>,
+    pub units: Vec<Unit>,
+    /// The latest unit of each routine, by its start.
+    latest: BTreeMap<u64, usize>,
+    /// Where control enters routines besides where they say themselves.
+    arrivals: BTreeMap<u64, BTreeSet<u64>>,
+    /// Routines that cannot be counted.
+    refused: BTreeSet<u64>,
+    /// Instructions in them that need the register that copies count by: they have guards.
+    gs_users: BTreeSet<u64>,
+    /// Routines that signal handlers return through: they stay as they are, and we count them.
+    restorers: BTreeMap<u64, Restorer>,
+    /// What was changed, in order; copies that were added are not among it.
+    changes: Vec<Change>,
+    /// How often control arrived where it was not expected, by address.
+    strays: BTreeMap<u64, u64>,
+}
+
+/// A routine that signal handlers return through. Unwinders know it by its bytes.
+#[derive(Clone, Copy, Debug)]
+struct Restorer {
+    length: u64,
+    counter: CounterNumber,
+}
+
+/// Bytes that were changed.
+#[derive(Clone, Debug)]
+enum Change {
+    /// A stretch of text, and the unit whose detours are in it.
+    Text(Range<u64>, Option<usize>),
+    /// A stretch of the copies.
+    Copies(Range<usize>),
+}
+
+/// How far a process has come with what the workshop made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    changes: usize,
+    code: usize,
+}
+
+/// Bytes to write into a process, in this order: link address, and bytes.
+pub type Writes = Vec<(u64, Vec<u8>)>;
+
+impl Workshop {
+    /// For the text of a module; every routine has a guard at its start.
+    pub fn new(
+        module: usize,
+        site: Site,
+        outline: Rc<RefCell<Outline>>,
+        original: Vec<u8>,
+        also_guarded: &[u64],
+    ) -> Self {
+        let mut workshop = Self {
+            module,
+            site,
+            patched: original.clone(),
+            original,
+            outline: Rc::clone(&outline),
+            code: Vec::new(),
+            units: Vec::new(),
+            latest: BTreeMap::new(),
+            arrivals: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            gs_users: BTreeSet::new(),
+            restorers: BTreeMap::new(),
+            changes: Vec::new(),
+            strays: BTreeMap::new(),
+        };
+        for at in outline.borrow().starts().iter().chain(also_guarded) {
+            workshop.set(*at, TRAP);
+        }
+        workshop
+    }
+
+    fn index(&self, at: u64) -> Option<usize> {
+        let text = &self.site.text;
+        text.contains(&at).then(|| (at - text.start) as usize)
+    }
+
+    fn set(&mut self, at: u64, byte: u8) {
+        if let Some(index) = self.index(at) {
+            self.patched[index] = byte;
+        }
+    }
+
+    /// Is there a trap of ours at this address?
+    pub fn has_trap(&self, at: LinkAddr) -> bool {
+        let index = self.index(at.0);
+        index.is_some_and(|it| self.patched[it] == TRAP && self.original[it] != TRAP)
+    }
+
+    /// The original byte at an address.
+    pub fn original(&self, at: LinkAddr) -> Option<u8> {
+        self.index(at.0).map(|it| self.original[it])
+    }
+
+    /// The latest unit around an address of the text.
+    pub fn unit_at(&self, at: LinkAddr) -> Option<usize> {
+        let (_, unit) = self.latest.range(..=at.0).next_back()?;
+        self.units[*unit].range().contains(&at.0).then_some(*unit)
+    }
+
+    /// The unit around an offset in the region of copies, and the offset in its copy.
+    pub fn unit_in_copies(&self, offset: u64) -> Option<(usize, u32)> {
+        let after = self.units.partition_point(|it| it.offset <= offset);
+        let unit = after.checked_sub(1)?;
+        let inside = offset - self.units[unit].offset;
+        let length = self.units[unit].copy.code.len() as u64;
+        (inside < length).then_some((unit, inside as u32))
+    }
+
+    /// Was it found that a routine cannot be counted?
+    pub fn is_refused(&self, at: LinkAddr) -> bool {
+        let part = self.outline.borrow().part_at(at);
+        part.is_some_and(|it| {
+            self.refused.contains(&it.start) || self.restorers.contains_key(&it.start)
+        })
+    }
+
+    /// Does the instruction at an address, which has a guard, need the register that copies count
+    /// by?
+    pub fn uses_gs(&self, at: LinkAddr) -> bool {
+        self.gs_users.contains(&at.0)
+    }
+
+    /// The counter of the routine around an address that signal handlers return through.
+    pub fn restorer(&self, at: LinkAddr) -> Option<CounterNumber> {
+        let (start, restorer) = self.restorers.range(..=at.0).next_back()?;
+        (at.0 - start < restorer.length).then_some(restorer.counter)
+    }
+
+    /// Remembers that control arrived where nobody expected it. How often has it?
+    pub fn stray(&mut self, at: LinkAddr) -> u64 {
+        let count = self.strays.entry(at.0).or_default();
+        *count += 1;
+        *count
+    }
+
+    /// From now on control is expected at an address: the next copy of its routine will have a
+    /// detour there. Not so where all jumps are known: then it was sent there by a handler, say,
+    /// and others may yet come back to what the detour would cover.
+    pub fn expect(&mut self, at: LinkAddr) -> bool {
+        let is_jump = |unit: usize| self.units[unit].has_indirect_jumps;
+        if !self.unit_at(at).is_some_and(is_jump) {
+            return false;
+        }
+        let part = self.outline.borrow().part_at(at);
+        part.is_some_and(|it| self.arrivals.entry(it.start).or_default().insert(at.0))
+    }
+
+    /// Where control arrived against expectation, and how often.
+    pub fn strays(&self) -> impl Iterator<Item = (LinkAddr, u64)> {
+        self.strays
+            .iter()
+            .map(|(at, count)| (LinkAddr(*at), *count))
+    }
+
+    /// Makes the copy of the routine around an address. `None`: it cannot be counted; then its
+    /// guards are gone. If other threads run meanwhile, no routine that has a copy is made again
+    /// unless that must be: one of them may be on its way through a detour.
+    pub fn make(
+        &mut self,
+        at: LinkAddr,
+        is_alone: bool,
+        windows: &mut Windows,
+        journal: &mut Journal,
+    ) -> io::Result<Option<usize>> {
+        let part = self.outline.borrow().part_at(at);
+        let start = part.as_ref().map_or(at.0, |it| it.start);
+        let mut again = vec![start];
+        // What one routine leads to may have to be made anew, and so on; but not without end.
+        for _ in 0..64 {
+            let Some(start) = again.pop() else {
+                break;
+            };
+            again.extend(self.make_one(start, is_alone, windows, journal)?);
+        }
+        Ok(self.latest.get(&start).copied())
+    }
+
+    /// Makes one copy, or takes its guards away. Answers with routines that must be made again.
+    fn make_one(
+        &mut self,
+        start: u64,
+        is_alone: bool,
+        windows: &mut Windows,
+        journal: &mut Journal,
+    ) -> io::Result<Vec<u64>> {
+        if self.is_restorer(start) {
+            return self.keep_restorer(start, windows, journal);
+        }
+        let arrivals: Vec<LinkAddr> = self.arrivals_of(start).map(LinkAddr).collect();
+        let outline = Rc::clone(&self.outline);
+        let found = outline.borrow_mut().routine(LinkAddr(start), &arrivals);
+        let made = match found {
+            Ok(found) => {
+                let again = self.lead_to(&found.leads_to, &found.unknown_code, is_alone);
+                self.copy(found.routine, windows, journal)?.map(|()| again)
+            }
+            Err(reason) => Err(reason),
+        };
+        match made {
+            Ok(again) => Ok(again),
+            Err(reason) => {
+                self.refuse(start, reason, journal)?;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn is_restorer(&self, start: u64) -> bool {
+        let part = self.outline.borrow().part_at(LinkAddr(start));
+        let bytes = part.and_then(|part| {
+            let first = self.index(part.start)?;
+            let end = first + (part.end - part.start) as usize;
+            self.original.get(first..end)
+        });
+        bytes.is_some_and(headcount_binary::is_sigreturn)
+    }
+
+    /// Leaves a routine as it is that signal handlers return through: the monitor sees them.
+    fn keep_restorer(
+        &mut self,
+        start: u64,
+        windows: &mut Windows,
+        journal: &mut Journal,
+    ) -> io::Result<Vec<u64>> {
+        if let Some(counter) = windows.reserve(1)? {
+            let first = self.index(start).unwrap_or(0);
+            // The number of the system call goes into a register, in one of two ways.
+            let lengths = match self.original.get(first) {
+                Some(0x48) => vec![7, 2],
+                _ => vec![5, 2],
+            };
+            let length = lengths.iter().map(|it| u64::from(*it)).sum();
+            let (entry, leave) = (EdgeKind::Entry.code(), EdgeKind::Leave.code());
+            journal.add_routine(journal::Routine {
+                module: self.module,
+                start,
+                blocks: vec![(0, lengths)],
+                edges: vec![(None, Some(0), entry), (Some(0), None, leave)],
+                first_counter: counter,
+                counters: vec![0],
+            })?;
+            self.restorers.insert(start, Restorer { length, counter });
+        }
+        self.unguard(start);
+        Ok(Vec::new())
+    }
+
+    fn unguard(&mut self, at: u64) {
+        if let Some(index) = self.index(at) {
+            self.patched[index] = self.original[index];
+            self.changes.push(Change::Text(at..at + 1, None));
+        }
+    }
+
+    fn arrivals_of(&self, start: u64) -> impl Iterator<Item = u64> {
+        let known = self.arrivals.get(&start);
+        known.into_iter().flatten().copied()
+    }
+
+    /// A routine leads to the middle of others: they are entered there, too.
+    fn lead_to(&mut self, leads_to: &[LinkAddr], unknown: &[LinkAddr], is_alone: bool) -> Vec<u64> {
+        let mut again = Vec::new();
+        for at in unknown {
+            if self.outline.borrow_mut().add_called(*at) {
+                self.guard(at.0);
+            }
+        }
+        for at in leads_to {
+            let Some(part) = self.outline.borrow().part_at(*at) else {
+                continue;
+            };
+            if !self.arrivals.entry(part.start).or_default().insert(at.0) {
+                continue;
+            }
+            match self.latest.get(&part.start) {
+                None if self.refused.contains(&part.start) => {}
+                None => self.guard(at.0),
+                Some(unit) => {
+                    let copy = &self.units[*unit].copy;
+                    let offset = (at.0 - part.start) as u32;
+                    let is_new = copy.landing(offset).is_none() && copy.resume(offset).is_some();
+                    if is_new && (is_alone || copy.is_covered(offset)) {
+                        again.push(part.start);
+                    }
+                }
+            }
+        }
+        again
+    }
+
+    fn guard(&mut self, at: u64) {
+        self.set(at, TRAP);
+        self.changes.push(Change::Text(at..at + 1, None));
+    }
+
+    fn copy(
+        &mut self,
+        routine: headcount_model::Routine,
+        windows: &mut Windows,
+        journal: &mut Journal,
+    ) -> io::Result<Result<(), String>> {
+        let text = routine.start.0
+            ..routine.start.0 + routine.bytes.len() as u64 + u64::from(routine.filler);
+        let (Some(first), Some(_)) = (self.index(text.start), self.index(text.end - 1)) else {
+            return Ok(Err("it is not where the file says".to_owned()));
+        };
+        if self.original.get(first..first + routine.bytes.len()) != Some(&routine.bytes) {
+            return Ok(Err("its bytes are not those of the file".to_owned()));
+        }
+        let sketch = match Sketch::of(routine) {
+            Ok(sketch) => sketch,
+            Err(reason) => return Ok(Err(reason.to_string())),
+        };
+        let frequencies = headcount_flow::frequencies(sketch.natural_graph(), &[]);
+        let plan = headcount_flow::place_counters(sketch.graph(), &frequencies, sketch.costs());
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(reason) => return Ok(Err(reason.to_string())),
+        };
+        let Some(counter) = windows.reserve(plan.counters.len())? else {
+            return Ok(Err(
+                "there are more counters than fit their windows".to_owned()
+            ));
+        };
+        let offset = self.code.len().next_multiple_of(LINE) as u64;
+        let region = self.site.text.start.wrapping_add(self.site.distance);
+        let place = LinkAddr(region.wrapping_add(offset));
+        let copy = match copy(&sketch, &plan, place, counter) {
+            Ok(copy) => copy,
+            Err(reason) => return Ok(Err(reason.to_string())),
+        };
+        if offset + copy.code.len() as u64 > self.site.size {
+            return Ok(Err("there is no more room for copies".to_owned()));
+        }
+        let number = journal.add_routine(entry(self.module, &sketch, &plan, counter))?;
+        let has_indirect_jumps = sketch.has_indirect_jumps();
+        let unit = Unit {
+            copy,
+            offset,
+            number,
+            has_indirect_jumps,
+        };
+        self.add(text, unit);
+        Ok(Ok(()))
+    }
+
+    fn add(&mut self, text: Range<u64>, unit: Unit) {
+        self.code.resize(unit.offset as usize, TRAP);
+        let copy = &unit.copy;
+        self.code.extend(&copy.code);
+        let start = copy.start.0;
+        // An older copy may have changed other bytes.
+        for at in text.clone() {
+            if let Some(index) = self.index(at) {
+                self.patched[index] = self.original[index];
+            }
+        }
+        for (offset, bytes) in &copy.patches {
+            for (at, byte) in (start + u64::from(*offset)..).zip(bytes) {
+                self.set(at, *byte);
+            }
+        }
+        for (offset, byte) in &copy.heads {
+            self.set(start + u64::from(*offset), *byte);
+        }
+        self.redirect_calls(copy, unit.offset);
+        let number = self.units.len();
+        self.latest.insert(start, number);
+        self.units.push(unit);
+        self.changes.push(Change::Text(text, Some(number)));
+    }
+
+    /// Threads may still run in an older copy of the routine. Where it jumps to a call that is now
+    /// made from the new copy, it is to jump there.
+    fn redirect_calls(&mut self, new: &Copy, new_offset: u64) {
+        for unit in self.units.iter().filter(|it| it.copy.start == new.start) {
+            for (original, jump) in unit.copy.calls() {
+                let Some(resume) = new
+                    .resume(original)
+                    .filter(|_| new.call(original).is_none())
+                else {
+                    continue;
+                };
+                let place = (unit.offset + u64::from(jump)) as usize + 1;
+                let target = new_offset + u64::from(resume.offset);
+                let distance = (target as i64 - (place as i64 + 4)) as i32;
+                self.code[place..place + 4].copy_from_slice(&distance.to_le_bytes());
+                self.changes.push(Change::Copies(place..place + 4));
+            }
+        }
+    }
+
+    /// Takes the guards of a routine that cannot be counted away.
+    fn refuse(&mut self, start: u64, reason: String, journal: &mut Journal) -> io::Result<()> {
+        let part = self.outline.borrow().part_at(LinkAddr(start));
+        let part = part.unwrap_or(start..start + 1);
+        let arrivals: Vec<u64> = self.arrivals_of(start).chain([start]).collect();
+        for at in arrivals {
+            self.unguard(at);
+        }
+        let users = self.outline.borrow().gs_users(LinkAddr(start));
+        for at in users {
+            self.guard(at);
+            self.gs_users.insert(at);
+        }
+        if self.refused.insert(start) {
+            journal.write(&Entry::Refused {
+                module: self.module,
+                start,
+                length: part.end - part.start,
+                reason,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What a process must be written to be up to date, from nothing.
+    pub fn everything(&self) -> (Writes, Progress) {
+        let mut writes = Vec::new();
+        if !self.code.is_empty() {
+            writes.push((self.copies_start(), self.code.clone()));
+        }
+        writes.push((self.site.text.start, self.patched.clone()));
+        (writes, self.progress())
+    }
+
+    /// The same for one that has come so far. If other threads run meanwhile, detours are first
+    /// written so that they trap, and then their first bytes.
+    pub fn news(&self, from: Progress, is_alone: bool) -> (Writes, Progress) {
+        let mut writes = Vec::new();
+        if from.code < self.code.len() {
+            let at = self.copies_start().wrapping_add(from.code as u64);
+            writes.push((at, self.code[from.code..].to_vec()));
+        }
+        let mut heads = Vec::new();
+        for change in &self.changes[from.changes..] {
+            match change {
+                Change::Copies(range) => {
+                    let at = self.copies_start().wrapping_add(range.start as u64);
+                    writes.push((at, self.code[range.clone()].to_vec()));
+                }
+                Change::Text(text, unit) => {
+                    let unit = unit.filter(|_| !is_alone);
+                    self.text_news(text, unit, &mut writes, &mut heads);
+                }
+            }
+        }
+        writes.extend(heads);
+        (writes, self.progress())
+    }
+
+    fn text_news(
+        &self,
+        text: &Range<u64>,
+        unit: Option<usize>,
+        writes: &mut Writes,
+        heads: &mut Writes,
+    ) {
+        let Some(first) = self.index(text.start) else {
+            return;
+        };
+        let length = (text.end - text.start) as usize;
+        let mut bytes = self.patched[first..first + length].to_vec();
+        if let Some(unit) = unit {
+            let copy = &self.units[unit].copy;
+            for (offset, _) in &copy.heads {
+                let offset = *offset as usize;
+                heads.push((copy.start.0 + offset as u64, vec![bytes[offset]]));
+                bytes[offset] = TRAP;
+            }
+        }
+        writes.push((text.start, bytes));
+    }
+
+    /// The text as it is without us.
+    pub fn clean(&self) -> (u64, &[u8]) {
+        (self.site.text.start, &self.original)
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            changes: self.changes.len(),
+            code: self.code.len(),
+        }
+    }
+
+    fn copies_start(&self) -> u64 {
+        self.site.text.start.wrapping_add(self.site.distance)
+    }
+}
+
+fn entry(module: usize, sketch: &Sketch, plan: &Plan, first_counter: u32) -> journal::Routine {
+    let routine = sketch.routine();
+    let blocks = routine.blocks.iter();
+    let end = |node: Node| match node {
+        Node::Outside => None,
+        Node::Block(block) => Some(block.0),
+    };
+    let edges = sketch.graph().edges.iter();
+    let place = |place: &Place| match place {
+        Place::Block(block) => block.0,
+        Place::Edge(edge) => sketch.graph().blocks + edge.0,
+    };
+    journal::Routine {
+        module,
+        start: routine.start.0,
+        blocks: blocks.map(|it| (it.offset, it.lengths.clone())).collect(),
+        edges: edges
+            .map(|it| (end(it.from), end(it.to), it.kind.code()))
+            .collect(),
+        first_counter,
+        counters: plan.counters.iter().map(place).collect(),
+    }
+}
