@@ -63,14 +63,15 @@ pub struct Demo {
 
 /// Run a program and count it, as it is: nothing has to be rebuilt.
 ///
-/// Children are counted too, each in its own program. The exit status is the program's; 125 if
-/// headcount fails, 126 if the program cannot be run, 127 if it is not there.
+/// Everything that runs is counted: the program, its libraries, its threads, and its children, each
+/// in its own program. The exit status is the program's; 125 if headcount fails, 126 if the program
+/// cannot be run, 127 if it is not there.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
-  headcount run -- ./max 3 1 2
-  headcount run --unit function -- /usr/bin/ls
-  headcount run --unit line --only 'sort.c:20-40' -- ./max 3 1 2
+  headcount run -- ./max 3 1 2                   with all its libraries
+  headcount run --modules main -- /usr/bin/ls    the program alone
+  headcount run --only 'sort.c:20-40' -- ./max 3 1 2
   headcount run --only 'parse_*' --limit 1000 -- ./server")]
 pub struct Run {
     #[command(flatten)]
@@ -115,11 +116,13 @@ pub struct Counting {
     /// The profile to add to [default: headcount.db].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How counters get into the program.
-    #[arg(long, default_value = "breakpoint", value_parser = ["breakpoint"], value_name = "ENGINE")]
-    pub engine: String,
+    /// How counters get into the program: `detour` runs copies of its functions that count, and is
+    /// fast; `breakpoint` stops it at every block that is counted, and is for programs that use the
+    /// gs register themselves [default: detour, or breakpoint with --limit].
+    #[arg(long, value_enum, value_name = "ENGINE")]
+    pub engine: Option<EngineName>,
     /// What to count: every block (and with it every instruction and line), only the blocks that
-    /// begin a line, or only entries of functions. Fewer are faster.
+    /// begin a line, or only entries of functions. With breakpoints, fewer are faster.
     #[arg(long, value_enum, default_value_t = CountUnit::Block, value_name = "UNIT")]
     pub unit: CountUnit,
     /// Count only functions and files with such names (`*` any text, `?` any character), or lines
@@ -130,15 +133,40 @@ pub struct Counting {
     #[arg(long, value_name = "PATTERN")]
     pub skip: Vec<String>,
     /// Which modules to count: `main` is the program itself, `all` its libraries too; or a
-    /// pattern for paths.
-    #[arg(long, default_value = "main", value_name = "MODULES")]
-    pub modules: String,
-    /// Stop counting a unit when it was met so often; the report says "at least".
+    /// pattern for paths [default: all, or main with breakpoints].
+    #[arg(long, value_name = "MODULES")]
+    pub modules: Option<String>,
+    /// Stop counting a unit when it was met so often; the report says "at least". For breakpoints.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
     /// Say nothing when all goes well.
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+impl Counting {
+    /// How to count.
+    pub fn engine(&self) -> EngineName {
+        self.engine.unwrap_or(match self.limit {
+            Some(_) => EngineName::Breakpoint,
+            None => EngineName::Detour,
+        })
+    }
+
+    /// Which modules to count.
+    pub fn modules(&self) -> &str {
+        self.modules.as_deref().unwrap_or(match self.engine() {
+            EngineName::Detour => "all",
+            EngineName::Breakpoint => "main",
+        })
+    }
+}
+
+/// How counters get into a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum EngineName {
+    Detour,
+    Breakpoint,
 }
 
 /// Compile a program so that it counts itself.
@@ -169,7 +197,8 @@ pub struct Cc {
 /// Take the counts of programs built with `headcount cc` into the profile.
 ///
 /// The reading verbs do this on their own for the folder `headcount.counts` of the current
-/// folder. Counts of a program that is still running, or that left a core dump, are there too.
+/// folder. Counts of a program that is still running, or that left a core dump, are there too; so
+/// are those of a `headcount run` that was killed.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:

@@ -4,6 +4,9 @@
 
 mod args;
 mod assembler;
+mod cache;
+mod copied;
+mod copies;
 mod counters;
 #[cfg(test)]
 mod hostile;

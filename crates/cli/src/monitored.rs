@@ -1,20 +1,28 @@
 //! Runs that the monitor counted: from its journal into the profile.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use headcount_model::{
-    FunctionCounts, LoadBias, Module, ModuleCounts, Placement, Process, Run, Shift,
+    Block, BlockId, Edge, EdgeId, EdgeKind, FileId, FlowGraph, FunctionCounts, LinkAddr, LoadBias,
+    Module, ModuleCounts, Node, Place, Placement, Plan, Process, Readings, RoutineBlock, Run,
+    Shift,
 };
 use headcount_monitor::journal::{self, Entry, Written};
-use headcount_monitor::{Error, Outcome, Settings};
-use headcount_profile::Profile;
+use headcount_monitor::{Engine, Error, Outcome, Settings};
+use headcount_profile::{ModuleFacts, Profile, SparseCounts};
+use headcount_report::Count;
 
-use crate::args::{CountUnit, Counting};
+use crate::args::{CountUnit, Counting, EngineName};
+use crate::cache;
+use crate::copies::{self, Reading};
+use crate::progress::during_on_terminal;
 use crate::selection::Selection;
 use crate::talk::say;
 use crate::verbs::{DEFAULT_PROFILE, collect};
@@ -47,6 +55,22 @@ pub fn remove(folder: &Path) {
     }
 }
 
+/// What to say when counting failed. What was counted by then goes into the profile.
+pub fn failed(args: &Counting, folder: &Path, error: Error) -> anyhow::Error {
+    let has_counts = matches!(error, Error::Io("counting", _));
+    let profile = args.output.clone();
+    let profile = profile.unwrap_or_else(|| DEFAULT_PROFILE.into());
+    if has_counts && let Err(trouble) = collect_folder(folder, &profile) {
+        let folder = folder.display();
+        say(format!(
+            "what was counted by then is in {folder}: {trouble:#}"
+        ));
+    } else {
+        remove(folder);
+    }
+    error.into()
+}
+
 /// Makes the monitor's settings of what the user typed, and lets it count.
 pub fn count(
     args: &Counting,
@@ -55,6 +79,10 @@ pub fn count(
     begun: &dyn Fn(),
     work: impl FnOnce(&Settings<'_>) -> Result<Outcome, Error>,
 ) -> Result<Outcome, Error> {
+    if args.engine() == EngineName::Detour && args.limit.is_some() {
+        let why = std::io::Error::other("only breakpoints stop counting; add --engine breakpoint");
+        return Err(Error::Io("--limit", why));
+    }
     let selection = Selection::new(args);
     let begin = Instant::now();
     let told = std::cell::Cell::new(begin);
@@ -63,10 +91,18 @@ pub fn count(
             told.set(Instant::now());
             let seconds = begin.elapsed().as_secs();
             let hits = headcount_report::thousands(hits);
-            crate::progress::line(&format!("{hits} breakpoints met ... {seconds} s"));
+            let what = match args.engine() {
+                EngineName::Detour => "traps",
+                EngineName::Breakpoint => "breakpoints met",
+            };
+            crate::progress::line(&format!("{hits} {what} ... {seconds} s"));
         }
     };
     let outcome = work(&Settings {
+        engine: match args.engine() {
+            EngineName::Detour => Engine::Detour,
+            EngineName::Breakpoint => Engine::Breakpoint,
+        },
         choose: &|module| selection.choose(module),
         why_nothing: &|module| selection.why_nothing(module),
         wants: &|path, is_program| selection.wants(path, is_program),
@@ -91,7 +127,65 @@ pub fn store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
         .output
         .clone()
         .unwrap_or_else(|| DEFAULT_PROFILE.into());
-    let modules: Vec<Module> = outcome.modules.iter().map(|it| (**it).clone()).collect();
+    if is_for_later(args, folder)? {
+        if !args.quiet {
+            say(format!(
+                "the counts are kept in {}; the first report takes them into {}, and reads the \
+                 large programs that were never read before",
+                folder.parent().unwrap_or(folder).display(),
+                path.display()
+            ));
+        }
+        return Ok(());
+    }
+    let Stored {
+        run,
+        modules,
+        counts,
+        has_counts,
+    } = match args.quiet {
+        true => add(args, outcome, folder, &path),
+        false => during_on_terminal(&format!("adding to {}", path.display()), || {
+            add(args, outcome, folder, &path)
+        }),
+    }?;
+    remove(folder);
+    match (args.quiet, has_counts) {
+        (false, _) => {
+            let reached = reached(args.engine(), &modules, &counts)?;
+            summarise(args.engine(), &run, &modules, &reached, outcome.hits, &path);
+        }
+        // Nothing was counted: all did not go well.
+        (true, false) => run.notes.iter().for_each(say),
+        (true, true) => {}
+    }
+    Ok(())
+}
+
+/// Would it take long to store a run, so that it is better done when somebody asks for it? Reading
+/// verbs collect what they find, as they do for a run that headcount did not live to store.
+fn is_for_later(args: &Counting, folder: &Path) -> Result<bool> {
+    if args.output.is_some() || !Selection::new(args).is_everything() {
+        return Ok(false);
+    }
+    let written = journal::read_entries(folder)?;
+    Ok(written.iter().any(|entry| match entry {
+        Entry::File { path, .. } => cache::takes_long(path),
+        _ => false,
+    }))
+}
+
+/// What went into the profile.
+struct Stored {
+    run: Run,
+    modules: Vec<ModuleFacts>,
+    counts: Vec<SparseCounts>,
+    /// Did the user's choice leave anything to count?
+    has_counts: bool,
+}
+
+/// Takes what the journal in `folder` says into a profile.
+fn add(args: &Counting, outcome: &Outcome, folder: &Path, profile: &Path) -> Result<Stored> {
     let kept = || {
         format!(
             "the counts are kept in {}; `headcount collect` takes them from there",
@@ -99,17 +193,48 @@ pub fn store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
         )
     };
     let written = journal::read(folder)?;
-    let run = run_of(written, &modules).with_context(kept)?;
-    let mut profile = Profile::create_or_open(&path).with_context(kept)?;
-    profile.add(&modules, &run).with_context(kept)?;
-    remove(folder);
-    match (args.quiet, modules.is_empty()) {
-        (false, _) => summarise(&run, &modules, outcome.hits, &path),
-        // Nothing was counted: all did not go well.
-        (true, true) => run.notes.iter().for_each(say),
-        (true, false) => {}
+    let mut known = outcome.modules.iter();
+    let facts = facts(&written, &mut |_, _| known.next().map(|it| (**it).clone()));
+    let facts = facts.with_context(kept)?;
+    let selection = Selection::new(args);
+    let (mut run, counts) = run_of(written, &facts, Some(&selection)).with_context(kept)?;
+    let has_counts = counts.iter().any(is_chosen);
+    if !has_counts {
+        let notes = why_nothing(&facts, &selection).with_context(kept)?;
+        run.notes.extend(notes);
     }
-    Ok(())
+    let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
+    let mut profile = Profile::create_or_open(profile).with_context(kept)?;
+    let added = profile.add_encoded(&modules, &run, &counts);
+    added.with_context(kept)?;
+    Ok(Stored {
+        run,
+        modules,
+        counts,
+        has_counts,
+    })
+}
+
+/// Was any block counted, be it that it never ran?
+fn is_chosen(counts: &SparseCounts) -> bool {
+    let mut functions = counts.functions.iter();
+    functions.any(|(_, it)| it.blocks.iter().any(Option::is_some))
+}
+
+/// Why nothing was chosen, as notes. (Where there are breakpoints, the monitor has said it.)
+fn why_nothing(facts: &[Facts], selection: &Selection) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
+    let mut has_copies = false;
+    for facts in facts {
+        if let Facts::Copies(facts) = facts {
+            has_copies = true;
+            notes.extend(selection.why_nothing(&facts.module()?));
+        }
+    }
+    if has_copies && notes.is_empty() && !selection.is_everything() {
+        notes.push("Nothing is counted: no name matches what was asked for.".to_owned());
+    }
+    Ok(notes)
 }
 
 /// Takes a run that headcount did not live to store into the profile. `false`: it goes on.
@@ -118,15 +243,66 @@ pub fn collect_folder(folder: &Path, profile: &Path) -> Result<bool> {
         return Ok(false);
     }
     let written = journal::read(folder)?;
-    let mut modules = Vec::new();
-    for entry in &written.entries {
-        if let Entry::Module { path, build_id, .. } = entry {
-            modules.push(read_again(path, build_id)?);
+    let facts = facts(&written, &mut |_, _| None)?;
+    let (run, counts) = run_of(written, &facts, None)?;
+    let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
+    Profile::create_or_open(profile)?.add_encoded(&modules, &run, &counts)?;
+    Ok(true)
+}
+
+/// What is known of a module that was counted.
+pub enum Facts {
+    /// By breakpoints.
+    Blocks(Module),
+    /// By copies of its routines.
+    Copies(ModuleFacts),
+}
+
+impl Facts {
+    /// The functions around an address.
+    fn around(&self, at: u64) -> Result<Cow<'_, Module>> {
+        match self {
+            Self::Blocks(module) => Ok(Cow::Borrowed(module)),
+            Self::Copies(facts) => {
+                let here = at..at.saturating_add(1);
+                let found = facts.functions_in(std::slice::from_ref(&here));
+                Ok(Cow::Owned(facts.part(found)?))
+            }
         }
     }
-    let run = run_of(written, &modules)?;
-    Profile::create_or_open(profile)?.add(&modules, &run)?;
-    Ok(true)
+
+    fn encoded(self) -> ModuleFacts {
+        match self {
+            Self::Blocks(module) => ModuleFacts::new(&module, Vec::new()),
+            Self::Copies(facts) => facts,
+        }
+    }
+}
+
+/// The modules that a journal names, in its order. `known` may have what their files say.
+fn facts(
+    written: &Written,
+    known: &mut dyn FnMut(&str, &str) -> Option<Module>,
+) -> Result<Vec<Facts>> {
+    let mut found = Vec::new();
+    for entry in &written.entries {
+        match entry {
+            Entry::Module { path, build_id, .. } => {
+                let module = match known(path, build_id) {
+                    Some(module) => module,
+                    None => read_again(path, build_id)?,
+                };
+                found.push(Facts::Blocks(module));
+            }
+            Entry::File { path, key } => {
+                let facts = cache::facts(path, key)
+                    .map_err(|reason| anyhow::anyhow!("{path}: {reason}"))?;
+                found.push(Facts::Copies(facts));
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
 }
 
 /// The facts of a module, from its file, which must still be the one that was counted.
@@ -140,20 +316,49 @@ fn read_again(path: &str, build_id: &str) -> Result<Module> {
     Ok(module)
 }
 
-/// A run, from its journal and the modules that it names, in the same order.
-pub fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
+/// A run, from its journal and the modules that it names, in the same order; and its counts.
+pub fn run_of(
+    written: Written,
+    facts: &[Facts],
+    selection: Option<&Selection>,
+) -> Result<(Run, Vec<SparseCounts>)> {
     let mut run = Run::default();
+    let mut readings = readings(&written, facts.len())?.into_iter();
     let mut counts = Vec::new();
     let mut processes: BTreeMap<u32, Process> = BTreeMap::new();
     let mut has_ended = false;
     let mut uncounted = Vec::new();
+    let mut refused = vec![Vec::new(); facts.len()];
     for entry in &written.entries {
-        if let Entry::Module { uncounted: it, .. } = entry {
-            uncounted.push(it);
+        match entry {
+            Entry::Module { uncounted: it, .. } => uncounted.push(it.as_slice()),
+            Entry::File { .. } => uncounted.push(&[]),
+            Entry::Refused {
+                module,
+                start,
+                length,
+                ..
+            } => {
+                let refused = refused.get_mut(*module).context(NO_SUCH_MODULE)?;
+                refused.push(*start..start.saturating_add(*length));
+            }
+            _ => {}
         }
     }
-    for ((module, counters), uncounted) in modules.iter().zip(&written.counters).zip(uncounted) {
-        counts.push(Flat::new(module, counters, uncounted)?);
+    for (number, (facts, uncounted)) in facts.iter().zip(uncounted).enumerate() {
+        let readings = readings.next().unwrap_or_default();
+        counts.push(match facts {
+            Facts::Blocks(module) => {
+                let counters = written.counters.get(number).context(NO_SUCH_MODULE)?;
+                Flat::new(module, counters, uncounted)?
+            }
+            Facts::Copies(facts) => {
+                let refused = std::mem::take(&mut refused[number]);
+                let (counts, notes) = counted_by_copies(facts, &readings, refused, selection)?;
+                run.notes.extend(notes);
+                counts
+            }
+        });
     }
     for entry in written.entries {
         match entry {
@@ -179,12 +384,50 @@ pub fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
             } => flat(&mut counts, module)?.shift(block, from, delta)?,
             Entry::Uncounted { module, block } => flat(&mut counts, module)?.uncount(block)?,
             Entry::AtLeast { module, block } => flat(&mut counts, module)?.at_least(block)?,
+            Entry::Died { what, module, at } => {
+                let facts = facts.get(module).context(NO_SUCH_MODULE)?;
+                let module = facts.around(at)?;
+                let place = place(&module, LinkAddr(at));
+                run.notes.push(format!("{what}{place}."));
+            }
+            Entry::Stray {
+                module,
+                at,
+                places,
+                times,
+            } => {
+                let facts = facts.get(module).context(NO_SUCH_MODULE)?;
+                let module = facts.around(at)?;
+                let place = place(&module, LinkAddr(at));
+                let number = headcount_report::thousands;
+                run.notes.push(format!(
+                    "Control arrived in {} where nobody had foreseen it, {} times at {} places \
+                     (most often{place}, {at:#x}); that was counted all the same, but slowly.",
+                    module.path,
+                    number(times),
+                    number(places as u64)
+                ));
+            }
             Entry::Note(note) => run.notes.push(note),
             Entry::End { ended, status } => {
                 (run.ended, run.status) = (ended, status);
                 has_ended = true;
             }
-            Entry::Module { .. } => {}
+            Entry::Refused {
+                module,
+                start,
+                length,
+                reason,
+            } => {
+                let range = start..start.saturating_add(length);
+                let note = flat(&mut counts, module)?.refuse(&range, &reason);
+                run.notes.extend(note);
+            }
+            Entry::Module { .. }
+            | Entry::File { .. }
+            | Entry::Vain { .. }
+            | Entry::Routine(_)
+            | Entry::Visit { .. } => {}
         }
     }
     if !has_ended {
@@ -204,26 +447,237 @@ pub fn run_of(written: Written, modules: &[Module]) -> Result<Run> {
         process.loaded.dedup();
         run.processes.push(process);
     }
-    run.modules = counts.into_iter().map(Flat::finish).collect();
-    Ok(run)
+    Ok((run, counts.into_iter().map(Flat::finish).collect()))
 }
 
-fn flat(counts: &mut [Flat], module: usize) -> Result<&mut Flat> {
-    counts
-        .get_mut(module)
-        .context("the journal speaks of a module that it does not name")
+fn flat<'a, 'm>(counts: &'a mut [Flat<'m>], module: usize) -> Result<&'a mut Flat<'m>> {
+    counts.get_mut(module).context(NO_SUCH_MODULE)
+}
+
+const NO_SUCH_MODULE: &str = "the journal speaks of a module that it does not name";
+
+/// What the copies of routines say, by module.
+fn readings(written: &Written, modules: usize) -> Result<Vec<Vec<Reading>>> {
+    let mut visits: BTreeMap<usize, BTreeMap<u64, i64>> = BTreeMap::new();
+    for entry in &written.entries {
+        if let Entry::Visit { routine, at, delta } = entry {
+            let sum = visits.entry(*routine).or_default().entry(*at).or_default();
+            *sum = sum.saturating_add(*delta);
+        }
+    }
+    let mut found: Vec<Vec<Reading>> = vec![Vec::new(); modules];
+    let routines = written.entries.iter().filter_map(|entry| match entry {
+        Entry::Routine(routine) => Some(routine),
+        _ => None,
+    });
+    for (number, routine) in routines.enumerate() {
+        let visits = visits.remove(&number).unwrap_or_default();
+        let visits = visits.into_iter().filter(|(_, delta)| *delta != 0);
+        let visits = visits.map(|(at, delta)| (LinkAddr(at), delta)).collect();
+        let module = found.get_mut(routine.module).context(NO_SUCH_MODULE)?;
+        module.push(reading(routine, &written.windows, visits)?);
+    }
+    Ok(found)
+}
+
+fn reading(
+    routine: &journal::Routine,
+    windows: &[u64],
+    visits: Vec<(LinkAddr, i64)>,
+) -> Result<Reading> {
+    let broken = "the journal speaks of a routine that cannot be";
+    let blocks = routine.blocks.len() as u32;
+    let node = |end: Option<u32>| end.map_or(Node::Outside, |it| Node::Block(BlockId(it)));
+    let mut edges = Vec::new();
+    for (from, to, kind) in &routine.edges {
+        edges.push(Edge {
+            from: node(*from),
+            to: node(*to),
+            kind: EdgeKind::from_code(*kind).context(broken)?,
+        });
+    }
+    let place = |place: &u32| match place.checked_sub(blocks) {
+        None => Place::Block(BlockId(*place)),
+        Some(edge) => Place::Edge(EdgeId(edge)),
+    };
+    let first = routine.first_counter as usize;
+    let counters = windows.get(first..first + routine.counters.len());
+    let lengths = routine.blocks.iter();
+    Ok(Reading {
+        start: LinkAddr(routine.start),
+        blocks: lengths
+            .map(|(offset, lengths)| RoutineBlock {
+                offset: *offset,
+                lengths: lengths.clone(),
+                ..RoutineBlock::default()
+            })
+            .collect(),
+        graph: FlowGraph { blocks, edges },
+        plan: Plan {
+            counters: routine.counters.iter().map(place).collect(),
+        },
+        readings: Readings(counters.context(broken)?.to_vec()),
+        visits,
+    })
+}
+
+/// Where an address is, in words: ` in crash (crash.c:7)`.
+fn place(module: &Module, at: LinkAddr) -> String {
+    let inside = |block: &&Block| {
+        let mut spans = block.code.iter();
+        spans.any(|it| (it.address.0..it.address.0 + it.bytes.len() as u64).contains(&at.0))
+    };
+    let functions = module.functions.iter().rev();
+    let mut found = functions.filter_map(|it| Some((it, it.blocks.iter().find(inside)?)));
+    let Some((function, block)) = found.next() else {
+        return format!(" in {}", module.path.rsplit('/').next().unwrap_or_default());
+    };
+    let name = headcount_report::demangle(&function.name);
+    let line = line_at(block, at);
+    let file = line.and_then(|(file, line)| Some((module.files.get(file.index())?, line)));
+    match file {
+        Some((file, line)) => format!(" in {name} ({file}:{line})"),
+        None => format!(" in {name}"),
+    }
+}
+
+/// The line of the instruction at an address of a block.
+fn line_at(block: &Block, at: LinkAddr) -> Option<(FileId, u32)> {
+    let span = block.code.first()?;
+    let lengths = headcount_x86::count(span).ok()?;
+    let mut end = span.address.0;
+    let index = lengths.iter().take_while(|length| {
+        end += u64::from(**length);
+        end <= at.0
+    });
+    let index = index.count() as u32;
+    let mut behind = 0;
+    let run = block.lines.iter().find(|run| {
+        behind += run.instructions;
+        behind > index && run.line != 0
+    });
+    run.map(|run| (run.file, run.line))
+}
+
+/// The counts of a module that was counted by copies, as far as the user wants them; and what to
+/// tell the user. Looks at those functions alone that have code in a routine that was copied, or
+/// refused, unless the user chooses among all.
+fn counted_by_copies(
+    facts: &ModuleFacts,
+    readings: &[Reading],
+    refused: Vec<Range<u64>>,
+    selection: Option<&Selection>,
+) -> Result<(Flat<'static>, Vec<String>)> {
+    let selection = selection.filter(|it| !it.is_everything());
+    let chosen = match selection {
+        None => facts.functions_in(&touched(readings, refused)),
+        Some(_) => (0..facts.functions.len()).collect(),
+    };
+    let module = facts.part(chosen.iter().copied())?;
+    let mut made: Vec<u64> = readings.iter().map(|it| it.start.0).collect();
+    made.sort_unstable();
+    let has = |starts: &[u64], at: LinkAddr| starts.binary_search(&at.0).is_ok();
+    let is_watched = |at: LinkAddr| has(&facts.watched, at) || has(&made, at);
+    let (mut counts, notes) = copies::counts(&module, readings, &is_watched);
+    if let Some(selection) = selection {
+        leave_out(&mut counts, &selection.choose(&module));
+    }
+    let mut uncounted: Vec<Range<usize>> = Vec::new();
+    for (number, function) in facts.functions.iter().enumerate() {
+        match uncounted.last_mut() {
+            _ if is_watched(function.address) => {}
+            Some(last) if last.end == number => last.end += 1,
+            _ => uncounted.push(number..number + 1),
+        }
+    }
+    let counts = Flat {
+        module: Cow::Owned(module),
+        functions: chosen,
+        uncounted,
+        counts,
+        places: Vec::new(),
+        shifts: BTreeMap::new(),
+    };
+    Ok((counts, notes))
+}
+
+/// Where something was counted or refused: ranges of addresses, in order.
+fn touched(readings: &[Reading], refused: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    let mut ranges = refused;
+    for reading in readings {
+        let start = reading.start.0;
+        let ends = reading.blocks.iter().map(|it| u64::from(it.end()));
+        let end = ends.max().unwrap_or(0).max(1);
+        ranges.push(start..start.saturating_add(end));
+        let visits = reading.visits.iter();
+        ranges.extend(visits.map(|(at, _)| at.0..at.0.saturating_add(1)));
+    }
+    ranges.sort_unstable_by_key(|it| it.start);
+    ranges.dedup_by(|next, last| {
+        let touches = next.start <= last.end;
+        if touches {
+            last.end = last.end.max(next.end);
+        }
+        touches
+    });
+    ranges
+}
+
+/// Forgets the counts of blocks that were not chosen.
+fn leave_out(counts: &mut ModuleCounts, chosen: &[bool]) {
+    let mut chosen = chosen.iter();
+    for function in &mut counts.functions {
+        let mut is_whole = true;
+        for block in &mut function.blocks {
+            if chosen.next() == Some(&false) {
+                *block = None;
+                is_whole = false;
+            }
+        }
+        if !is_whole {
+            function.edges.fill(None);
+        }
+    }
 }
 
 /// The counts of a module, while blocks are still numbered through all of its functions.
-struct Flat {
+struct Flat<'m> {
+    /// The functions that were looked at.
+    module: Cow<'m, Module>,
+    /// Where they are in the whole module.
+    functions: Vec<usize>,
+    /// Stretches of functions of the whole module that were not counted.
+    uncounted: Vec<Range<usize>>,
+    /// One item for each function that was looked at.
     counts: ModuleCounts,
     /// Function, and block in it, of each block.
     places: Vec<(usize, u32)>,
     shifts: BTreeMap<(usize, u32, u32), i64>,
 }
 
-impl Flat {
-    fn new(module: &Module, counters: &[u64], uncounted: &[(u32, u32)]) -> Result<Self> {
+impl<'m> Flat<'m> {
+    /// Functions in a range of addresses are not counted. Says why.
+    fn refuse(&mut self, range: &Range<u64>, reason: &str) -> Option<String> {
+        let module = &self.module;
+        let mut name = None;
+        for (function, counts) in module.functions.iter().zip(&mut self.counts.functions) {
+            for (block, count) in function.blocks.iter().zip(&mut counts.blocks) {
+                if range.contains(&block.address.0) {
+                    *count = None;
+                    counts.edges.fill(None);
+                    name = Some(&function.name);
+                }
+            }
+        }
+        let name = headcount_report::demangle(name?).into_owned();
+        let bytes = range.end - range.start;
+        let path = &module.path;
+        Some(format!(
+            "{name} of {path} is not counted: {reason} ({bytes} bytes)."
+        ))
+    }
+
+    fn new(module: &'m Module, counters: &[u64], uncounted: &[(u32, u32)]) -> Result<Self> {
         let mut places = Vec::new();
         let mut functions: Vec<FunctionCounts> = Vec::new();
         let mut counters = counters.iter();
@@ -253,6 +707,9 @@ impl Flat {
             }
         }
         Ok(Self {
+            module: Cow::Borrowed(module),
+            functions: (0..functions.len()).collect(),
+            uncounted: Vec::new(),
             counts: ModuleCounts {
                 build_id: module.build_id.clone(),
                 functions,
@@ -291,49 +748,102 @@ impl Flat {
         Ok(())
     }
 
-    fn finish(mut self) -> ModuleCounts {
+    fn finish(mut self) -> SparseCounts {
         for ((function, block, from), delta) in self.shifts {
             if delta != 0 {
                 let shift = Shift { block, from, delta };
                 self.counts.functions[function].shifts.push(shift);
             }
         }
-        self.counts
+        let is_counted = |function: &usize| {
+            let next = self.uncounted.partition_point(|it| it.end <= *function);
+            let stretch = self.uncounted.get(next);
+            stretch.is_none_or(|it| !it.contains(function))
+        };
+        let functions = self.functions.into_iter().zip(self.counts.functions);
+        let functions = functions.filter(|(function, _)| is_counted(function));
+        SparseCounts {
+            build_id: self.counts.build_id,
+            functions: functions.collect(),
+            uncounted: self.uncounted,
+        }
     }
 }
 
-/// A few words on what was counted.
-fn summarise(run: &Run, modules: &[Module], hits: u64, profile: &Path) {
+/// The functions that ran: how many instructions of each, and its name, most first. Where there are
+/// breakpoints: how many of those it met.
+fn reached<'m>(
+    engine: EngineName,
+    modules: &'m [ModuleFacts],
+    counts: &[SparseCounts],
+) -> Result<Vec<(u64, &'m str)>> {
     let mut reached = Vec::new();
-    for (module, counts) in modules.iter().zip(&run.modules) {
-        for (function, counts) in module.functions.iter().zip(&counts.functions) {
-            let visits = counts.blocks.iter().flatten();
-            let visits = visits.fold(0_u64, |sum, it| sum.saturating_add(*it));
-            if visits > 0 {
-                reached.push((visits, &function.name));
-            }
+    for (module, counts) in modules.iter().zip(counts) {
+        let functions = counts.functions.iter();
+        let ran = |it: &&(usize, FunctionCounts)| it.1.blocks.iter().flatten().any(|it| *it > 0);
+        let ran: Vec<_> = functions.filter(ran).collect();
+        let part = module.part(ran.iter().map(|(function, _)| *function))?;
+        for (function, (number, counts)) in part.functions.iter().zip(ran) {
+            let blocks = headcount_report::blocks(function, counts);
+            let sum = blocks.fold(0_u64, |sum, it| {
+                let count = match engine {
+                    EngineName::Detour => it.executed(0..it.block.instructions).ok(),
+                    EngineName::Breakpoint => Some(it.count()),
+                };
+                sum.saturating_add(count.and_then(Count::value).unwrap_or(0))
+            });
+            reached.push((sum, module.functions[*number].name.as_str()));
         }
     }
     reached.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
-    let threads: usize = run.processes.iter().map(|it| it.threads.len()).sum();
+    Ok(reached)
+}
+
+/// A few words on what was counted.
+fn summarise(
+    engine: EngineName,
+    run: &Run,
+    modules: &[ModuleFacts],
+    reached: &[(u64, &str)],
+    hits: u64,
+    profile: &Path,
+) {
     let number = |number: u64| headcount_report::thousands(number);
-    say(format!(
-        "{} breakpoints met in {} functions; {} process{}, {} thread{}; added to {}",
-        number(hits),
-        number(reached.len() as u64),
-        run.processes.len(),
-        if run.processes.len() == 1 { "" } else { "es" },
-        threads,
-        if threads == 1 { "" } else { "s" },
-        profile.display()
-    ));
+    let several = |count: u64, one: &str, many: &str| {
+        let what = if count == 1 { one } else { many };
+        format!("{} {what}", number(count))
+    };
+    let functions = several(reached.len() as u64, "function", "functions");
+    let processes = several(run.processes.len() as u64, "process", "processes");
+    let threads: usize = run.processes.iter().map(|it| it.threads.len()).sum();
+    let threads = several(threads as u64, "thread", "threads");
+    let profile = profile.display();
+    say(match engine {
+        EngineName::Detour => {
+            let executed = reached.iter().map(|it| it.0);
+            let executed = executed.fold(0, u64::saturating_add);
+            let executed = several(executed, "instruction", "instructions");
+            let hits = several(hits, "trap", "traps");
+            format!("{executed} in {functions}; {processes}, {threads}; {hits}; added to {profile}")
+        }
+        EngineName::Breakpoint => {
+            let hits = number(hits);
+            format!(
+                "{hits} breakpoints met in {functions}; {processes}, {threads}; added to {profile}"
+            )
+        }
+    });
     let hottest: Vec<String> = reached
         .iter()
         .take(3)
-        .map(|(visits, name)| format!("{} ({})", headcount_report::demangle(name), number(*visits)))
+        .map(|(count, name)| format!("{} ({})", headcount_report::demangle(name), number(*count)))
         .collect();
     if !hottest.is_empty() {
-        say(format!("most met: {}", hottest.join(", ")));
+        let what = match engine {
+            EngineName::Detour => "most executed",
+            EngineName::Breakpoint => "most met",
+        };
+        say(format!("{what}: {}", hottest.join(", ")));
     }
     let refused: usize = modules.iter().map(|module| module.refusals.len()).sum();
     if refused > 0 {

@@ -20,6 +20,14 @@ pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     })
 }
 
+/// The same, but on a terminal only: elsewhere the line would be among the program's own words.
+pub fn during_on_terminal<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    match std::io::stderr().is_terminal() {
+        true => during(what, work),
+        false => work(),
+    }
+}
+
 fn report(what: &str, until_done: &mpsc::Receiver<()>) {
     let begin = Instant::now();
     let still_working = |wait| until_done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout);

@@ -39,7 +39,7 @@ impl Selection {
             unit: args.unit,
             only: wishes(&args.only),
             skip: wishes(&args.skip),
-            modules: match args.modules.as_str() {
+            modules: match args.modules() {
                 "main" => Modules::Main,
                 "all" => Modules::All,
                 pattern => Modules::Like(Pattern::new(pattern)),
@@ -61,6 +61,11 @@ impl Selection {
         };
         let names = |wish: &Wish| wish.module.as_ref().is_some_and(|it| it.matches_path(path));
         by_option || self.only.iter().any(names)
+    }
+
+    /// Is every block of every module that is wanted counted?
+    pub fn is_everything(&self) -> bool {
+        self.unit == CountUnit::Block && self.only.is_empty() && self.skip.is_empty()
     }
 
     /// For each block of the module: is it counted?

@@ -24,10 +24,7 @@ pub fn run(args: &Attach) -> Result<ExitCode> {
     });
     match counted {
         Ok(outcome) => monitored::store(&args.counting, &folder, &outcome)?,
-        Err(error) => {
-            monitored::remove(&folder);
-            return Err(error.into());
-        }
+        Err(error) => return Err(monitored::failed(&args.counting, &folder, error)),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,6 +2,7 @@
 
 use super::annotate::nothing_called;
 use crate::args::Explain;
+use crate::copied::{Copied, Files};
 use crate::output;
 use anyhow::bail;
 use headcount_model::{Counted, Function, FunctionCounts, Refusal};
@@ -16,6 +17,7 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         let bare = shown.split('(').next().unwrap_or(&shown);
         [name, &shown, bare].iter().any(|it| pattern.matches(it))
     };
+    let mut files = Files::default();
     let (mut counted, mut refused) = (String::new(), String::new());
     let mut all_counted = true;
     for it in &loaded.counted {
@@ -23,7 +25,7 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
             if is_meant(&function.name) {
                 let name = shown_name(&function.name, args);
                 all_counted &= is_counted(counts);
-                counted.push_str(&explanation(it, function, counts, &name));
+                counted.push_str(&explanation(&mut files, it, function, counts, &name));
             }
         }
         for refusal in it.module.refusals.iter().filter(|it| is_meant(&it.subject)) {
@@ -61,7 +63,13 @@ fn refusal_text(it: &Counted, refusal: &Refusal, name: &str) -> String {
     )
 }
 
-fn explanation(it: &Counted, function: &Function, counts: &FunctionCounts, name: &str) -> String {
+fn explanation(
+    files: &mut Files,
+    it: &Counted,
+    function: &Function,
+    counts: &FunctionCounts,
+    name: &str,
+) -> String {
     let file = function
         .source
         .and_then(|(file, line)| Some((it.module.files.get(file.index())?, line)));
@@ -69,7 +77,7 @@ fn explanation(it: &Counted, function: &Function, counts: &FunctionCounts, name:
         format!(" ({}:{line})", visible(file))
     });
     let mut out = format!("{name}{place} in {}\n", visible(&it.module.path));
-    out.push_str(&summary(function, counts));
+    out.push_str(&summary(files, it, function, counts));
     if !is_counted(counts) {
         out.push('\n');
         return out;
@@ -104,14 +112,23 @@ fn explanation(it: &Counted, function: &Function, counts: &FunctionCounts, name:
 }
 
 /// How few counters are enough, or that not all was to be counted.
-fn summary(function: &Function, counts: &FunctionCounts) -> String {
+fn summary(
+    files: &mut Files,
+    it: &Counted,
+    function: &Function,
+    counts: &FunctionCounts,
+) -> String {
     if !is_counted(counts) {
         return "  was not counted: not selected.\n".into();
     }
     if counts.blocks.iter().any(Option::is_none) {
         return "  was counted in part: a `-` was not selected.\n".into();
     }
-    if counts.edges.iter().any(Option::is_none) {
+    let is_copied = function.counters == 0 && counts.edges.iter().any(Option::is_some);
+    if is_copied && let Some(copied) = Copied::of(files, &it.module, function) {
+        return copied.to_string();
+    }
+    if !counts.edges.is_empty() && counts.edges.iter().all(Option::is_none) {
         return "  is counted: a breakpoint on every block; edges are not counted.\n".into();
     }
     let (blocks, edges) = (function.blocks.len() as u64, function.edges.len() as u64);

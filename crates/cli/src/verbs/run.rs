@@ -15,10 +15,7 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     });
     let outcome = match counted {
         Ok(outcome) => outcome,
-        Err(error) => {
-            monitored::remove(&folder);
-            return Err(error.into());
-        }
+        Err(error) => return Err(monitored::failed(&args.counting, &folder, error)),
     };
     monitored::store(&args.counting, &folder, &outcome)?;
     let status = outcome.status.unwrap_or(0);

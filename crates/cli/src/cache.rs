@@ -1,0 +1,521 @@
+//! What files of programs say, kept for the next run: to read a large one takes seconds.
+//!
+//! A folder of the user's own, `headcount` in `$XDG_CACHE_HOME` or `~/.cache`; a file in it is
+//! what one headcount found in one file. Its name is a digest of all that this depends on: the
+//! bytes of the program, its path (debug information is looked for beside it) and the headcount
+//! that read it. Inside is also where debug information was looked for, and what was there.
+//!
+//! Whoever removes the folder loses time, nothing else: what cannot be read, does not fit, or is
+//! not the user's own is not used, and no trouble with the cache ever ends a run.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use headcount_profile::ModuleFacts;
+
+/// Raised with every change of what is in the files.
+const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 1");
+
+/// How many bytes all files may have.
+const LIMIT: u64 = 512 << 20;
+
+/// The end of a file's name.
+const SUFFIX: &str = ".facts";
+
+/// A file that is being written, or was when its writer was killed.
+const UNFINISHED: &str = ".unfinished";
+
+/// The facts of a module that was counted by copies: kept ones, or else read from its file, which
+/// must still be the one that was counted.
+pub fn facts(path: &str, key: &str) -> Result<ModuleFacts, String> {
+    let place = Cache::find().and_then(|cache| {
+        let name = name(path).ok()?;
+        Some((cache, name))
+    });
+    if let Some((cache, name)) = &place
+        && let Some(known) = cache.get(name, path, key)
+    {
+        return Ok(known);
+    }
+    let found = headcount_monitor::analyse_counted(path, key)?;
+    let facts = ModuleFacts::new(&found.module, found.watched);
+    if let Some((cache, name)) = &place {
+        // No cache is no trouble.
+        let _ = cache.put(name, path, key, &found.sought, &facts);
+    }
+    Ok(facts)
+}
+
+/// Will it take long to get the facts of this file? It is large, and they are not kept.
+pub fn takes_long(path: &str) -> bool {
+    const LARGE: u64 = 16 << 20;
+    let is_large = fs::metadata(path).is_ok_and(|it| it.len() > LARGE);
+    is_large
+        && !Cache::find().is_some_and(|cache| {
+            let name = name(path);
+            name.is_ok_and(|name| cache.folder.join(name).exists())
+        })
+}
+
+/// The folder that files are kept in.
+struct Cache {
+    folder: PathBuf,
+    limit: u64,
+    user: u32,
+}
+
+impl Cache {
+    fn find() -> Option<Self> {
+        let absolute = |name: &str| {
+            let path = PathBuf::from(std::env::var_os(name)?);
+            path.is_absolute().then_some(path)
+        };
+        let around = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+        Self::open(around?.join("headcount"), LIMIT)
+    }
+
+    /// None if it cannot be made, or if others may write there.
+    fn open(folder: PathBuf, limit: u64) -> Option<Self> {
+        let _ = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder);
+        let user = fs::metadata("/proc/self").ok()?.uid();
+        let it = folder.symlink_metadata().ok()?;
+        let ours = it.is_dir() && it.uid() == user && it.mode() & 0o022 == 0;
+        ours.then_some(Self {
+            folder,
+            limit,
+            user,
+        })
+    }
+
+    /// What is kept under this name, if it is still true.
+    fn get(&self, name: &str, path: &str, key: &str) -> Option<ModuleFacts> {
+        let at = self.folder.join(name);
+        let mut options = OpenOptions::new();
+        // Whatever lies there, it must not make us wait or lead us elsewhere.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = match options.read(true).custom_flags(flags).open(&at) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(_) => {
+                let _ = fs::remove_file(&at);
+                return None;
+            }
+        };
+        let found = self.read(file, path, key);
+        if found.is_none() {
+            let _ = fs::remove_file(&at);
+        }
+        found
+    }
+
+    fn read(&self, mut file: File, path: &str, key: &str) -> Option<ModuleFacts> {
+        let it = file.metadata().ok()?;
+        let ours = it.is_file() && it.uid() == self.user && it.mode() & 0o022 == 0;
+        if !ours || it.len() > self.limit {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(it.len()).ok()?);
+        file.read_to_end(&mut bytes).ok()?;
+        let begin = check(&bytes, path, key)?;
+        let facts = ModuleFacts::from_bytes(path, bytes, begin).ok()?;
+        // Those that were used last are kept longest.
+        let _ = file.set_modified(SystemTime::now());
+        Some(facts)
+    }
+
+    fn put(
+        &self,
+        name: &str,
+        path: &str,
+        key: &str,
+        sought: &[PathBuf],
+        facts: &ModuleFacts,
+    ) -> io::Result<()> {
+        let mut body = Vec::new();
+        for text in [FORMAT, path, key] {
+            put_bytes(&mut body, text.as_bytes());
+        }
+        put_number(&mut body, sought.len() as u64);
+        for place in sought {
+            put_bytes(&mut body, place.as_os_str().as_encoded_bytes());
+            put_bytes(&mut body, &identity(place));
+        }
+        body.extend(facts.to_bytes());
+        if body.len() as u64 > self.limit / 2 {
+            return Ok(());
+        }
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let unfinished = format!("{}-{}{UNFINISHED}", std::process::id(), now.as_nanos());
+        let unfinished = self.folder.join(unfinished);
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&unfinished)?;
+        let written = file
+            .set_permissions(fs::Permissions::from_mode(0o600))
+            .and_then(|()| file.write_all(&digest(&body).to_le_bytes()))
+            .and_then(|()| file.write_all(&body))
+            .and_then(|()| fs::rename(&unfinished, self.folder.join(name)));
+        if written.is_err() {
+            let _ = fs::remove_file(&unfinished);
+        }
+        written.and_then(|()| self.make_room())
+    }
+
+    /// Removes what was used least recently until the rest is within the limit, and what writers
+    /// that were killed left behind.
+    fn make_room(&self) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let Ok(it) = entry.metadata() else {
+                continue; // somebody else makes room, too
+            };
+            let used = it.modified()?;
+            if name.ends_with(SUFFIX) {
+                files.push((used, it.len(), entry.path()));
+            } else if name.ends_with(UNFINISHED)
+                && used.elapsed().unwrap_or_default() > Duration::from_secs(3600)
+            {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        files.sort();
+        let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
+        for (_, size, path) in files {
+            if total <= self.limit {
+                break;
+            }
+            let _ = fs::remove_file(path);
+            total -= size;
+        }
+        Ok(())
+    }
+}
+
+/// What depends on the same things has the same name.
+fn name(path: &str) -> io::Result<String> {
+    let mut file = Digest::default();
+    let mut source = File::open(path)?;
+    let mut bytes = vec![0; 1 << 18];
+    loop {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match source.read(&mut bytes[filled..]) {
+                Ok(0) => break,
+                Ok(more) => filled += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        file.eat(&bytes[..filled]);
+        if filled < bytes.len() {
+            break;
+        }
+    }
+    let mut rest = Digest::default();
+    put_bytes(&mut rest, path.as_bytes());
+    put_bytes(&mut rest, &identity(&std::env::current_exe()?));
+    put_bytes(&mut rest, FORMAT.as_bytes());
+    Ok(format!("{:016x}-{:016x}{SUFFIX}", file.sum(), rest.sum()))
+}
+
+/// Where the facts begin in a file, if it is whole and still true.
+fn check(bytes: &[u8], path: &str, key: &str) -> Option<usize> {
+    let (sum, body) = bytes.split_first_chunk::<8>()?;
+    if u64::from_le_bytes(*sum) != digest(body) {
+        return None;
+    }
+    let mut rest = body;
+    for wanted in [FORMAT, path, key] {
+        if take_bytes(&mut rest)? != wanted.as_bytes() {
+            return None;
+        }
+    }
+    for _ in 0..take_number(&mut rest)? {
+        let place = take_bytes(&mut rest)?;
+        let place = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(place);
+        if take_bytes(&mut rest)? != identity(place.as_ref()) {
+            return None;
+        }
+    }
+    Some(bytes.len() - rest.len())
+}
+
+/// What tells whether a file is still the one it was; empty if there is none.
+fn identity(path: &Path) -> Vec<u8> {
+    let mut numbers = Vec::new();
+    if let Ok(it) = path.metadata() {
+        put_number(&mut numbers, it.dev());
+        put_number(&mut numbers, it.ino());
+        put_number(&mut numbers, it.size());
+        for time in [it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()] {
+            put_number(&mut numbers, time.cast_unsigned());
+        }
+    }
+    numbers
+}
+
+fn put_number(to: &mut impl Extend<u8>, number: u64) {
+    to.extend(number.to_le_bytes());
+}
+
+fn put_bytes(to: &mut impl Extend<u8>, bytes: &[u8]) {
+    put_number(to, bytes.len() as u64);
+    to.extend(bytes.iter().copied());
+}
+
+fn take_number(from: &mut &[u8]) -> Option<u64> {
+    let (number, rest) = from.split_first_chunk::<8>()?;
+    *from = rest;
+    Some(u64::from_le_bytes(*number))
+}
+
+fn take_bytes<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(take_number(from)?).ok()?;
+    let (bytes, rest) = from.split_at_checked(length)?;
+    *from = rest;
+    Some(bytes)
+}
+
+fn digest(bytes: &[u8]) -> u64 {
+    let mut digest = Digest::default();
+    digest.eat(bytes);
+    digest.sum()
+}
+
+/// In the manner of FNV-1a, but 32 bytes at a time: it guards against mistakes, not against
+/// malice. Each step waits for the one before; four that do not know each other take the time of
+/// one.
+struct Digest {
+    lanes: [u64; 4],
+    length: u64,
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self {
+            lanes: [0xcbf2_9ce4_8422_2325, 1, 2, 3],
+            length: 0,
+        }
+    }
+}
+
+impl Digest {
+    /// Takes bytes; all but the last time a multiple of 32 of them.
+    fn eat(&mut self, bytes: &[u8]) {
+        let (rows, rest) = bytes.as_chunks::<32>();
+        for row in rows {
+            for (lane, word) in self.lanes.iter_mut().zip(row.as_chunks::<8>().0) {
+                chew(lane, u64::from_le_bytes(*word));
+            }
+        }
+        for byte in rest {
+            chew(&mut self.lanes[0], u64::from(*byte));
+        }
+        self.length += bytes.len() as u64;
+    }
+
+    fn sum(&self) -> u64 {
+        let mut sum = self.length;
+        self.lanes.iter().for_each(|lane| chew(&mut sum, *lane));
+        sum
+    }
+}
+
+impl Extend<u8> for Digest {
+    fn extend<I: IntoIterator<Item = u8>>(&mut self, bytes: I) {
+        bytes.into_iter().for_each(|byte| self.eat(&[byte]));
+    }
+}
+
+fn chew(lane: &mut u64, value: u64) {
+    *lane = (*lane ^ value).wrapping_mul(0x0100_0000_01b3);
+    // The product alone moves nothing downwards.
+    *lane ^= *lane >> 32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headcount_model::{Block, Function, LinkAddr, Module, Refusal, Span};
+    use std::os::unix::fs::symlink;
+
+    fn sample(path: &str) -> ModuleFacts {
+        let block = Block {
+            address: LinkAddr(0x1000),
+            code: vec![Span {
+                address: LinkAddr(0x1000),
+                bytes: vec![0x90; 100],
+            }],
+            instructions: 100,
+            ..Block::default()
+        };
+        let function = Function {
+            name: "main".into(),
+            address: LinkAddr(0x1000),
+            source: None,
+            blocks: vec![block],
+            edges: Vec::new(),
+            counters: 1,
+        };
+        let module = Module {
+            path: path.into(),
+            build_id: "elf-1".into(),
+            files: vec!["main.c".into()],
+            functions: vec![function],
+            refusals: vec![Refusal {
+                subject: path.into(),
+                file: String::new(),
+                line: 0,
+                reason: "it is odd".into(),
+            }],
+        };
+        ModuleFacts::new(&module, vec![0x1000, 0x2000])
+    }
+
+    fn cache(folder: &Path) -> Cache {
+        Cache::open(folder.join("headcount"), LIMIT).expect("a folder of ours")
+    }
+
+    #[test]
+    fn what_is_kept_is_found_again_unless_something_differs() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = cache(folder.path());
+        let facts = sample("/bin/it");
+        let debug = folder.path().join("it.debug");
+        let again = || {
+            let sought = std::slice::from_ref(&debug);
+            cache
+                .put("a.facts", "/bin/it", "gnu-1", sought, &facts)
+                .unwrap();
+        };
+        assert!(cache.get("a.facts", "/bin/it", "gnu-1").is_none());
+        again();
+        let found = cache
+            .get("a.facts", "/bin/it", "gnu-1")
+            .expect("it is there");
+        assert_eq!(found.module().unwrap(), facts.module().unwrap());
+        assert_eq!(
+            (&found.watched, &found.files),
+            (&facts.watched, &facts.files)
+        );
+        let ranges = [0x1010..0x1011, 0x5000..0x6000];
+        assert_eq!(found.functions_in(&ranges[..1]), [0]);
+        assert!(found.functions_in(&ranges[1..]).is_empty());
+        for (path, key) in [("/bin/other", "gnu-1"), ("/bin/it", "gnu-2")] {
+            assert!(cache.get("a.facts", path, key).is_none());
+            assert!(!cache.folder.join("a.facts").exists());
+            again();
+        }
+        fs::write(&debug, "somebody installed debug information").unwrap();
+        assert!(cache.get("a.facts", "/bin/it", "gnu-1").is_none());
+        again();
+        assert!(cache.get("a.facts", "/bin/it", "gnu-1").is_some());
+    }
+
+    #[test]
+    fn damaged_files_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = cache(folder.path());
+        let at = cache.folder.join("a.facts");
+        let put = || {
+            let facts = sample("/bin/it");
+            cache
+                .put("a.facts", "/bin/it", "gnu-1", &[], &facts)
+                .unwrap();
+        };
+        put();
+        let whole = fs::read(&at).unwrap();
+        for length in 0..whole.len() {
+            fs::write(&at, &whole[..length]).unwrap();
+            assert!(
+                cache.get("a.facts", "/bin/it", "gnu-1").is_none(),
+                "{length}"
+            );
+            assert!(!at.exists());
+        }
+        for place in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[place] ^= 1 << (place % 8);
+            fs::write(&at, bytes).unwrap();
+            assert!(
+                cache.get("a.facts", "/bin/it", "gnu-1").is_none(),
+                "{place}"
+            );
+        }
+        // The digest right, the rest not: still no panic.
+        for place in 8..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[place] ^= 0x81;
+            let sum = digest(&bytes[8..]).to_le_bytes();
+            bytes[..8].copy_from_slice(&sum);
+            fs::write(&at, bytes).unwrap();
+            let found = cache.get("a.facts", "/bin/it", "gnu-1");
+            let _ = found.map(|it| it.module());
+        }
+    }
+
+    #[test]
+    fn what_others_may_write_to_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = cache(folder.path());
+        let at = cache.folder.join("a.facts");
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let facts = sample("/bin/it");
+        cache
+            .put("a.facts", "/bin/it", "gnu-1", &[], &facts)
+            .unwrap();
+        assert_eq!(at.metadata().unwrap().mode() & 0o777, 0o600);
+        assert_eq!(cache.folder.metadata().unwrap().mode() & 0o777, 0o700);
+        let elsewhere = folder.path().join("elsewhere");
+        fs::rename(&at, &elsewhere).unwrap();
+        symlink(&elsewhere, &at).unwrap();
+        assert!(cache.get("a.facts", "/bin/it", "gnu-1").is_none());
+        assert!(elsewhere.exists());
+        fs::rename(&elsewhere, &at).unwrap();
+        mode(&at, 0o666);
+        assert!(cache.get("a.facts", "/bin/it", "gnu-1").is_none());
+        mode(&cache.folder, 0o777);
+        assert!(Cache::open(cache.folder.clone(), LIMIT).is_none());
+        let link = folder.path().join("link");
+        symlink(folder.path(), &link).unwrap();
+        assert!(Cache::open(link, LIMIT).is_none());
+    }
+
+    #[test]
+    fn what_was_not_used_for_long_makes_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let facts = sample("/bin/it");
+        let put = |cache: &Cache, number: u64| {
+            let name = format!("{number}.facts");
+            cache.put(&name, "/bin/it", "gnu-1", &[], &facts).unwrap();
+            // Apart in time, as they would be.
+            if let Ok(file) = File::open(cache.folder.join(&name)) {
+                let at = SystemTime::now() - Duration::from_secs(100 - number);
+                file.set_modified(at).unwrap();
+            }
+        };
+        let mut cache = cache(folder.path());
+        put(&cache, 0);
+        let size = cache.folder.join("0.facts").metadata().unwrap().len();
+        cache.limit = 4 * size + size / 2;
+        (1..4).for_each(|number| put(&cache, number));
+        assert!(cache.get("0.facts", "/bin/it", "gnu-1").is_some());
+        put(&cache, 4);
+        let there = |number: u64| cache.folder.join(format!("{number}.facts")).exists();
+        assert_eq!([0, 1, 2, 3, 4].map(there), [true, false, true, true, true]);
+    }
+}
