@@ -8,6 +8,7 @@ mod build;
 mod hits;
 mod machine;
 mod measure;
+mod startup;
 mod table;
 mod tracers;
 mod variant;
@@ -24,10 +25,10 @@ use headcount_ground::workers::{self, Progress};
 
 use measure::{Subject, Times};
 use tracers::Method;
-use variant::{Tools, Variant};
+use variant::{Engine, Tools, Variant};
 
 /// Measures what counting costs: headcount beside gcov, clang's counters and
-/// callgrind, on real programs, in one run.
+/// valgrind, on real programs, in one run.
 #[derive(Parser)]
 #[command(name = "bench/run")]
 struct Options {
@@ -45,7 +46,11 @@ struct Options {
         default_value = "target/release/headcount"
     )]
     headcount: PathBuf,
-    /// Leave callgrind out: it takes fifty times as long as the program
+    /// Measure `headcount run` with all modules, too, with this engine; breakpoints get a tenth of
+    /// the work
+    #[arg(long, value_enum, value_name = "ENGINE")]
+    engine: Option<Engine>,
+    /// Leave valgrind out: callgrind takes fifty times as long as the program
     #[arg(long)]
     no_valgrind: bool,
     /// Leave clang out
@@ -69,6 +74,9 @@ struct Options {
     /// and single steps of old
     #[arg(long)]
     hits: bool,
+    /// Measure instead what it takes to start: `headcount run` of programs that do next to nothing
+    #[arg(long)]
+    startup: bool,
     /// How `--hits` starts a tracer of its own: method, address, program, argument
     #[arg(long, hide = true, num_args = 4, value_name = "WORD")]
     trace: Vec<String>,
@@ -109,10 +117,14 @@ fn run(options: &Options) -> Result<bool> {
         let kept = hits::run(&work, &headcount, tools.gcc, options.rounds)?;
         return Ok(!options.judge || kept);
     }
+    if options.startup {
+        startup::run(&work, &tools, options.rounds)?;
+        return Ok(true);
+    }
     let subjects = subjects(options, &work)?;
     let variants = variants(options);
     build_all(&work, &tools, &subjects, &variants)?;
-    let times = measure_all(&work, &subjects, &variants, options.rounds)?;
+    let times = measure_all(&work, &tools, &subjects, &variants, options.rounds)?;
     let machine = machine::facts(&tools);
     let promises = table::promises(&subjects, &times);
     if options.json {
@@ -136,6 +148,7 @@ fn run(options: &Options) -> Result<bool> {
 fn tools<'a>(options: &'a Options, headcount: &'a Path) -> Tools<'a> {
     Tools {
         headcount,
+        engine: options.engine,
         gcc: &options.gcc,
         gxx: &options.gxx,
         clang: &options.clang,
@@ -144,8 +157,12 @@ fn tools<'a>(options: &'a Options, headcount: &'a Path) -> Tools<'a> {
 }
 
 fn variants(options: &Options) -> Vec<Variant> {
+    let is_brief = options.engine == Some(Engine::Breakpoint);
     let wanted = |variant: &Variant| match variant {
-        Variant::BriefNative | Variant::Callgrind => !options.no_valgrind,
+        Variant::BriefNative => !options.no_valgrind || is_brief,
+        Variant::ValgrindNone | Variant::Callgrind => !options.no_valgrind,
+        Variant::Run => options.engine.is_some() && !is_brief,
+        Variant::BriefRun => is_brief,
         Variant::ClangNative | Variant::ClangProfile => !options.no_clang,
         _ => true,
     };
@@ -210,6 +227,7 @@ fn build_all(work: &Path, tools: &Tools, subjects: &[Subject], variants: &[Varia
 
 fn measure_all(
     work: &Path,
+    tools: &Tools,
     subjects: &[Subject],
     variants: &[Variant],
     rounds: usize,
@@ -220,7 +238,7 @@ fn measure_all(
     };
     let mut progress = Progress::new("bench/run", subjects.iter().map(runs).sum());
     let mut done = 0;
-    measure::measure(work, subjects, variants, rounds, |_, _, _| {
+    measure::measure(work, tools, subjects, variants, rounds, |_, _, _| {
         done += 1;
         progress.show(done, "run");
     })
@@ -241,8 +259,12 @@ fn show(
     println!(
         "Times are user+sys, medians of {rounds} rounds in turns, -O2; all other numbers are\n\
          how many times as long as the same compiler's native build. The mean is over the\n\
-         programs with one thread. callgrind runs once, on a tenth of the work.\n"
+         programs with one thread. callgrind runs once, on a tenth of the work, and so does\n\
+         headcount run with breakpoints; valgrind none runs three times.\n"
     );
+    if let Some(traps) = table::traps(subjects, times) {
+        println!("{traps}\n");
+    }
     for (promise, kept) in promises {
         println!("{}: {promise}", if *kept { "kept" } else { "BROKEN" });
     }

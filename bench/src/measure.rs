@@ -16,7 +16,7 @@ use headcount_ground::program::{Language, Program};
 use headcount_ground::real::Amount;
 
 use crate::build;
-use crate::variant::Variant;
+use crate::variant::{self, Tools, Variant};
 
 /// A program with what it is given in each amount.
 pub struct Subject {
@@ -38,11 +38,15 @@ impl Subject {
 
 /// Every time that was taken.
 #[derive(Default)]
-pub struct Times(BTreeMap<(String, Variant), Vec<Duration>>);
+pub struct Times {
+    times: BTreeMap<(String, Variant), Vec<Duration>>,
+    /// How often `headcount run` stopped the program, the last time.
+    traps: BTreeMap<String, u64>,
+}
 
 impl Times {
     pub fn of(&self, subject: &Subject, variant: Variant) -> &[Duration] {
-        self.0
+        self.times
             .get(&(subject.name.clone(), variant))
             .map_or(&[], Vec::as_slice)
     }
@@ -57,8 +61,13 @@ impl Times {
         Some(self.median(subject, variant)?.as_secs_f64() / base.as_secs_f64())
     }
 
+    /// How often `headcount run` stopped the program, if it said so.
+    pub fn traps(&self, subject: &Subject) -> Option<u64> {
+        self.traps.get(&subject.name).copied()
+    }
+
     fn add(&mut self, subject: &Subject, variant: Variant, time: Duration) {
-        self.0
+        self.times
             .entry((subject.name.clone(), variant))
             .or_default()
             .push(time);
@@ -68,6 +77,7 @@ impl Times {
 /// Runs everything `rounds` times. `tell` hears of every run.
 pub fn measure(
     work: &Path,
+    tools: &Tools,
     subjects: &[Subject],
     variants: &[Variant],
     rounds: usize,
@@ -79,7 +89,11 @@ pub fn measure(
         for subject in subjects {
             for variant in turn(variants, subject.language, round, rounds) {
                 tell(round, subject, variant);
-                let (time, output) = run_once(work, subject, variant)?;
+                let Ran {
+                    time,
+                    output,
+                    traps,
+                } = run_once(work, tools, subject, variant)?;
                 let first = said
                     .entry((&subject.name, variant.amount()))
                     .or_insert_with(|| output.clone());
@@ -90,6 +104,8 @@ pub fn measure(
                     variant.name()
                 );
                 times.add(subject, variant, time);
+                let traps = traps.map(|traps| (subject.name.clone(), traps));
+                times.traps.extend(traps);
             }
         }
     }
@@ -106,12 +122,22 @@ fn turn(variants: &[Variant], language: Language, round: usize, rounds: usize) -
     order
 }
 
-fn run_once(work: &Path, subject: &Subject, variant: Variant) -> Result<(Duration, Vec<u8>)> {
+/// What came of one run.
+struct Ran {
+    time: Duration,
+    output: Vec<u8>,
+    traps: Option<u64>,
+}
+
+fn run_once(work: &Path, tools: &Tools, subject: &Subject, variant: Variant) -> Result<Ran> {
     let program = subject.given(variant.amount());
     let folder = build::folder(work, variant, program);
-    let mut command = variant.command(program, &build::executable(&folder), &folder);
-    let output = folder.join("stdout");
+    let mut command = variant.command(tools, program, &build::executable(&folder), &folder);
+    let (output, said) = (folder.join("stdout"), folder.join("stderr"));
     command.stdin(Stdio::null()).stdout(File::create(&output)?);
+    if variant.says() {
+        command.stderr(File::create(&said)?);
+    }
     let (status, time) = child::time(&mut command)?;
     ensure!(
         status.success(),
@@ -120,12 +146,34 @@ fn run_once(work: &Path, subject: &Subject, variant: Variant) -> Result<(Duratio
         variant.name()
     );
     clean(&folder)?;
-    Ok((time, fs::read(output)?))
+    let said = match variant.says() {
+        true => fs::read_to_string(said)?,
+        false => String::new(),
+    };
+    Ok(Ran {
+        time,
+        output: fs::read(output)?,
+        traps: traps(&said),
+    })
+}
+
+/// How often the program was stopped, as `headcount run` says when it is done: `N breakpoints
+/// met`, or `N traps`. `None`: it does not say.
+pub fn traps(said: &str) -> Option<u64> {
+    let mut lines = said.lines().filter_map(|it| it.strip_prefix("headcount: "));
+    lines.find_map(|line| {
+        let words = line.split_whitespace();
+        let words: Vec<&str> = words.map(|it| it.trim_end_matches([';', ','])).collect();
+        let mut pairs = words.windows(2);
+        let counted = pairs.find(|pair| matches!(pair[1], "breakpoints" | "trap" | "traps"));
+        counted?[0].replace(',', "").parse().ok()
+    })
 }
 
 /// Every run starts from nothing: some tools add to the file of the run before.
 fn clean(folder: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(folder.join("headcount.counts"));
+    let _ = fs::remove_file(variant::profile(folder));
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path
@@ -183,6 +231,14 @@ mod tests {
             turn(&ways, rust, 0, 9),
             [Variant::Native, Variant::Callgrind]
         );
+    }
+
+    #[test]
+    fn headcounts_own_words_say_how_often_it_stopped_the_program() {
+        let said = "headcount: 1,234 breakpoints met in 6 functions; 1 process, 1 thread\n";
+        assert_eq!(traps(said), Some(1234));
+        assert_eq!(traps("7 breakpoints, says the program\n"), None);
+        assert_eq!(traps("headcount: 9 modules; 0 traps; 1 thread\n"), Some(0));
     }
 
     #[test]

@@ -6,13 +6,16 @@ use crate::measure::{Subject, Times, geometric_mean};
 use crate::variant::Variant;
 
 /// Column headings are short; `Variant::name` below the table tells the rest.
-const COLUMNS: [(&str, Variant); 7] = [
+const COLUMNS: [(&str, Variant); 10] = [
     ("native s", Variant::Native),
     ("headcount", Variant::Headcount),
     ("gcov", Variant::Gcov),
     ("gcov atomic", Variant::GcovAtomic),
     ("clang s", Variant::ClangNative),
     ("clang profile", Variant::ClangProfile),
+    ("run", Variant::Run),
+    ("brief run", Variant::BriefRun),
+    ("valgrind none", Variant::ValgrindNone),
     ("callgrind", Variant::Callgrind),
 ];
 
@@ -48,6 +51,16 @@ pub fn text(subjects: &[Subject], times: &Times, variants: &[Variant]) -> String
     aligned(&rows)
 }
 
+/// How often `headcount run` stopped each program, where it said so.
+pub fn traps(subjects: &[Subject], times: &Times) -> Option<String> {
+    let known = subjects.iter().filter_map(|subject| {
+        let traps = times.traps(subject)?;
+        Some(format!("{} {traps}", subject.name))
+    });
+    let known: Vec<String> = known.collect();
+    (!known.is_empty()).then(|| format!("traps of headcount run: {}", known.join(", ")))
+}
+
 fn heading(columns: &[&(&str, Variant)]) -> Vec<String> {
     let titles = columns.iter().map(|(title, _)| (*title).to_owned());
     std::iter::once("program".to_owned())
@@ -76,7 +89,7 @@ pub fn mean(subjects: &[Subject], times: &Times, variant: Variant) -> Option<f64
     )
 }
 
-fn aligned(rows: &[Vec<String>]) -> String {
+pub fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |at: usize| rows.iter().map(|row| row[at].len()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
@@ -166,6 +179,7 @@ pub fn to_json(
         json!({
             "program": subject.name,
             "threaded": subject.is_threaded,
+            "traps": times.traps(subject),
             "variants": by_variant.collect::<serde_json::Map<_, _>>(),
         })
     };

@@ -1,8 +1,9 @@
 //! Which ways of counting are set side by side, and how is each one built?
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use clap::ValueEnum;
 use headcount_ground::program::{Language, Program};
 use headcount_ground::real::Amount;
 
@@ -15,25 +16,51 @@ pub enum Variant {
     GcovAtomic,
     ClangNative,
     ClangProfile,
-    /// The native build on a tenth of the work, for callgrind to be held against.
+    /// `headcount run` of the native build, with all its modules.
+    Run,
+    ValgrindNone,
+    /// The native build on a tenth of the work, for those below to be held against.
     BriefNative,
+    /// `headcount run` with an engine that stops at every block.
+    BriefRun,
     Callgrind,
 }
 
-pub const ALL: [Variant; 8] = [
+pub const ALL: [Variant; 11] = [
     Variant::Native,
     Variant::Headcount,
     Variant::Gcov,
     Variant::GcovAtomic,
     Variant::ClangNative,
     Variant::ClangProfile,
+    Variant::Run,
+    Variant::ValgrindNone,
     Variant::BriefNative,
+    Variant::BriefRun,
     Variant::Callgrind,
 ];
+
+/// What `headcount run` puts into a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    Detour,
+    Breakpoint,
+}
+
+impl Engine {
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Detour => "detour",
+            Engine::Breakpoint => "breakpoint",
+        }
+    }
+}
 
 /// The commands that variants are made of.
 pub struct Tools<'a> {
     pub headcount: &'a Path,
+    /// The engine to ask `headcount run` for; `None`: its own choice.
+    pub engine: Option<Engine>,
     pub gcc: &'a str,
     pub gxx: &'a str,
     pub clang: &'a str,
@@ -49,7 +76,10 @@ impl Variant {
             Variant::GcovAtomic => "gcc --coverage -fprofile-update=atomic",
             Variant::ClangNative => "clang native",
             Variant::ClangProfile => "clang -fprofile-instr-generate",
+            Variant::Run => "headcount run --modules all",
+            Variant::ValgrindNone => "valgrind --tool=none",
             Variant::BriefNative => "native, brief",
+            Variant::BriefRun => "headcount run --modules all, brief",
             Variant::Callgrind => "valgrind --tool=callgrind",
         }
     }
@@ -59,37 +89,37 @@ impl Variant {
         match self {
             Variant::Native | Variant::ClangNative | Variant::BriefNative => None,
             Variant::Headcount | Variant::Gcov | Variant::GcovAtomic => Some(Variant::Native),
+            Variant::Run | Variant::ValgrindNone => Some(Variant::Native),
             Variant::ClangProfile => Some(Variant::ClangNative),
-            Variant::Callgrind => Some(Variant::BriefNative),
+            Variant::BriefRun | Variant::Callgrind => Some(Variant::BriefNative),
         }
     }
 
     pub fn amount(self) -> Amount {
         match self {
-            Variant::BriefNative | Variant::Callgrind => Amount::Brief,
+            Variant::BriefNative | Variant::BriefRun | Variant::Callgrind => Amount::Brief,
             _ => Amount::Measure,
         }
     }
 
-    /// Callgrind is so slow, and so steady, that a few rounds must do.
+    /// Some are so slow, and so steady, that a few rounds must do.
     pub fn rounds(self, rounds: usize) -> usize {
         match self {
-            Variant::Callgrind => 1,
+            Variant::Callgrind | Variant::BriefRun => rounds.min(1),
+            Variant::ValgrindNone => rounds.min(3),
             _ => rounds,
         }
     }
 
     pub fn applies_to(self, language: Language) -> bool {
-        match self {
-            Variant::Native | Variant::BriefNative | Variant::Callgrind => true,
-            _ => language != Language::Rust,
-        }
+        self.built_as() == Variant::Native || language != Language::Rust
     }
 
     /// Variants that only run differently share one build.
     pub fn built_as(self) -> Variant {
         match self {
-            Variant::BriefNative | Variant::Callgrind => Variant::Native,
+            Variant::Run | Variant::ValgrindNone => Variant::Native,
+            Variant::BriefNative | Variant::BriefRun | Variant::Callgrind => Variant::Native,
             other => other,
         }
     }
@@ -123,14 +153,20 @@ impl Variant {
     }
 
     /// The command that is measured. What it leaves behind stays in `folder`.
-    pub fn command(self, program: &Program, executable: &Path, folder: &Path) -> Command {
+    pub fn command(
+        self,
+        tools: &Tools,
+        program: &Program,
+        executable: &Path,
+        folder: &Path,
+    ) -> Command {
         let plain = program.command(executable);
         let mut command = match self {
+            Variant::Run | Variant::BriefRun => counted(tools, &plain, &profile(folder)),
+            Variant::ValgrindNone => behind(&["valgrind", "-q", "--tool=none"], &plain),
             Variant::Callgrind => {
-                let mut valgrind = Command::new("valgrind");
-                valgrind.args(["-q", "--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-                valgrind.arg(plain.get_program()).args(plain.get_args());
-                valgrind
+                let words = ["-q", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
+                behind(&[&["valgrind"], words.as_slice()].concat(), &plain)
             }
             _ => plain,
         };
@@ -139,4 +175,33 @@ impl Variant {
         command.env("LLVM_PROFILE_FILE", folder.join("clang.profraw"));
         command
     }
+
+    /// Does it say at the end what it did?
+    pub fn says(self) -> bool {
+        matches!(self, Variant::Run | Variant::BriefRun)
+    }
+}
+
+/// Where `headcount run` adds its counts.
+pub fn profile(folder: &Path) -> PathBuf {
+    folder.join("run.db")
+}
+
+/// A command under `headcount run`, with all its modules.
+pub fn counted(tools: &Tools, plain: &Command, profile: &Path) -> Command {
+    let mut run = Command::new(tools.headcount);
+    run.args(["run", "--modules", "all"]);
+    if let Some(engine) = tools.engine {
+        run.args(["--engine", engine.name()]);
+    }
+    run.arg("--output").arg(profile).arg("--");
+    run.arg(plain.get_program()).args(plain.get_args());
+    run
+}
+
+fn behind(words: &[&str], plain: &Command) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]);
+    command.arg(plain.get_program()).args(plain.get_args());
+    command
 }

@@ -1,5 +1,7 @@
 //! `headcount attach`: a program that already runs is counted, and goes on as if nothing had been.
 
+mod workshop;
+
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
@@ -171,7 +173,10 @@ impl Server {
 
     fn headcount(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_headcount"));
-        command.args(args).current_dir(self.folder.path());
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .env("XDG_CACHE_HOME", workshop::shared_cache());
         command
     }
 
@@ -349,4 +354,22 @@ fn a_parent_that_waits_for_a_child_in_its_memory_is_let_go_of() {
     assert!(attach.wait().expect("it has ended").success());
     tell(&mut parent);
     parent.end();
+}
+
+#[test]
+fn a_program_may_be_killed_at_any_moment_of_being_attached_to() {
+    for round in 0..40 {
+        let mut server = Server::start();
+        server.say(100_000);
+        let pid = server.pid();
+        let mut attach = server.headcount(&["attach", "-q", "--for", "15ms", &pid]);
+        let attach = attach.stderr(Stdio::piped()).spawn().expect("it starts");
+        std::thread::sleep(Duration::from_micros(round * 1000));
+        server.child.kill().expect("it is ours");
+        let output = attach.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 125)), "{said}");
+        assert!(!said.contains("panicked"), "{said}");
+        server.child.wait().expect("it has ended");
+    }
 }

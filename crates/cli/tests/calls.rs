@@ -1,5 +1,7 @@
 //! `report --by call`: who called whom, and how often, by both routes.
 
+mod workshop;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
@@ -26,7 +28,7 @@ fn run(folder: &TempDir, command: &str) -> String {
     let output = Command::new("sh")
         .args(["-c", &command.replace("headcount", headcount)])
         .current_dir(folder.path())
-        .env("XDG_CACHE_HOME", folder.path())
+        .env("XDG_CACHE_HOME", workshop::shared_cache())
         .output()
         .expect("a shell");
     assert!(output.status.success(), "{command}: {output:?}");

@@ -2,13 +2,16 @@
 
 mod workshop;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Stdio;
 use std::thread;
-use workshop::{HEADCOUNT, Said, Workshop, have, said};
+use workshop::started::{Started, must_be_gone, send};
+use workshop::{HEADCOUNT, Workshop, have, said};
+
+/// Both ways to count.
+const ENGINES: [&str; 2] = ["detour", "breakpoint"];
 
 /// A Shell sort of a hundred numbers, laid out line by line as the one in Bishop's paper.
 const SORT_C: &str = "\
@@ -82,58 +85,6 @@ int main(int argc, char **argv)
 ";
 
 impl Workshop {
-    /// With a program built from one source, without headcount.
-    fn with(name: &str, source: &str, flags: &[&str]) -> Self {
-        let shop = Self::new();
-        shop.build(name, source, flags);
-        shop
-    }
-
-    fn build(&self, name: &str, source: &str, flags: &[&str]) {
-        let file = format!("{name}.c");
-        self.write(&file, source);
-        let first = ["gcc", "-g", "-w", "-Wl,-z,now", &file, "-o", name];
-        self.must(&[&first, flags].concat());
-    }
-
-    /// `headcount run` of a program in the folder.
-    fn counted(&self, words: &[&str]) -> Said {
-        let quiet: &[&str] = &["run", "-q"];
-        self.headcount(&[quiet, words].concat())
-    }
-
-    /// The same, which must succeed without a word.
-    fn must_count(&self, words: &[&str]) -> String {
-        let said = self.counted(words);
-        assert_eq!(
-            (said.status, said.stderr.as_str()),
-            (Some(0), ""),
-            "{words:?}"
-        );
-        said.stdout
-    }
-
-    /// How often a function was called; `None` if that was not counted.
-    fn calls(&self, function: &str) -> Option<u64> {
-        let text = self.report(&["--by", "function", "--only", function, "--format", "csv"]);
-        let mut rows = text.lines().skip(1).map(|row| row.split(','));
-        rows.find_map(|mut row| row.nth(4)?.parse().ok())
-    }
-
-    /// Counts of those lines of a file that were counted.
-    fn counts(&self, file: &str) -> BTreeMap<u32, u64> {
-        let text = self.report(&["--by", "line", "--only", file, "--format", "csv"]);
-        let rows = text.lines().skip(1).map(|row| row.split(',').collect());
-        rows.filter_map(|row: Vec<&str>| Some((row[1].parse().ok()?, row[2].parse().ok()?)))
-            .collect()
-    }
-
-    fn report(&self, words: &[&str]) -> String {
-        let said = self.headcount(&[&["report"], words].concat());
-        assert_eq!(said.status, Some(0), "{said:?}");
-        said.stdout
-    }
-
     /// Addresses and counts of the blocks of a function.
     fn blocks(&self, function: &str) -> Vec<(u64, u64)> {
         let text = self.report(&["--by", "block", "--only", function, "--format", "csv"]);
@@ -145,81 +96,6 @@ impl Workshop {
         };
         text.lines().skip(1).map(row).collect()
     }
-}
-
-/// A command that has said `started`. Gone when dropped.
-struct Started {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
-}
-
-impl Started {
-    fn new(command: &mut Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut started = Self { child, stdout };
-        assert_eq!(started.line(), "started");
-        started
-    }
-
-    fn counting(shop: &Workshop, words: &[&str]) -> Self {
-        Self::new(shop.command(HEADCOUNT).args(["run", "-q"]).args(words))
-    }
-
-    /// The next line it writes.
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    }
-
-    fn signal(&self, name: &str) {
-        send(name, &self.child.id().to_string());
-    }
-
-    /// The process that headcount counts.
-    fn counted(&self) -> String {
-        let pid = self.child.id();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        children.unwrap().trim().to_owned()
-    }
-
-    fn tell(&mut self, what: &str) {
-        let stdin = self.child.stdin.as_mut().unwrap();
-        stdin.write_all(what.as_bytes()).unwrap();
-    }
-
-    /// Waits until everybody who writes to its standard output has gone; then what it said.
-    fn rest(mut self) -> Said {
-        let mut stdout = String::new();
-        self.stdout.read_to_string(&mut stdout).unwrap();
-        let mut stderr = String::new();
-        let mut pipe = self.child.stderr.take().unwrap();
-        pipe.read_to_string(&mut stderr).unwrap();
-        let status = self.child.wait().unwrap().code();
-        Said {
-            stdout,
-            stderr,
-            status,
-        }
-    }
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn send(signal: &str, pid: &str) {
-    let status = Command::new("kill").args(["-s", signal, pid]).status();
-    assert!(status.unwrap().success());
 }
 
 #[test]
@@ -313,13 +189,13 @@ fn standard_error_is_the_programs_with_our_words_after_it() {
 #[test]
 fn the_profile_is_where_it_is_wanted() {
     let shop = Workshop::with("sort", SORT_C, &[]);
-    shop.must_count(&["-o", "elsewhere.db", "./sort"]);
+    shop.must_count_alone(&["-o", "elsewhere.db", "./sort"]);
     assert!(!shop.path("headcount.db").exists());
     assert!(!shop.path("headcount.counts").exists());
     let functions = shop.functions_of(&["elsewhere.db"]);
     assert_eq!(functions["shell"].calls, 1);
     // A second run is a second run.
-    shop.must_count(&["-o", "elsewhere.db", "./sort"]);
+    shop.must_count_alone(&["-o", "elsewhere.db", "./sort"]);
     let functions = shop.functions_of(&["elsewhere.db", "--runs", "all"]);
     assert_eq!(functions["shell"].calls, 2);
 }
@@ -327,7 +203,13 @@ fn the_profile_is_where_it_is_wanted() {
 #[test]
 fn the_sort_of_the_paper_has_its_counts() {
     let shop = Workshop::with("sort", SORT_C, &[]);
-    shop.must_count(&["./sort"]);
+    for engine in ENGINES {
+        shop.must_count_alone(&["--engine", engine, "./sort"]);
+        has_the_papers_counts(&shop);
+    }
+}
+
+fn has_the_papers_counts(shop: &Workshop) {
     let lines = shop.counts("sort.c");
     // The same random numbers as in 1983, or not: swaps are what they are, on four lines.
     let swaps = lines[&SWAPS];
@@ -339,7 +221,7 @@ fn the_sort_of_the_paper_has_its_counts() {
     assert_eq!(lines[&GAPS], 7);
     assert_eq!(lines[&STARTS], 503 + 6);
     assert_eq!(lines[&WALKS], 503 + swaps);
-    let mut begun = [GAPS, STARTS, WALKS].map(|line| (first_address(&shop, line), line));
+    let mut begun = [GAPS, STARTS, WALKS].map(|line| (first_address(shop, line), line));
     begun.sort_unstable();
     let blocks = shop.blocks("shell");
     let count_of = |address: u64| {
@@ -368,11 +250,11 @@ fn first_address(shop: &Workshop, line: u32) -> u64 {
 #[test]
 fn fewer_units_have_the_same_counts() {
     let shop = Workshop::with("sort", SORT_C, &[]);
-    shop.must_count(&["--unit", "block", "./sort"]);
+    shop.must_count_alone(&["--unit", "block", "./sort"]);
     let (lines, calls) = (shop.counts("sort.c"), shop.calls("shell"));
-    shop.must_count(&["--unit", "line", "./sort"]);
+    shop.must_count_alone(&["--unit", "line", "./sort"]);
     assert_eq!(shop.counts("sort.c"), lines);
-    shop.must_count(&["--unit", "function", "./sort"]);
+    shop.must_count_alone(&["--unit", "function", "./sort"]);
     assert_eq!(shop.calls("shell"), calls);
     assert_eq!(calls, Some(1));
 }
@@ -381,24 +263,24 @@ fn fewer_units_have_the_same_counts() {
 fn only_what_is_wanted_is_counted() {
     let shop = Workshop::with("sort", SORT_C, &[]);
     let swaps = {
-        shop.must_count(&["./sort"]);
+        shop.must_count_alone(&["./sort"]);
         shop.counts("sort.c")[&SWAPS]
     };
-    shop.must_count(&["--only", "she*", "./sort"]);
+    shop.must_count_alone(&["--only", "she*", "./sort"]);
     assert_eq!(shop.counts("sort.c")[&SWAPS], swaps);
     assert_eq!(shop.counts("sort.c").get(&FILLS), None);
-    shop.must_count(&["--skip", "shell", "./sort"]);
+    shop.must_count_alone(&["--skip", "shell", "./sort"]);
     assert_eq!(shop.counts("sort.c").get(&SWAPS), None);
     assert_eq!(shop.counts("sort.c")[&FILLS], 100);
-    shop.must_count(&["--only", "sort.c", "./sort"]);
+    shop.must_count_alone(&["--only", "sort.c", "./sort"]);
     assert_eq!(shop.counts("sort.c")[&SWAPS], swaps);
     assert_eq!(shop.calls("_start").unwrap_or(0), 0);
     let range = format!("sort.c:{}-{}", SWAPS, SWAPS + 2);
-    shop.must_count(&["--only", &range, "./sort"]);
+    shop.must_count_alone(&["--only", &range, "./sort"]);
     let lines = shop.counts("sort.c");
     assert_eq!(lines[&SWAPS], swaps);
     assert_eq!(lines.get(&FILLS), None);
-    shop.must_count(&["--skip", &range, "./sort"]);
+    shop.must_count_alone(&["--skip", &range, "./sort"]);
     let lines = shop.counts("sort.c");
     assert_eq!(lines[&FILLS], 100);
     assert_eq!(lines.get(&SWAPS), None);
@@ -407,14 +289,23 @@ fn only_what_is_wanted_is_counted() {
 #[test]
 fn a_wish_that_nothing_fulfils_is_answered_with_the_reason() {
     let shop = Workshop::with("sort", SORT_C, &[]);
-    let said = shop.counted(&["--only", "no_such_function", "./sort"]);
-    assert_eq!(said.status, Some(0), "{said:?}");
-    assert!(said.stderr.contains("no name matches"), "{said:?}");
-    let said = shop.counted(&["--unit", "line", "/usr/bin/true"]);
-    assert_eq!(said.status, Some(0), "{said:?}");
-    assert!(said.stderr.contains("it has no line table"), "{said:?}");
-    let text = shop.report(&[]);
-    assert!(text.contains("it has no line table"), "{text}");
+    for choice in [&["--engine", "detour"][..], &["--engine", "breakpoint"]] {
+        let count = |words: &[&str]| shop.counted(&[choice, words].concat());
+        let said = count(&["--only", "no_such_function", "./sort"]);
+        assert_eq!(said.status, Some(0), "{said:?}");
+        assert!(said.stderr.contains("no name matches"), "{said:?}");
+        // (Libraries may have lines where the program has none.)
+        let said = count(&["--unit", "line", "--modules", "*/true", "/usr/bin/true"]);
+        assert_eq!(said.status, Some(0), "{said:?}");
+        assert!(said.stderr.contains("it has no line table"), "{said:?}");
+        let text = shop.report(&[]);
+        assert!(text.contains("it has no line table"), "{text}");
+        // A program with lines is no reason to speak of libraries that have none.
+        let said = count(&["--unit", "line", "./sort"]);
+        assert_eq!((said.status, said.stderr.as_str()), (Some(0), ""));
+        let said = count(&["--modules", "main", "--skip", "*", "./sort"]);
+        assert!(said.stderr.contains("no name matches"), "{said:?}");
+    }
 }
 
 #[test]
@@ -422,7 +313,7 @@ fn a_block_that_cannot_be_counted_is_not_shown_as_never_run() {
     let source = "int main(void) { return 0; }\n\
                   __asm__(\".type odd, @function; odd: call *%rsp; ret; .size odd, .-odd\");\n";
     let shop = Workshop::with("odd", source, &[]);
-    shop.must_count(&["./odd"]);
+    shop.must_count(&["--engine", "breakpoint", "./odd"]);
     let text = shop.report(&["--by", "block"]);
     assert!(text.contains("it is tied to its place"), "{text}");
     let csv = shop.report(&["--by", "function", "--format", "csv"]);
@@ -434,7 +325,7 @@ fn a_block_that_cannot_be_counted_is_not_shown_as_never_run() {
 #[test]
 fn a_limit_says_at_least() {
     let shop = Workshop::with("sort", SORT_C, &[]);
-    shop.must_count(&["--limit", "20", "./sort"]);
+    shop.must_count_alone(&["--limit", "20", "./sort"]);
     let lines = shop.counts("sort.c");
     assert_eq!(lines[&FILLS], 20);
     assert_eq!(lines[&GAPS], 7);
@@ -479,12 +370,12 @@ int main(void)
 fn a_child_that_is_not_followed_is_as_if_we_were_not_there() {
     let shop = Workshop::with("looks", LOOKS_C, &[]);
     assert_eq!(shop.must(&["looks"]), "0 0\n");
-    assert_eq!(shop.must_count(&["./looks"]), "1 1\n");
+    assert_eq!(shop.must_count_alone(&["./looks"]), "1 1\n");
     assert_eq!(
         (shop.calls("child"), shop.calls("differs")),
         (Some(1), Some(2))
     );
-    assert_eq!(shop.must_count(&["--no-follow", "./looks"]), "1 0\n");
+    assert_eq!(shop.must_count_alone(&["--no-follow", "./looks"]), "1 0\n");
     assert_eq!(
         (shop.calls("child"), shop.calls("differs")),
         (Some(0), Some(1))
@@ -518,9 +409,9 @@ int main(int argc, char **argv)
 ";
     let shop = Workshop::with("masks", source, &[]);
     assert_eq!(shop.must(&["masks"]), "0 1 0 ");
-    assert_eq!(shop.must_count(&["./masks"]), "0 1 0 ");
+    assert_eq!(shop.must_count_alone(&["./masks"]), "0 1 0 ");
     assert_eq!(shop.calls("main"), Some(4));
-    assert_eq!(shop.must_count(&["--no-follow", "./masks"]), "0 1 0 ");
+    assert_eq!(shop.must_count_alone(&["--no-follow", "./masks"]), "0 1 0 ");
     assert_eq!(shop.calls("main"), Some(1));
 }
 
@@ -585,8 +476,9 @@ int main(void)
 #[test]
 fn a_storm_of_signals_changes_no_count() {
     let shop = Workshop::with("storm", STORM_C, &["-pthread"]);
-    for round in 0..3 {
-        shop.must_count(&["./storm"]);
+    for round in 0..4 {
+        let engine = ENGINES[round % 2];
+        shop.must_count_alone(&["--engine", engine, "./storm"]);
         let lines = shop.counts("storm.c");
         let counts = [12, 13, 14, 15, 16, 21].map(|line| lines[&line]);
         assert_eq!(
@@ -620,17 +512,25 @@ fn libraries_are_counted_when_wanted() {
         "int f(int);int main(void){return f(1)+f(2)!=5;}",
         &["-L.", "-lf", "-Wl,-rpath,$ORIGIN"],
     );
-    shop.must_count(&["--unit", "function", "./twice"]);
-    assert_eq!(shop.calls("f"), None);
-    shop.must_count(&["--unit", "function", "--modules", "all", "./twice"]);
-    assert_eq!(shop.calls("f"), Some(2));
-    let modules = shop.report(&["--by", "module", "--format", "csv"]);
-    assert!(modules.contains("libc.so.6"), "{modules}");
-    assert!(modules.contains("libf.so"), "{modules}");
-    shop.must_count(&["--modules", "*libf.so", "./twice"]);
-    assert_eq!((shop.calls("f"), shop.calls("main")), (Some(2), None));
-    shop.must_count(&["--only", "libf.so!f", "./twice"]);
-    assert_eq!(shop.calls("f"), Some(2));
+    for (engine, modules) in [("detour", "all"), ("breakpoint", "main")] {
+        let count = |words: &[&str]| {
+            shop.must_count(&[&["--engine", engine], words, &["./twice"]].concat());
+            (shop.calls("f"), shop.calls("main"))
+        };
+        let default = count(&["--unit", "function"]);
+        let wanted = count(&["--unit", "function", "--modules", modules]);
+        assert_eq!(default, wanted, "{engine}");
+        let alone = count(&["--modules", "main"]);
+        assert_eq!(alone, (None, Some(1)), "{engine}");
+        let all = count(&["--unit", "function", "--modules", "all"]);
+        assert_eq!(all, (Some(2), Some(1)), "{engine}");
+        let modules = shop.report(&["--by", "module", "--format", "csv"]);
+        assert!(modules.contains("libc.so.6"), "{modules}");
+        assert!(modules.contains("libf.so"), "{modules}");
+        let library = count(&["--modules", "*libf.so"]);
+        assert_eq!(library, (Some(2), None), "{engine}");
+        assert_eq!(count(&["--only", "libf.so!f"]).0, Some(2), "{engine}");
+    }
 }
 
 #[test]
@@ -662,7 +562,7 @@ int main(void)
     shop.must_count(&["--modules", "*libf", "./loads"]);
     assert_eq!(shop.calls("f"), Some(40));
     assert_eq!(shop.counts("libf.c")[&3], 40);
-    shop.must_count(&["./loads"]);
+    shop.must_count(&["--modules", "main", "./loads"]);
     assert_eq!((shop.calls("main"), shop.calls("f")), (Some(1), None));
     assert_eq!(shop.counts("loads.c")[&8], 20);
 }
@@ -685,15 +585,17 @@ fn a_crash_is_reported_with_function_and_line() {
     let source =
         "static void crash(int *at)\n{\n    *at = 1;\n}\nint main(void)\n{\n    crash(0);\n}\n";
     let shop = Workshop::with("crashes", source, &[]);
-    let said = shop.headcount(&["run", "./crashes"]);
-    assert_eq!(said.status, Some(128 + 11), "{said:?}");
-    let note = "The program was killed by SIGSEGV in crash (";
-    assert!(said.stderr.contains(note), "{said:?}");
-    assert!(said.stderr.contains("crashes.c:3)."), "{said:?}");
-    let text = shop.report(&[]);
-    assert!(text.contains(note), "{text}");
-    assert_eq!(shop.counts("crashes.c")[&2], 1);
-    assert_eq!(shop.counts("crashes.c")[&4], 0);
+    for engine in ENGINES {
+        let said = shop.headcount(&["run", "--engine", engine, "./crashes"]);
+        assert_eq!(said.status, Some(128 + 11), "{said:?}");
+        let note = "The program was killed by SIGSEGV in crash (";
+        assert!(said.stderr.contains(note), "{said:?}");
+        assert!(said.stderr.contains("crashes.c:3)."), "{said:?}");
+        let text = shop.report(&[]);
+        assert!(text.contains(note), "{text}");
+        assert_eq!(shop.counts("crashes.c")[&2], 1);
+        assert_eq!(shop.counts("crashes.c")[&4], 0);
+    }
 }
 
 #[test]
@@ -707,8 +609,7 @@ fn counts_survive_the_end_of_headcount() {
     started.signal("KILL");
     // The program does not go on alone: this waits until it is gone.
     assert_eq!(started.rest().status, None);
-    let state = fs::read_to_string(format!("/proc/{program}/stat")).unwrap_or_default();
-    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    must_be_gone(&program);
     let said = shop.headcount(&["collect"]);
     assert_eq!(said.status, Some(0), "{said:?}");
     assert_eq!(shop.calls("work"), Some(1));
@@ -760,7 +661,7 @@ fn two_runs_at_once_both_get_into_the_profile() {
     let shop = Workshop::with("sort", SORT_C, &[]);
     thread::scope(|scope| {
         let shop = &shop;
-        let run = || shop.must_count(&["./sort"]);
+        let run = || shop.must_count_alone(&["./sort"]);
         let others: Vec<_> = (0..3).map(|_| scope.spawn(run)).collect();
         others.into_iter().for_each(|it| drop(it.join().unwrap()));
     });
@@ -824,7 +725,7 @@ fn a_broken_program_is_not_run() {
     for (name, bytes) in [("short", &whole[..40]), ("foreign", &foreign[..])] {
         shop.write(name, bytes);
         fs::set_permissions(shop.path(name), fs::Permissions::from_mode(0o755)).unwrap();
-        let said = shop.counted(&[&format!("./{name}")]);
+        let said = shop.counted_alone(&[&format!("./{name}")]);
         assert_eq!(said.status, Some(126), "{said:?}");
         let complaint = format!("headcount: ./{name}: Exec format error (os error 8)\n");
         assert_eq!(said.stderr, complaint);
@@ -874,7 +775,7 @@ int main(void)
 ",
         &[],
     );
-    let said = shop.counted(&["./daemon"]);
+    let said = shop.counted_alone(&["./daemon"]);
     assert_eq!((said.status, said.stdout.len()), (Some(7), 12), "{said:?}");
     assert_eq!(shop.calls("serve"), Some(1));
     assert_eq!(shop.counts("daemon.c")[&5], 12);
@@ -890,7 +791,41 @@ fn eight_threads_through_one_line_lose_nothing_ten_times_of_ten() {
         .unwrap() as u32
         + 1;
     for round in 0..10 {
-        shop.must_count(&["./eight"]);
+        let engine = ENGINES[round % 2];
+        shop.must_count_alone(&["--engine", engine, "./eight"]);
         assert_eq!(shop.counts("eight.c")[&line], 1200, "round {round}");
+    }
+}
+
+/// Kills each of its children somewhere between its birth and its end.
+const KILLS_C: &str = "\
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 150; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            execl(\"/bin/true\", \"true\", (char *)0);
+            _exit(1);
+        }
+        usleep(i * 60);
+        kill(child, SIGKILL);
+        waitpid(child, 0, 0);
+    }
+    puts(\"all gone\");
+    return 3;
+}
+";
+
+#[test]
+fn children_may_be_killed_at_any_moment_of_their_beginning() {
+    let shop = Workshop::with("kills", KILLS_C, &[]);
+    for modules in ["main", "all"] {
+        let said = shop.counted(&["--unit", "function", "--modules", modules, "./kills"]);
+        assert_eq!(said.status, Some(3), "{said:?}");
+        assert_eq!(said.stdout, "all gone\n", "{said:?}");
     }
 }

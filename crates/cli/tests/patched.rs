@@ -148,9 +148,34 @@ impl Case {
         let folder = tempfile::tempdir().expect("a folder");
         let program = self.build(folder.path());
         let truth = self.truth(&folder, &program);
-        let mut run = headcount(&folder, self.depends_on_addresses());
-        run.args(["run", "-q", "--"]).arg(&program);
-        run.args(&self.stated.args);
+        let engines = ["detour", "breakpoint"].iter();
+        let wrong = engines.flat_map(|engine| {
+            let wrong = self.disagreements_of(engine, &folder, &program, &truth);
+            wrong.into_iter().map(move |it| format!("{engine}: {it}"))
+        });
+        wrong.map(|it| format!("{}: {it}", self.label())).collect()
+    }
+
+    fn disagreements_of(
+        &self,
+        engine: &str,
+        folder: &TempDir,
+        program: &Path,
+        truth: &Outcome,
+    ) -> Vec<String> {
+        let mut run = headcount(folder, self.depends_on_addresses());
+        run.args([
+            "run",
+            "-q",
+            "--modules",
+            "main",
+            "--engine",
+            engine,
+            "-o",
+            engine,
+            "--",
+        ]);
+        run.arg(program).args(&self.stated.args);
         let output = answer(run, &self.label());
 
         let mut wrong = Vec::new();
@@ -166,21 +191,19 @@ impl Case {
             wrong.push("it wrote something else to standard output".to_owned());
         }
         if !self.stated.unstepped {
-            wrong.extend(self.wrong_counts(&instructions(&folder, &program), &truth.counts));
+            let counted = instructions(folder, engine, program);
+            wrong.extend(self.wrong_counts(&counted, &truth.counts));
         }
         if self.flags.contains(&"-O0") {
             if truth.status != self.stated.status {
                 wrong.push(format!("status {}, not as stated", truth.status));
             }
-            wrong.extend(self.wrong_lines(&folder));
+            wrong.extend(self.wrong_lines(folder, engine));
             if !self.stated.calls.is_empty() {
-                wrong.extend(self.wrong_calls(&folder));
+                wrong.extend(self.wrong_calls(folder, engine));
             }
         }
         wrong
-            .iter()
-            .map(|it| format!("{}: {it}", self.label()))
-            .collect()
     }
 
     fn wrong_counts(
@@ -211,8 +234,8 @@ impl Case {
         wrong
     }
 
-    fn wrong_lines(&self, folder: &TempDir) -> Vec<String> {
-        let text = report(folder, "line");
+    fn wrong_lines(&self, folder: &TempDir, profile: &str) -> Vec<String> {
+        let text = report(folder, profile, "line");
         let file = self.source.file_name().unwrap_or_default();
         let mut counts = BTreeMap::new();
         for row in text.lines().skip(1) {
@@ -231,8 +254,8 @@ impl Case {
             .collect()
     }
 
-    fn wrong_calls(&self, folder: &TempDir) -> Vec<String> {
-        let text = report(folder, "function");
+    fn wrong_calls(&self, folder: &TempDir, profile: &str) -> Vec<String> {
+        let text = report(folder, profile, "function");
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         for row in text.lines().skip(1) {
             let fields: Vec<&str> = row.split(',').collect();
@@ -252,6 +275,7 @@ fn command(folder: &TempDir, program: &Path, fixed: bool) -> process::Command {
     let mut command = process::Command::new(program);
     command
         .env("HEADCOUNT_DIR", folder.path().join("counts"))
+        .env("XDG_CACHE_HOME", folder.path())
         .current_dir(folder.path())
         .stdin(Stdio::null());
     if fixed {
@@ -277,9 +301,17 @@ fn headcount(folder: &TempDir, fixed: bool) -> process::Command {
     command(folder, Path::new(env!("CARGO_BIN_EXE_headcount")), fixed)
 }
 
-fn report(folder: &TempDir, by: &str) -> String {
+fn report(folder: &TempDir, profile: &str, by: &str) -> String {
     let mut report = headcount(folder, false);
-    report.args(["report", "--by", by, "--format", "csv", "--no-demangle"]);
+    report.args([
+        "report",
+        profile,
+        "--by",
+        by,
+        "--format",
+        "csv",
+        "--no-demangle",
+    ]);
     let output = answer(report, by);
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{complaints}");
@@ -287,8 +319,8 @@ fn report(folder: &TempDir, by: &str) -> String {
 }
 
 /// `module,function,address,count,text`, of one module.
-fn instructions(folder: &TempDir, program: &Path) -> BTreeMap<u64, Counted> {
-    let text = report(folder, "instruction");
+fn instructions(folder: &TempDir, profile: &str, program: &Path) -> BTreeMap<u64, Counted> {
+    let text = report(folder, profile, "instruction");
     let mut found = BTreeMap::new();
     for row in text.lines().skip(1) {
         let fields: Vec<&str> = row.splitn(5, ',').collect();

@@ -1,5 +1,7 @@
 //! Programs without symbols, and programs of the system that nobody here built.
 
+mod workshop;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -7,8 +9,11 @@ use tempfile::TempDir;
 
 fn headcount(folder: &TempDir, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headcount"));
-    let output = command.args(args).current_dir(folder.path()).output();
-    output.expect("it runs")
+    command
+        .args(args)
+        .current_dir(folder.path())
+        .env("XDG_CACHE_HOME", workshop::shared_cache());
+    command.output().expect("it runs")
 }
 
 fn report(folder: &TempDir, by: &str) -> String {
@@ -44,14 +49,15 @@ fn a_stripped_program_has_the_blocks_and_counts_it_had_before() {
         build.args(["-O2", "-w"]).arg(programs.join(source));
         let status = build.arg("-o").arg(&program).status();
         assert!(status.expect("it runs").success());
-        headcount(&folder, &["run", "-q", "--", "./program"]);
+        let run = ["run", "-q", "--modules", "main", "--", "./program"];
+        headcount(&folder, &run);
         let before = blocks(&folder);
         assert!(before.len() > 10, "{source}: {before:?}");
 
         let strip = Command::new("strip").arg(&program).status();
         assert!(strip.expect("it runs").success());
         // The same build with other names, in the same profile.
-        headcount(&folder, &["run", "-q", "--", "./program"]);
+        headcount(&folder, &run);
         assert_eq!(blocks(&folder), before, "{source}");
         let _ = std::fs::remove_file(folder.path().join("headcount.db"));
     }
@@ -74,7 +80,7 @@ fn programs_of_the_system_are_counted_by_block_and_by_function() {
             .output();
         let native = native.expect("it runs");
         for unit in ["block", "function"] {
-            let mut words = vec!["run", "-q", "--unit", unit, "--"];
+            let mut words = vec!["run", "-q", "--modules", "main", "--unit", unit, "--"];
             words.extend(command);
             let counted = headcount(&folder, &words);
             assert_eq!(counted.status.code(), native.status.code(), "{command:?}");

@@ -1,4 +1,8 @@
 //! JSON there and back again: ARGUMENT rounds.
+//!
+//! With `--cfg bare` it starts as a program in C does: else Rust reads where its stack is from a
+//! list of all memory, which is never the same.
+#![cfg_attr(bare, no_main)]
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -169,7 +173,19 @@ fn random(dice: &mut Dice, depth: u32) -> Value {
     }
 }
 
+#[cfg(bare)]
+#[unsafe(no_mangle)]
+extern "C" fn main() -> i32 {
+    work();
+    0
+}
+
+#[cfg(not(bare))]
 fn main() {
+    work();
+}
+
+fn work() {
     let rounds: u32 = std::env::args().nth(1).map_or(1, |word| word.parse().unwrap());
     let mut dice = Dice(5);
     let mut bytes = 0;

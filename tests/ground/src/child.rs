@@ -12,6 +12,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use nix::libc;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::time::{TimeVal, TimeValLike};
@@ -132,6 +133,43 @@ pub fn time(command: &mut Command) -> Result<(ExitStatus, Duration)> {
         .status()
         .with_context(|| format!("cannot start {}", shown(command)))?;
     Ok((status, children_time()? - before))
+}
+
+/// What a command and the children it waited for used.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    /// From its beginning to its end.
+    pub elapsed: Duration,
+    /// User and system together.
+    pub processor: Duration,
+    /// The most memory that any one of these processes had at a time, in bytes.
+    pub peak: u64,
+}
+
+/// Runs a command without a limit and says what it used.
+pub fn usage(command: &mut Command) -> Result<(ExitStatus, Usage)> {
+    let start = Instant::now();
+    let child = command
+        .spawn()
+        .with_context(|| format!("cannot start {}", shown(command)))?;
+    let pid = child.id().cast_signed();
+    let mut status = 0;
+    // SAFETY: the structure is made of numbers, for which zeros are a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes an int and one `rusage`, which is what we pass. `child` is not
+    // waited for again.
+    let ended = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
+    let elapsed = start.elapsed();
+    if ended != pid {
+        bail!(std::io::Error::last_os_error());
+    }
+    let seconds = |time: libc::timeval| duration(TimeVal::from(time));
+    let usage = Usage {
+        elapsed,
+        processor: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        peak: usage.ru_maxrss.cast_unsigned() * 1024,
+    };
+    Ok((ExitStatus::from_raw(status), usage))
 }
 
 fn children_time() -> Result<Duration> {

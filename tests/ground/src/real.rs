@@ -18,6 +18,8 @@ use crate::registry::Sources;
 pub enum Amount {
     /// Enough to reach its corners; callgrind runs it in seconds.
     Check,
+    /// A twenty-fifth of that, for counters that stop at every block.
+    Little,
     /// About a second of native time.
     Measure,
     /// About a tenth of that, for tools that take fifty times as long.
@@ -28,6 +30,7 @@ impl Amount {
     fn pick(self, check: u32, measure: u32) -> String {
         match self {
             Amount::Check => check.to_string(),
+            Amount::Little => check.div_ceil(25).to_string(),
             Amount::Measure => measure.to_string(),
             Amount::Brief => (measure / 10).to_string(),
         }

@@ -16,18 +16,25 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use headcount_ground::child::{self, Ended};
 
-/// Executions by link address, in the program's own object only.
+/// Executions by link address, in one object.
 pub type ByAddress = BTreeMap<u64, u64>;
+
+/// By the path of the object.
+pub type ByObject = BTreeMap<String, ByAddress>;
 
 /// Runs a command under callgrind, in `folder`. Every process it becomes
 /// writes a file of its own; the counts are the sum.
-pub fn count(
+pub fn count(command: &Command, folder: &Path, limit: Duration) -> Result<(Ended, ByObject)> {
+    count_with(Command::new("valgrind"), command, folder, limit)
+}
+
+/// The same, with a `valgrind` that may have options and an environment.
+pub fn count_with(
+    mut valgrind: Command,
     command: &Command,
-    object: &Path,
     folder: &Path,
     limit: Duration,
-) -> Result<(Ended, ByAddress)> {
-    let mut valgrind = Command::new("valgrind");
+) -> Result<(Ended, ByObject)> {
     valgrind
         .args(["-q", "--tool=callgrind", "--trace-children=yes"])
         .args(["--dump-instr=yes", "--collect-jumps=yes", "--skip-plt=no"])
@@ -37,11 +44,11 @@ pub fn count(
         .args(command.get_args())
         .current_dir(folder);
     let ended = child::run(&mut valgrind, folder, limit)?;
-    let mut counts = ByAddress::new();
+    let mut counts = ByObject::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if is_output(&entry.file_name()) {
-            add(&fs::read_to_string(entry.path())?, object, &mut counts)
+            add(&fs::read_to_string(entry.path())?, &mut counts)
                 .with_context(|| entry.path().display().to_string())?;
             fs::remove_file(entry.path())?;
         }
@@ -73,15 +80,15 @@ enum Expect {
 /// the machine not, nor do we. Each round after the first shows up as a jump
 /// from the instruction to itself, and is taken off again. No other instruction
 /// that a compiler makes jumps to itself and goes on.
-fn add(output: &str, object: &Path, counts: &mut ByAddress) -> Result<()> {
-    let object = object.display().to_string();
-    let mut ours = false;
-    let mut rounds = ByAddress::new();
+fn add(output: &str, counts: &mut ByObject) -> Result<()> {
+    let mut object = "";
+    let mut rounds: BTreeMap<&str, ByAddress> = BTreeMap::new();
     let mut expect = Expect::Cost;
     for (number, line) in output.lines().enumerate() {
         let here = || format!("line {}: {line}", number + 1);
         if let Some(name) = line.strip_prefix("ob=") {
-            ours = name == object;
+            object = name;
+            counts.entry(object.to_owned()).or_default();
         } else if line.starts_with("calls=") {
             expect = Expect::Inclusive;
         } else if let Some(jump) = line.strip_prefix("jump=").or(line.strip_prefix("jcnd=")) {
@@ -89,20 +96,27 @@ fn add(output: &str, object: &Path, counts: &mut ByAddress) -> Result<()> {
         } else if line.starts_with("0x") {
             let (address, cost) = position(line).with_context(here)?;
             match std::mem::replace(&mut expect, Expect::Cost) {
-                Expect::Cost if ours => *counts.entry(address).or_default() += cost,
-                Expect::JumpOrigin { target, taken } if ours && target == address => {
+                Expect::Cost => {
+                    let counts = counts.get_mut(object).with_context(here)?;
+                    *counts.entry(address).or_default() += cost;
+                }
+                Expect::JumpOrigin { target, taken } if target == address => {
+                    let rounds = rounds.entry(object).or_default();
                     *rounds.entry(address).or_default() += taken;
                 }
                 _ => {}
             }
         }
     }
-    for (address, rounds) in rounds {
-        let count = counts.entry(address).or_default();
-        let Some(rest) = count.checked_sub(rounds) else {
-            bail!("{address:#x} jumps to itself {rounds} times but ran {count} times");
-        };
-        *count = rest;
+    for (object, rounds) in rounds {
+        let counts = counts.entry(object.to_owned()).or_default();
+        for (address, rounds) in rounds {
+            let count = counts.entry(address).or_default();
+            let Some(rest) = count.checked_sub(rounds) else {
+                bail!("{object} {address:#x}: {rounds} jumps to itself in {count} executions");
+            };
+            *count = rest;
+        }
     }
     Ok(())
 }
@@ -137,9 +151,9 @@ mod tests {
     use super::*;
 
     fn counts(output: &str) -> ByAddress {
-        let mut counts = ByAddress::new();
-        add(output, Path::new("/x/prog"), &mut counts).unwrap();
-        counts
+        let mut counts = ByObject::new();
+        add(output, &mut counts).unwrap();
+        counts["/x/prog"].clone()
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use headcount_ground::child::{self, Ended};
-use headcount_ground::program::{NO_ALIGNMENT, Program};
+use headcount_ground::program::{Language, NO_ALIGNMENT, Program};
 
 use crate::callgrind;
 use crate::compare::{Comparison, compare};
@@ -133,7 +133,7 @@ impl Checker {
         flags: &[String],
         folder: &Path,
     ) -> Result<Result<Ran, String>> {
-        let compiler = Command::new(&self.compiler);
+        let compiler = Command::new(self.compiler_for(program.language));
         let executable = match self.build(compiler, program, flags, folder)? {
             Ok(executable) => executable,
             Err(complaint) => return Ok(Err(format!("does not compile: {complaint}"))),
@@ -144,6 +144,18 @@ impl Checker {
             return Ok(Err(format!("does not pass natively: {}", ended.end)));
         }
         Ok(Ok(Ran { executable, ended }))
+    }
+
+    /// The compiler's own name for itself, where it speaks C++.
+    fn compiler_for(&self, language: Language) -> String {
+        match language {
+            Language::C => self.compiler.clone(),
+            Language::Cxx if self.compiler.contains("clang") => {
+                self.compiler.replace("clang", "clang++")
+            }
+            Language::Cxx => self.compiler.replace("gcc", "g++"),
+            Language::Rust => "rustc".to_owned(),
+        }
     }
 
     /// Builds and runs it with counters: it must do what it did without, and
@@ -210,7 +222,7 @@ impl Checker {
         said: &Said,
     ) -> Result<Counts> {
         let command = program.command(executable);
-        let (ended, seen) = callgrind::count(&command, executable, folder, self.limits.callgrind)?;
+        let (ended, mut seen) = callgrind::count(&command, folder, self.limits.callgrind)?;
         if !ended.succeeded() {
             return Ok(Counts::NoJudge(format!(
                 "does not pass under callgrind: {}",
@@ -218,7 +230,8 @@ impl Checker {
             )));
         }
         let symbols = Symbols::of(executable, folder)?;
-        let seen = symbols.by_function(&seen);
+        let seen = seen.remove(&executable.display().to_string());
+        let seen = symbols.by_function(&seen.unwrap_or_default());
         Ok(Counts::Compared(compare(
             &said.executed,
             &seen,

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::callgrind::ByAddress;
+use crate::headcount::Instructions;
 use crate::symbols::{ByFunction, Symbols};
 
 /// One unit with two numbers. `None`: that side does not know it.
@@ -15,6 +17,8 @@ pub struct Difference {
     pub headcount: Option<u64>,
     pub judge: Judge,
     pub judged: Option<u64>,
+    /// So many more differences of the subject are left out.
+    pub more: usize,
 }
 
 /// Who says so.
@@ -43,7 +47,11 @@ impl fmt::Display for Difference {
         if let Some(address) = self.address {
             write!(f, " at {address:#x}")?;
         }
-        write!(f, ": headcount {ours}, {} {theirs}", self.judge)
+        write!(f, ": headcount {ours}, {} {theirs}", self.judge)?;
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, ", and {more} more of its instructions"),
+        }
     }
 }
 
@@ -55,6 +63,8 @@ pub struct Comparison {
     /// Lines that have equal numbers, where lines are compared.
     pub equal_lines: usize,
     pub differences: Vec<Difference>,
+    /// Differences that a rule foresees, with the rule.
+    pub foreseen: Vec<String>,
 }
 
 /// `reported` is the tool's account, `seen` callgrind's of the uncounted build.
@@ -82,6 +92,31 @@ pub fn compare(
                 headcount,
                 judge: Judge::Callgrind,
                 judged,
+                more: 0,
+            }),
+        }
+    }
+    comparison
+}
+
+/// Every instruction of a module, whoever put it there.
+pub fn compare_instructions(counted: &Instructions, seen: &ByAddress, judge: Judge) -> Comparison {
+    let mut comparison = Comparison::default();
+    let addresses = counted.keys().chain(seen.keys());
+    for address in addresses.collect::<BTreeSet<_>>() {
+        let ours = counted.get(address);
+        let (headcount, judged) = (ours.and_then(|it| it.count), seen.get(address).copied());
+        match (headcount, judged) {
+            (Some(0), None) => {}
+            (headcount, judged) if headcount == judged && judged.is_some() => comparison.equal += 1,
+            (None, None) => {}
+            (headcount, judged) => comparison.differences.push(Difference {
+                subject: ours.map_or("(no function)", |it| &it.function).to_owned(),
+                address: Some(*address),
+                headcount,
+                judge,
+                judged,
+                more: 0,
             }),
         }
     }
@@ -91,6 +126,7 @@ pub fn compare(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::headcount::Instruction;
 
     fn sums(pairs: &[(&str, u64)]) -> ByFunction {
         pairs
@@ -127,6 +163,39 @@ mod tests {
                 "ghost: headcount 1, callgrind nothing",
                 "missed: headcount nothing, callgrind 9",
                 "more: headcount 6, callgrind 5",
+            ]
+        );
+    }
+
+    fn instruction(count: Option<u64>) -> Instruction {
+        Instruction {
+            function: "f".to_owned(),
+            count,
+            kind: crate::headcount::Kind::Other,
+        }
+    }
+
+    #[test]
+    fn every_instruction_is_held_against_its_judge() {
+        let counted = Instructions::from([
+            (0x10, instruction(Some(3))),
+            (0x12, instruction(Some(3))),
+            (0x14, instruction(Some(0))),
+            (0x16, instruction(None)),
+            (0x18, instruction(Some(1))),
+            (0x1a, instruction(None)),
+        ]);
+        let stepped = ByAddress::from([(0x10, 3), (0x12, 2), (0x16, 1), (0x20, 5)]);
+        let found = compare_instructions(&counted, &stepped, Judge::SingleStep);
+        assert_eq!(found.equal, 1);
+        let lines: Vec<String> = found.differences.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "f at 0x12: headcount 3, single step 2",
+                "f at 0x16: headcount nothing, single step 1",
+                "f at 0x18: headcount 1, single step nothing",
+                "(no function) at 0x20: headcount nothing, single step 5",
             ]
         );
     }

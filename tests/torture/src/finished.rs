@@ -2,21 +2,20 @@
 //! of its instructions, and every line that is one statement, have the count it
 //! must have?
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::Result;
 use headcount_ground::child;
-use headcount_ground::program::Program;
+use headcount_ground::program::{Language, Program};
 use headcount_oracle::count_within;
 
 use crate::callgrind::ByAddress;
 use crate::check::{Checker, Counts, Outcome, Ran, same_words};
-use crate::compare::{Comparison, Difference, Judge};
+use crate::compare::{Comparison, Difference, Judge, compare_instructions};
 use crate::gcov::{self, ByLine};
-use crate::headcount::{Instruction, Run};
+use crate::headcount::{Run, Said};
 use crate::line_table::{self, Lines};
 use crate::statements;
 
@@ -24,8 +23,7 @@ impl Checker {
     /// Checks one program at one level, built as anybody would build it.
     pub fn check_run(&self, program: &Program, level: &str, most_steps: u64) -> Result<Outcome> {
         self.in_folders(program, level, |native, counted, judged| {
-            let mut flags = self.common_flags.clone();
-            flags.extend(["-g".to_owned(), level.to_owned()]);
+            let flags = self.plain_flags(program, level);
             let plain = match self.native(program, &flags, native)? {
                 Ok(ran) => ran,
                 Err(reason) => return Ok(Outcome::NotApplicable(reason)),
@@ -39,7 +37,8 @@ impl Checker {
                 Ok(run) => run,
                 Err(reason) => return Ok(Outcome::Failed(reason)),
             };
-            let mut comparison = compare_instructions(&run.instructions, &stepped);
+            let mut comparison =
+                compare_instructions(&run.instructions, &stepped, Judge::SingleStep);
             // Some programs ask for optimisation themselves, and get it.
             let asks = program.flags.iter().any(|flag| flag.starts_with("-O"));
             if level == "-O0" && !asks {
@@ -52,6 +51,38 @@ impl Checker {
                 counts: Counts::Compared(comparison),
             })
         })
+    }
+
+    /// Checks only that a program does what it does alone, with all its modules counted.
+    pub fn check_behaviour(&self, program: &Program, level: &str) -> Result<Outcome> {
+        self.in_folders(program, level, |native, counted, _| {
+            let flags = self.plain_flags(program, level);
+            let plain = match self.native(program, &flags, native)? {
+                Ok(ran) => ran,
+                Err(reason) => return Ok(Outcome::NotApplicable(reason)),
+            };
+            let run = self
+                .headcount
+                .run(program.command(&plain.executable), "all");
+            Ok(match self.behaves(program, &plain, run, counted)? {
+                Ok(()) => Outcome::Passed {
+                    said: Said::default(),
+                    counts: Counts::NotAsked,
+                },
+                Err(reason) => Outcome::Failed(reason),
+            })
+        })
+    }
+
+    /// As anybody would build it.
+    pub fn plain_flags(&self, program: &Program, level: &str) -> Vec<String> {
+        if program.language == Language::Rust {
+            let level = level.replace("-O", "-Copt-level=");
+            return ["-g", "--edition=2024", &level].map(str::to_owned).to_vec();
+        }
+        let mut flags = self.common_flags.clone();
+        flags.extend(["-g".to_owned(), level.to_owned()]);
+        flags
     }
 
     /// How often each instruction runs, found out by looking at every one.
@@ -82,8 +113,27 @@ impl Checker {
 
     /// Runs it under the tool: it must do what it does alone.
     fn run(&self, program: &Program, native: &Ran, folder: &Path) -> Result<Result<Run, String>> {
-        let command = self.headcount.run(program.command(&native.executable));
-        let mut command = self.headcount.counted(command, folder);
+        let command = self
+            .headcount
+            .run(program.command(&native.executable), "main");
+        if let Err(reason) = self.behaves(program, native, command, folder)? {
+            return Ok(Err(reason));
+        }
+        let run = self
+            .headcount
+            .report_run(&native.executable, folder, self.limits.counted);
+        Ok(run.map_err(|problem| format!("{problem:#}")))
+    }
+
+    /// Runs it counted, and says what it does that it does not do alone.
+    pub fn behaves(
+        &self,
+        program: &Program,
+        native: &Ran,
+        counted: Command,
+        folder: &Path,
+    ) -> Result<Result<(), String>> {
+        let mut command = self.headcount.counted(counted, folder);
         let limit = self.limits.counted;
         let ended = child::run(command.current_dir(folder), folder, limit)?;
         if !ended.succeeded() {
@@ -96,8 +146,7 @@ impl Checker {
         if !same_words(&ended, &native.ended) && self.is_steady(program, native, folder)? {
             return Ok(Err("writes something else when counted".to_owned()));
         }
-        let run = self.headcount.report_run(&native.executable, folder, limit);
-        Ok(run.map_err(|problem| format!("{problem:#}")))
+        Ok(Ok(()))
     }
 
     /// What gcov says of the same source. Nothing, if the program replaces
@@ -110,29 +159,6 @@ impl Checker {
         }
         gcov::lines(folder, self.limits.compile)
     }
-}
-
-/// Every instruction, whoever put it there.
-fn compare_instructions(counted: &BTreeMap<u64, Instruction>, stepped: &ByAddress) -> Comparison {
-    let mut comparison = Comparison::default();
-    let addresses = counted.keys().chain(stepped.keys());
-    for address in addresses.collect::<BTreeSet<_>>() {
-        let ours = counted.get(address);
-        let (headcount, judged) = (ours.and_then(|it| it.count), stepped.get(address).copied());
-        match (headcount, judged) {
-            (Some(0), None) => {}
-            (headcount, judged) if headcount == judged && judged.is_some() => comparison.equal += 1,
-            (None, None) => {}
-            (headcount, judged) => comparison.differences.push(Difference {
-                subject: ours.map_or("(no function)", |it| &it.function).to_owned(),
-                address: Some(*address),
-                headcount,
-                judge: Judge::SingleStep,
-                judged,
-            }),
-        }
-    }
-    comparison
 }
 
 /// The lines that hold one statement, that gcov knows, and that have code.
@@ -163,6 +189,7 @@ fn compare_lines(
                 headcount,
                 judge: Judge::Gcov,
                 judged: Some(judged),
+                more: 0,
             });
         }
     }
@@ -172,38 +199,6 @@ fn compare_lines(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn instruction(count: Option<u64>) -> Instruction {
-        Instruction {
-            function: "f".to_owned(),
-            count,
-        }
-    }
-
-    #[test]
-    fn every_instruction_is_held_against_its_judge() {
-        let counted = BTreeMap::from([
-            (0x10, instruction(Some(3))),
-            (0x12, instruction(Some(3))),
-            (0x14, instruction(Some(0))),
-            (0x16, instruction(None)),
-            (0x18, instruction(Some(1))),
-            (0x1a, instruction(None)),
-        ]);
-        let stepped = ByAddress::from([(0x10, 3), (0x12, 2), (0x16, 1), (0x20, 5)]);
-        let found = compare_instructions(&counted, &stepped);
-        assert_eq!(found.equal, 1);
-        let lines: Vec<String> = found.differences.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            lines,
-            [
-                "f at 0x12: headcount 3, single step 2",
-                "f at 0x16: headcount nothing, single step 1",
-                "f at 0x18: headcount 1, single step nothing",
-                "(no function) at 0x20: headcount nothing, single step 5",
-            ]
-        );
-    }
 
     #[test]
     fn lines_are_held_against_gcov_if_they_are_one_statement_and_have_code() {

@@ -16,9 +16,12 @@ use crate::gcov::ByLine;
 /// Where the `headcount` to be judged is.
 pub struct Headcount {
     pub program: PathBuf,
+    /// The engine to ask `headcount run` for; `None`: its own choice.
+    pub engine: Option<String>,
 }
 
 /// What the tool says about one run of a program.
+#[derive(Default)]
 pub struct Said {
     /// Instructions executed, by function, in the order reported.
     pub executed: Vec<(String, u64)>,
@@ -30,34 +33,76 @@ pub struct Said {
 /// What the tool says about a program that it ran itself.
 pub struct Run {
     pub said: Said,
-    /// The instructions of the program itself, by link address.
-    pub instructions: BTreeMap<u64, Instruction>,
+    /// The instructions of the program itself.
+    pub instructions: Instructions,
     pub lines: ByLine,
 }
 
+/// By link address.
+pub type Instructions = BTreeMap<u64, Instruction>;
+
+#[derive(Clone)]
 pub struct Instruction {
     pub function: String,
     /// `None`: the tool says it did not count it.
     pub count: Option<u64>,
+    pub kind: Kind,
+}
+
+/// What an instruction does, as far as anybody here wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Asks the processor what it is.
+    Asks,
+    /// Calls the function at this address.
+    Calls(u64),
+    Other,
+}
+
+impl Kind {
+    fn of(text: &str) -> Kind {
+        if matches!(text, "cpuid" | "xgetbv") {
+            return Kind::Asks;
+        }
+        let target = text
+            .strip_prefix("call 0x")
+            .or_else(|| text.strip_prefix("callq 0x"));
+        let target = target.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        target.map_or(Kind::Other, Kind::Calls)
+    }
 }
 
 /// Something the tool says it did not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
+    pub module: String,
     /// A function, or a file.
     pub subject: String,
     pub reason: String,
 }
 
+impl Refusal {
+    /// `libc.so.6!malloc`.
+    pub fn in_module(&self) -> String {
+        named(&self.module, &self.subject)
+    }
+}
+
+/// A function of a module, as differences name it where there are several modules.
+pub fn named(module: &str, function: &str) -> String {
+    let module = module.rsplit('/').next().unwrap_or(module);
+    format!("{module}!{function}")
+}
+
 impl Headcount {
-    pub fn find(program: &Path) -> Result<Headcount> {
+    pub fn find(program: &Path, engine: Option<String>) -> Result<Headcount> {
         let program = program.canonicalize().with_context(|| {
             format!(
                 "{}: no such program; cargo build --release -p headcount",
                 program.display()
             )
         })?;
-        Ok(Headcount { program })
+        Ok(Headcount { program, engine })
     }
 
     /// The compiler's command line, with counters.
@@ -73,22 +118,36 @@ impl Headcount {
         command
     }
 
-    /// A command, run and counted block by block as it is.
-    pub fn run(&self, command: Command) -> Command {
+    /// A command, run and counted block by block as it is, in `main` or `all` of its modules.
+    pub fn run(&self, command: Command, modules: &str) -> Command {
         let mut run = Command::new(&self.program);
-        run.args(["run", "--quiet", "--unit", "block", "--"]);
+        run.args(["run", "--quiet", "--unit", "block", "--modules", modules]);
+        if let Some(engine) = &self.engine {
+            run.args(["--engine", engine]);
+        }
+        run.arg("--");
         run.arg(command.get_program()).args(command.get_args());
         run
     }
 
     /// The counts of such a run in `folder`.
     pub fn report_run(&self, executable: &Path, folder: &Path, limit: Duration) -> Result<Run> {
-        let report = |by: &str| self.report_as(by, "csv", folder, limit);
+        let mut instructions = self.report_instructions(folder, limit)?;
+        let instructions = instructions.remove(&executable.display().to_string());
         Ok(Run {
             said: self.report(folder, limit)?,
-            instructions: instructions(&report("instruction")?, executable)?,
-            lines: lines(&report("line")?)?,
+            instructions: instructions.unwrap_or_default(),
+            lines: lines(&self.report_as("line", "csv", folder, limit)?)?,
         })
+    }
+
+    /// The instructions of every module that was counted, by the module's path.
+    pub fn report_instructions(
+        &self,
+        folder: &Path,
+        limit: Duration,
+    ) -> Result<BTreeMap<String, Instructions>> {
+        instructions(&self.report_as("instruction", "csv", folder, limit)?)
     }
 
     /// The counts of the run in `folder`. The counts are read from the CSV; what
@@ -142,10 +201,10 @@ fn executed(csv: &[u8]) -> Result<Vec<(String, u64)>> {
         .collect()
 }
 
-fn instructions(csv: &[u8], module: &Path) -> Result<BTreeMap<u64, Instruction>> {
-    let rows = columns(csv, ["module", "function", "address", "count"])?;
-    let ours = rows.into_iter().filter(|[it, ..]| Path::new(it) == module);
-    ours.map(|[_, function, address, count]| {
+fn instructions(csv: &[u8]) -> Result<BTreeMap<String, Instructions>> {
+    let mut modules: BTreeMap<String, Instructions> = BTreeMap::new();
+    let wanted = ["module", "function", "address", "count", "text"];
+    for [module, function, address, count, text] in columns(csv, wanted)? {
         let digits = address
             .strip_prefix("0x")
             .with_context(|| address.clone())?;
@@ -155,9 +214,15 @@ fn instructions(csv: &[u8], module: &Path) -> Result<BTreeMap<u64, Instruction>>
         } else {
             Some(count.parse().context(count)?)
         };
-        Ok((address, Instruction { function, count }))
-    })
-    .collect()
+        let instruction = Instruction {
+            function,
+            count,
+            kind: Kind::of(&text),
+        };
+        let module = modules.entry(module).or_default();
+        module.insert(address, instruction);
+    }
+    Ok(modules)
 }
 
 fn lines(csv: &[u8]) -> Result<ByLine> {
@@ -176,6 +241,7 @@ fn refused(report: &Value) -> Vec<Refusal> {
         |refusal: &Value, field: &str| refusal[field].as_str().unwrap_or_default().to_owned();
     let all = report["refused"].as_array().into_iter().flatten();
     all.map(|it| Refusal {
+        module: text(it, "module"),
         subject: text(it, "subject"),
         reason: text(it, "reason"),
     })
@@ -204,10 +270,14 @@ mod tests {
     #[test]
     fn what_was_not_counted_is_not_zero() {
         let csv = "module,function,address,count,text\n/x/p,f,0x10,3,nop\n/x/p,f,0x11,,nop\n\
-                   /lib/c,g,0x10,9,\"mov %rax, %rbx\"\n";
-        let found = instructions(csv.as_bytes(), Path::new("/x/p")).unwrap();
-        let counts: Vec<_> = found.iter().map(|(at, it)| (*at, it.count)).collect();
+                   /lib/c,g,0x10,9,\"mov %rax, %rbx\"\n/lib/c,g,0x13,9,call 0x2f0\n";
+        let found = instructions(csv.as_bytes()).unwrap();
+        let counts: Vec<_> = found["/x/p"]
+            .iter()
+            .map(|(at, it)| (*at, it.count))
+            .collect();
         assert_eq!(counts, [(0x10, Some(3)), (0x11, None)]);
+        assert_eq!(found["/lib/c"][&0x13].kind, Kind::Calls(0x2f0));
         let csv = "file,line,count,executed\n/x/a.c,3,7,21\n/x/a.c,4,,\n";
         let found = lines(csv.as_bytes()).unwrap();
         assert_eq!(found, ByLine::from([((PathBuf::from("/x/a.c"), 3), 7)]));
@@ -219,6 +289,7 @@ mod tests {
             "notes":["it was killed"]}"#;
         let report = serde_json::from_str(report).unwrap();
         let odd = Refusal {
+            module: "m".to_owned(),
             subject: "f".to_owned(),
             reason: "odd".to_owned(),
         };

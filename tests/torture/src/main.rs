@@ -4,10 +4,12 @@
 //! `cargo run --release -p headcount-torture` checks all of GCC's
 //! `gcc.c-torture/execute`, built with `headcount cc`, against callgrind. With
 //! `--route run` they are built plainly and counted by `headcount run`, and the
-//! judges are a single-step counter and gcov. Passing alone proves little, because most arms of
+//! judges are a single-step counter and gcov; or, with `--judge callgrind`, the
+//! counts of all modules are held against callgrind's. Passing alone proves little, because most arms of
 //! these programs are `abort()`: a counted program that lost half its arms
 //! would still pass. The counts are the check.
 
+mod all_modules;
 mod callgrind;
 mod check;
 mod compare;
@@ -30,11 +32,12 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use headcount_ground::child;
-use headcount_ground::program::Program;
+use headcount_ground::program::{Language, Program};
 use headcount_ground::real::{self, Amount};
 use headcount_ground::registry::Sources;
 use headcount_ground::workers::{self, Progress};
 
+use all_modules::Alike;
 use check::{Checker, Limits, Outcome};
 use explained::Explained;
 use headcount::Headcount;
@@ -51,6 +54,19 @@ struct Options {
     /// Which way of counting
     #[arg(long, value_enum, default_value_t = Route::Cc)]
     route: Route,
+    /// What `headcount run` puts into the program, if not what it chooses itself
+    #[arg(long, value_enum, value_name = "ENGINE")]
+    engine: Option<Engine>,
+    /// Whose counts are held against those of `--route run`
+    #[arg(long, value_enum, default_value_t = Judge::Steps)]
+    judge: Judge,
+    /// With `--route run`: count all modules, ask no judge, and see only that output and status
+    /// are as without us
+    #[arg(long, conflicts_with = "judge")]
+    behave: bool,
+    /// Give real programs a twenty-fifth of their work: for an engine that stops at every block
+    #[arg(long)]
+    little: bool,
     /// Skip programs that take more steps than this, with `--route run`
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     steps: u64,
@@ -103,8 +119,32 @@ struct Options {
 enum Suite {
     /// GCC's `gcc.c-torture/execute`
     Gcc,
-    /// bzip2, Lua, SQLite, zlib and zstd, from the crates that carry them
+    /// bzip2, Lua, SQLite, zlib and zstd, from the crates that carry them; with `--route run`
+    /// also a program in C++ that throws, and one in Rust
     Real,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Engine {
+    Detour,
+    Breakpoint,
+}
+
+impl Engine {
+    fn name(self) -> &'static str {
+        match self {
+            Engine::Detour => "detour",
+            Engine::Breakpoint => "breakpoint",
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Judge {
+    /// Single steps: every instruction of the program itself, however short its run must be
+    Steps,
+    /// Callgrind: every instruction of the program and of its libraries
+    Callgrind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -156,13 +196,14 @@ fn run(options: &Options) -> Result<Tally> {
     let work = options.work.canonicalize()?;
     let explained = Explained::read(&options.explained, options.route.name())?;
     let checker = checker(options, &work)?;
+    let way = way(options, &work)?;
     let cases = cases(options, &work)?;
     let mut progress = Progress::new("headcount-torture", cases.len());
     let mut failures = 0;
     let outcomes = workers::share_out(
         &cases,
         options.jobs,
-        |case| check(&checker, options, case),
+        |case| check(&checker, &way, case),
         |done, outcome| {
             failures += usize::from(matches!(outcome, Outcome::Failed(_)));
             progress.show(done, &format!("checked, {failures} failed"));
@@ -178,23 +219,49 @@ fn run(options: &Options) -> Result<Tally> {
             outcome,
         });
     let mut tally = Tally::of(&checked.collect::<Vec<_>>(), &explained);
-    if options.route == Route::Run && options.only.is_none() {
+    if matches!(way, Way::Stepped { .. }) && options.only.is_none() {
         tally.require_enough(programs, &options.levels);
     }
     Ok(tally)
 }
 
+/// How every program is checked.
+enum Way {
+    Cc,
+    Stepped { most: u64 },
+    AllModules(Alike),
+    Behaviour,
+}
+
+fn way(options: &Options, work: &Path) -> Result<Way> {
+    Ok(match (options.route, options.judge) {
+        (Route::Cc, _) => Way::Cc,
+        (Route::Run, _) if options.behave => Way::Behaviour,
+        (Route::Run, Judge::Steps) => Way::Stepped {
+            most: options.steps,
+        },
+        (Route::Run, Judge::Callgrind) => {
+            for rule in all_modules::RULES {
+                println!("rule: {rule}");
+            }
+            Way::AllModules(Alike::find(work)?)
+        }
+    })
+}
+
 /// A check that could not be made is a failure like any other: hours of other
 /// checks must not be lost with it.
-fn check(checker: &Checker, options: &Options, case: &Case) -> Outcome {
+fn check(checker: &Checker, way: &Way, case: &Case) -> Outcome {
     let program = match &case.program {
         Ok(program) => program,
         Err(reason) => return Outcome::NotApplicable(reason.clone()),
     };
     let level = format!("-{}", case.level);
-    let outcome = match options.route {
-        Route::Cc => checker.check(program, &level, case.counts),
-        Route::Run => checker.check_run(program, &level, options.steps),
+    let outcome = match way {
+        Way::Cc => checker.check(program, &level, case.counts),
+        Way::Stepped { most } => checker.check_run(program, &level, *most),
+        Way::AllModules(alike) => checker.check_all_modules(program, &level, alike),
+        Way::Behaviour => checker.check_behaviour(program, &level),
     };
     outcome.unwrap_or_else(|problem| Outcome::Failed(format!("cannot be checked: {problem:#}")))
 }
@@ -202,7 +269,10 @@ fn check(checker: &Checker, options: &Options, case: &Case) -> Outcome {
 fn checker(options: &Options, work: &Path) -> Result<Checker> {
     let seconds = Duration::from_secs;
     Ok(Checker {
-        headcount: Headcount::find(&options.headcount)?,
+        headcount: Headcount::find(
+            &options.headcount,
+            options.engine.map(|it| it.name().to_owned()),
+        )?,
         compiler: options.cc.clone(),
         common_flags: common_flags(options, work)?,
         toolchain: symbols::of_toolchain(&options.cc, work)?,
@@ -282,7 +352,21 @@ fn of_gcc(options: &Options, work: &Path) -> Result<Vec<AtLevels>> {
 }
 
 fn real_programs(options: &Options, work: &Path) -> Result<Vec<AtLevels>> {
-    let programs = real::programs(&Sources::fetch(work)?, Amount::Check)?;
+    let amount = if options.little {
+        Amount::Little
+    } else {
+        Amount::Check
+    };
+    let mut programs = real::programs(&Sources::fetch(work)?, amount)?;
+    if options.route == Route::Run {
+        // Threads take turns as they like.
+        let ours = real::our_own(amount).into_iter();
+        programs.extend(ours.filter(|it| it.name != "threads"));
+        let in_rust = programs
+            .iter_mut()
+            .filter(|it| it.language == Language::Rust);
+        in_rust.for_each(|it| it.flags.push("--cfg=bare".to_owned()));
+    }
     let at_levels = |program: &Program| vec![Ok(program.clone()); options.levels.len()];
     Ok(programs
         .iter()

@@ -1,11 +1,15 @@
 //! A folder to build and count programs in.
 #![allow(dead_code, reason = "not every test needs every tool")]
 
+mod counted;
+pub mod started;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 use tempfile::TempDir;
 
 /// The program under test.
@@ -41,6 +45,7 @@ pub const ANSWER: &str = "166\n";
 /// A folder, gone in the end.
 pub struct Workshop {
     folder: TempDir,
+    cache: PathBuf,
 }
 
 /// What a program said, and its status.
@@ -64,7 +69,14 @@ impl Workshop {
     pub fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
+            cache: shared_cache().to_owned(),
         }
+    }
+
+    /// With a cache that it shares with no other, in `.cache`.
+    pub fn with_own_cache(mut self) -> Self {
+        self.cache = self.path(".cache");
+        self
     }
 
     /// With `main.c` and `helper.c`.
@@ -90,6 +102,7 @@ impl Workshop {
             .current_dir(self.folder.path())
             .stdin(Stdio::null())
             .env("LC_ALL", "C")
+            .env("XDG_CACHE_HOME", &self.cache)
             .env_remove("HEADCOUNT_DIR")
             .env_remove("CC")
             .env_remove("MAKEFLAGS");
@@ -205,6 +218,18 @@ impl Workshop {
         let (_, refusals) = said.stdout.split_once("Not counted:").unwrap();
         refusals.split("\n\n").next().unwrap().trim().to_owned()
     }
+}
+
+/// A cache for all tests of this run, so that the C library is read once: empty in the beginning,
+/// and not that of whoever runs the tests.
+pub fn shared_cache() -> &'static Path {
+    static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
+        let name = concat!(env!("CARGO_CRATE_NAME"), ".cache");
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&cache);
+        cache
+    });
+    &CACHE
 }
 
 /// Runs a command to its end.

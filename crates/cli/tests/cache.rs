@@ -1,0 +1,120 @@
+//! What `headcount run` keeps of the files it has read changes how long it takes, and nothing else.
+
+mod workshop;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use workshop::{ANSWER, HEADCOUNT, Workshop, have};
+
+fn program() -> Workshop {
+    let shop = Workshop::with_sources().with_own_cache();
+    shop.must(&["gcc", "-O1", "-g", "main.c", "helper.c", "-o", "prog"]);
+    shop
+}
+
+/// Counts the program into this profile. Where things are in memory decides which way the C library
+/// goes, so they are to be at the same place each time; where that cannot be had, it is left out.
+fn run(profile: &str) -> Vec<&str> {
+    match have("setarch") {
+        true => vec![
+            "setarch", "-R", HEADCOUNT, "run", "-q", "-o", profile, "./prog",
+        ],
+        false => vec![
+            HEADCOUNT,
+            "run",
+            "-q",
+            "--modules",
+            "main",
+            "-o",
+            profile,
+            "./prog",
+        ],
+    }
+}
+
+fn reports(shop: &Workshop, profile: &str) -> Vec<String> {
+    let units = ["module", "function", "line", "block", "edge", "instruction"];
+    let report = |unit: &&str| shop.must(&[HEADCOUNT, "report", profile, "--by", unit]);
+    units.iter().map(report).collect()
+}
+
+fn kept(shop: &Workshop) -> Vec<PathBuf> {
+    let folder = fs::read_dir(shop.path(".cache/headcount")).unwrap();
+    let mut files: Vec<PathBuf> = folder.map(|it| it.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_report_is_the_same_with_and_without_a_cache() {
+    let shop = program();
+    assert_eq!(shop.must(&run("cold.db")), ANSWER);
+    let files = kept(&shop);
+    assert!(!files.is_empty());
+    for file in &files {
+        assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
+    }
+    let cold = reports(&shop, "cold.db");
+    let whole: Vec<Vec<u8>> = files.iter().map(|it| fs::read(it).unwrap()).collect();
+
+    assert_eq!(shop.must(&run("warm.db")), ANSWER);
+    assert_eq!(reports(&shop, "warm.db"), cold);
+    // In a profile that has the program already.
+    assert_eq!(shop.must(&run("cold.db")), ANSWER);
+    assert_eq!(reports(&shop, "cold.db"), cold);
+
+    for file in &files {
+        let bytes = fs::read(file).unwrap();
+        fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
+    }
+    assert_eq!(shop.must(&run("damaged.db")), ANSWER);
+    assert_eq!(reports(&shop, "damaged.db"), cold);
+    let again: Vec<Vec<u8>> = files.iter().map(|it| fs::read(it).unwrap()).collect();
+    assert!(again == whole, "they were made anew");
+}
+
+#[test]
+fn two_first_runs_at_once_do_not_disturb_each_other() {
+    let shop = program();
+    let profiles = ["a.db", "b.db", "c.db"];
+    let children = profiles.map(|profile| {
+        let words = run(profile);
+        let mut command = shop.command(words[0]);
+        let command = command.args(&words[1..]).stdout(Stdio::piped());
+        command.spawn().unwrap()
+    });
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        assert_eq!(output.stdout, ANSWER.as_bytes());
+    }
+    let first = reports(&shop, "a.db");
+    assert_eq!(reports(&shop, "b.db"), first);
+    assert_eq!(reports(&shop, "c.db"), first);
+    let is_whole = |it: &PathBuf| it.extension().is_some_and(|it| it == "facts");
+    assert!(kept(&shop).iter().all(is_whole));
+}
+
+#[test]
+fn a_program_that_was_rebuilt_is_read_again() {
+    let shop = program();
+    shop.must(&run("old.db"));
+    shop.write(
+        "helper.c",
+        "int helper(int x) { return x % 3 == 0 ? 1 : 2; }",
+    );
+    shop.must(&["gcc", "-O0", "-g", "main.c", "helper.c", "-o", "prog"]);
+    assert_eq!(shop.must(&run("new.db")), ANSWER);
+    assert_eq!(shop.functions_of(&["new.db"])["helper"].calls, 100);
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_no_trouble() {
+    let shop = program();
+    shop.write(".cache", "a file where a folder should be");
+    assert_eq!(shop.must(&run("none.db")), ANSWER);
+    assert_eq!(shop.functions_of(&["none.db"])["helper"].calls, 100);
+}

@@ -1,0 +1,69 @@
+//! Programs that are built without headcount, and counted as they are.
+
+use std::collections::BTreeMap;
+
+use super::{Said, Workshop};
+
+impl Workshop {
+    /// With a program built from one source, without headcount.
+    pub fn with(name: &str, source: &str, flags: &[&str]) -> Self {
+        let shop = Self::new();
+        shop.build(name, source, flags);
+        shop
+    }
+
+    pub fn build(&self, name: &str, source: &str, flags: &[&str]) {
+        let file = format!("{name}.c");
+        self.write(&file, source);
+        let first = ["gcc", "-g", "-w", "-Wl,-z,now", &file, "-o", name];
+        self.must(&[&first, flags].concat());
+    }
+
+    /// `headcount run` of a program in the folder.
+    pub fn counted(&self, words: &[&str]) -> Said {
+        let quiet: &[&str] = &["run", "-q"];
+        self.headcount(&[quiet, words].concat())
+    }
+
+    /// The same without its libraries.
+    pub fn counted_alone(&self, words: &[&str]) -> Said {
+        self.counted(&[&["--modules", "main"], words].concat())
+    }
+
+    /// It must succeed without a word.
+    pub fn must_count(&self, words: &[&str]) -> String {
+        let said = self.counted(words);
+        assert_eq!(
+            (said.status, said.stderr.as_str()),
+            (Some(0), ""),
+            "{words:?}"
+        );
+        said.stdout
+    }
+
+    /// The same without its libraries.
+    pub fn must_count_alone(&self, words: &[&str]) -> String {
+        self.must_count(&[&["--modules", "main"], words].concat())
+    }
+
+    /// How often a function was called; `None` if that was not counted.
+    pub fn calls(&self, function: &str) -> Option<u64> {
+        let text = self.report(&["--by", "function", "--only", function, "--format", "csv"]);
+        let mut rows = text.lines().skip(1).map(|row| row.split(','));
+        rows.find_map(|mut row| row.nth(4)?.parse().ok())
+    }
+
+    /// Counts of those lines of a file that were counted.
+    pub fn counts(&self, file: &str) -> BTreeMap<u32, u64> {
+        let text = self.report(&["--by", "line", "--only", file, "--format", "csv"]);
+        let rows = text.lines().skip(1).map(|row| row.split(',').collect());
+        rows.filter_map(|row: Vec<&str>| Some((row[1].parse().ok()?, row[2].parse().ok()?)))
+            .collect()
+    }
+
+    pub fn report(&self, words: &[&str]) -> String {
+        let said = self.headcount(&[&["report"], words].concat());
+        assert_eq!(said.status, Some(0), "{said:?}");
+        said.stdout
+    }
+}
