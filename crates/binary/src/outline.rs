@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use headcount_model::{LinkAddr, Routine};
-use object::Object;
+use object::{Object, ObjectSection};
 
 use crate::debug_files::{self, Find};
 use crate::error::Error;
@@ -84,6 +84,7 @@ impl Outline {
         };
         let spans = Spans::new(&functions::starts(&image, &sources).extents(&image));
         let pointers = pointers(&image, &headers, !layout.position_independent);
+        let restartable = restartable(&elf, &pointers);
         let key = key(&elf, &image);
         let places = image.places();
         Ok(Self {
@@ -94,6 +95,7 @@ impl Outline {
                 places,
                 frames,
                 pointers,
+                restartable,
                 whole: marks.whole,
                 shared: marks.shared,
             },
@@ -188,7 +190,7 @@ impl Outline {
                 continue;
             };
             pads.extend(self.facts.pads(&image, &swept.part.range, &mut budget));
-            if routine::trouble(&image, &swept).is_none() {
+            if routine::trouble(&self.facts, &image, &swept).is_none() {
                 let pairs = swept.part.ops.windows(2);
                 found.extend(pairs.filter_map(|pair| match pair {
                     [call, next] if call.flow.is_call() => Some(next.at),
@@ -201,7 +203,9 @@ impl Outline {
         pads.retain(|pad| {
             let index = self.spans.index_at(*pad);
             let swept = index.and_then(|index| self.spans.swept(&image, index));
-            swept.is_some_and(|it| it.part.has_op(*pad) && routine::trouble(&image, &it).is_none())
+            swept.is_some_and(|it| {
+                it.part.has_op(*pad) && routine::trouble(&self.facts, &image, &it).is_none()
+            })
         });
         self.spans.forget();
         found.extend(pads);
@@ -219,6 +223,8 @@ pub struct Facts {
     frames: Vec<Frame>,
     /// Code that data points to, and where in the data; by the code's address.
     pub pointers: Vec<(u64, u64)>,
+    /// Where restartable sequences begin; by address.
+    pub restartable: Vec<u64>,
     /// Where functions begin that have a name of their own; by address.
     pub whole: Vec<u64>,
     /// Where else code has a name that other files may use; by address.
@@ -266,6 +272,18 @@ fn pointers(image: &Image<'_>, headers: &[u64], fixed: bool) -> Vec<(u64, u64)> 
     }
     found.sort_unstable();
     found
+}
+
+/// Where restartable sequences begin (rseq(2)): as their descriptors say, which are put into a
+/// section of this name by convention. A descriptor has four words, of which this is the second.
+fn restartable(elf: &Elf<'_>, pointers: &[(u64, u64)]) -> Vec<u64> {
+    let Some(section) = elf.section_by_name("__rseq_cs") else {
+        return Vec::new();
+    };
+    let range = section.address()..section.address().saturating_add(section.size());
+    let is_start = |at: u64| range.contains(&at) && (at - range.start) % 32 == 8;
+    let starts = pointers.iter().filter(|(_, at)| is_start(*at));
+    starts.map(|(to, _)| *to).collect()
 }
 
 fn key(elf: &Elf<'_>, image: &Image<'_>) -> String {

@@ -30,7 +30,7 @@ pub fn routine(
     spans.forget();
     let index = spans.index_at(at).ok_or_else(nothing)?;
     let swept = spans.swept(&image, index).ok_or_else(nothing)?;
-    if let Some(reason) = trouble(&image, &swept) {
+    if let Some(reason) = trouble(facts, &image, &swept) {
         return Err(reason);
     }
     let mut part = swept.part.clone();
@@ -77,7 +77,7 @@ pub fn routine(
 }
 
 /// Why a part cannot be counted, whoever jumps to it.
-pub fn trouble(image: &Image<'_>, swept: &Swept) -> Option<String> {
+pub fn trouble(facts: &Facts, image: &Image<'_>, swept: &Swept) -> Option<String> {
     let part = &swept.part;
     if image.get(&part.range).is_some_and(is_sigreturn) {
         let reason = "it is where signal handlers return through, which unwinders recognise by its \
@@ -94,6 +94,18 @@ pub fn trouble(image: &Image<'_>, swept: &Swept) -> Option<String> {
         let at = op.at;
         return Some(format!(
             "it begins a transaction at {at:#x}, which counting would end"
+        ));
+    }
+    let next = facts
+        .restartable
+        .partition_point(|it| *it < part.range.start);
+    if let Some(at) = facts
+        .restartable
+        .get(next)
+        .filter(|it| part.range.contains(it))
+    {
+        return Some(format!(
+            "it has a restartable sequence at {at:#x}, which the kernel knows by its place"
         ));
     }
     let gs = swept.gs.first();

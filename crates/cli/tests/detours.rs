@@ -411,3 +411,17 @@ fn a_program_that_confines_itself_is_counted_exactly() {
         assert_eq!(shop.calls("visit"), Some(150_000_000), "{way}");
     }
 }
+
+#[test]
+fn a_restartable_sequence_stays_in_its_place() {
+    let shop = Workshop::with("restarts", text!("restarts.c"), &["-O1", "-pthread"]);
+    if shop.run(&["restarts"]).stdout != "8000000\n" {
+        eprintln!("skipped: no restartable sequences here");
+        return;
+    }
+    let said = shop.headcount(&["run", "--modules", "main", "./restarts"]);
+    assert_eq!((said.status, said.stdout.as_str()), (Some(0), "8000000\n"));
+    assert!(said.stderr.contains("add of "), "{}", said.stderr);
+    assert!(said.stderr.contains("restartable"), "{}", said.stderr);
+    assert_eq!(shop.calls("work"), Some(8));
+}

@@ -36,14 +36,14 @@ impl Monitor<'_> {
     /// Did a thread that stopped for SIGTRAP meet a breakpoint of ours? Then it is past it now.
     pub fn was_ours(&mut self, stopped: &Stopped) -> io::Result<bool> {
         let at = LoadAddr(stopped.instruction_pointer()?.wrapping_sub(1));
+        let from_int3 = || stopped.signal_info().is_some_and(|it| it.code == FROM_INT3);
         if self.windows.is_some() {
-            return self.met_trap(stopped, at);
+            return Ok(from_int3() && self.met_trap(stopped, at)?);
         }
         let space = self.thread(stopped).space;
         let breakpoint = self.spaces.get(&space).and_then(|it| it.breakpoint(at));
         // Behind the first byte of a longer instruction nobody can be but by an `int3` of ours.
         let is_sure = breakpoint.is_some_and(|it| it.is_long);
-        let from_int3 = || stopped.signal_info().is_some_and(|it| it.code == FROM_INT3);
         Ok((is_sure || from_int3()) && self.met(stopped, at)?)
     }
 

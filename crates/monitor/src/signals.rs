@@ -65,9 +65,8 @@ impl Monitor<'_> {
 
     /// A thread has gone one instruction further since a signal came for it.
     pub fn deliver_postponed(&mut self, stopped: Stopped, signal: &WholeSignal) -> io::Result<()> {
-        if self.was_ours(&stopped)? {
-            // It met a trap instead, and stands somewhere else now.
-        }
+        // If it met a trap instead, it stands somewhere else now; either will do.
+        let _ = self.was_ours(&stopped)?;
         stopped.set_whole_signal(signal)?;
         self.deliver(stopped, signal.number())
     }
