@@ -403,7 +403,6 @@ fn a_program_that_confines_itself_goes_on_as_ever() {
 }
 
 #[test]
-#[ignore = "new threads need to open the file of counters; where they cannot, they share a window"]
 fn a_program_that_confines_itself_is_counted_exactly() {
     let shop = Workshop::with("confines", text!("confines.c"), &["-O1", "-pthread"]);
     for way in ["files", "calls"] {

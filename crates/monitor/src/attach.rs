@@ -112,6 +112,13 @@ impl Monitor<'_> {
     fn begin_in_the_middle(&mut self, pid: pid_t) -> Result<(), Error> {
         let failed = |error| Error::Io("attaching", error);
         let mut held = self.hold_all().map_err(failed)?;
+        let uses_gs = |it: &Stopped| it.registers().is_ok_and(|it| it.gs_base != 0);
+        if self.windows.is_some() && held.values().any(|(stopped, _)| uses_gs(stopped)) {
+            self.go_on_all(held).map_err(failed)?;
+            let reason = "it uses the gs register, which copies need to count; add --engine \
+                          breakpoint";
+            return Err(Error::NothingToCount(pid, reason.to_owned()));
+        }
         for (stopped, _) in held.values() {
             let at = stopped.instruction_pointer().map_err(failed)?;
             let is_blocked = sigtrap::unblock(stopped).map_err(failed)?;
@@ -243,7 +250,7 @@ impl Monitor<'_> {
     fn make_ready_to_leave(&mut self, stopped: &Stopped, stop: Stop) -> io::Result<c_int> {
         let signal = self.signal_to_keep(stopped, stop)?;
         self.leaves(stopped)?;
-        self.give_gs_back(stopped)?;
+        self.forget_gs(stopped)?;
         self.give_mask_back(stopped)?;
         Ok(signal)
     }

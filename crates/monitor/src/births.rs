@@ -26,7 +26,6 @@ impl Monitor<'_> {
             call: None,
             waits_for_child: false,
             borrows_window: false,
-            gs_before: 0,
             postponed: None,
             enters_handler: false,
             is_reborn: false,
@@ -57,7 +56,7 @@ impl Monitor<'_> {
             flags & libc::CLONE_VM as u64,
             self.spaces.get(&parent.space),
         ) {
-            (0, Some(space)) => match space.forked(child) {
+            (0, Some(space)) => match space.forked(child, parent.space) {
                 Ok(copy) => self.add_space(copy),
                 // It has been killed already.
                 Err(_) => parent.space,
@@ -75,7 +74,6 @@ impl Monitor<'_> {
             thread.trap_blocked = parent.trap_blocked;
             let shares = (libc::CLONE_VM | libc::CLONE_VFORK) as u64;
             thread.borrows_window = flags & shares == shares;
-            thread.gs_before = parent.gs_before;
         }
         self.go_on(stopped, 0)?;
         match self.early.remove(&child) {
@@ -136,7 +134,7 @@ impl Monitor<'_> {
             Some(_) => self.leave_copy(&stopped)?,
             None => self.leave_slot(&stopped)?,
         };
-        self.give_gs_back(&stopped)?;
+        self.forget_gs(&stopped)?;
         self.restore(space)?;
         let stopped = self.unmap_all(stopped, space)?;
         self.give_mask_back(&stopped)?;

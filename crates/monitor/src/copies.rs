@@ -24,8 +24,8 @@ pub struct Copies {
     pub vain: Option<u64>,
     /// Nothing of this process can be counted.
     pub is_refused: bool,
-    /// It is a copy of the parent's, whose windows these are.
-    pub is_inherited: bool,
+    /// The address space of the parent, while the windows are still the parent's.
+    pub parent: Option<usize>,
 }
 
 /// A window of counters that is mapped.
@@ -37,6 +37,8 @@ pub struct Mapped {
     pub at: u64,
     /// Whose it is.
     pub user: Option<pid_t>,
+    /// The address space that it is borrowed from.
+    pub lender: Option<usize>,
 }
 
 /// A module whose copies an address space has.
@@ -85,9 +87,9 @@ pub enum Where {
 
 impl Copies {
     /// What a child made by `fork` has.
-    pub fn inherited(&self) -> Self {
+    pub fn inherited(&self, parent: usize) -> Self {
         Self {
-            is_inherited: true,
+            parent: Some(parent),
             ..self.clone()
         }
     }
@@ -175,15 +177,14 @@ impl Copies {
         }
     }
 
-    /// Maps a window of the file at `path`: at an address if there is one, else anywhere. Where it
-    /// is, or why it is not.
-    pub fn map_window(
+    /// Maps so many windows of the file at `path`. Where they are, or why they are not.
+    pub fn map_windows(
         &self,
         stopped: Stopped,
         memory: &Memory,
         path: &[u8],
-        window: u32,
-        at: Option<u64>,
+        first: u32,
+        count: u32,
     ) -> io::Result<(Stopped, io::Result<u64>)> {
         let desk = self
             .desk
@@ -202,14 +203,13 @@ impl Copies {
             Ok(file) => file,
             Err(error) => return Ok((stopped, Err(error))),
         };
-        let fixed = if at.is_some() { libc::MAP_FIXED } else { 0 };
         let arguments = [
-            at.unwrap_or(0),
-            WINDOW,
+            0,
+            u64::from(count) * WINDOW,
             (libc::PROT_READ | libc::PROT_WRITE) as u64,
-            (libc::MAP_SHARED | fixed) as u64,
+            libc::MAP_SHARED as u64,
             file,
-            u64::from(window) * WINDOW,
+            u64::from(first) * WINDOW,
         ];
         let (stopped, at) = self.system_call(stopped, memory, libc::SYS_mmap, arguments)?;
         let arguments = [file, 0, 0, 0, 0, 0];

@@ -16,6 +16,15 @@ use crate::wait::Stopped;
 /// The code that the kernel lends to every process.
 const VDSO: &str = "[vdso]";
 
+/// Opens the file that a process has mapped: it may have another root, or its file another name by
+/// now.
+pub fn open(tid: pid_t, mapping: &Mapping, is_program: bool) -> io::Result<File> {
+    match is_program {
+        true => File::open(format!("/proc/{tid}/exe")),
+        false => File::open(format!("/proc/{tid}/root{}", mapping.path)),
+    }
+}
+
 impl Monitor<'_> {
     /// Puts breakpoints into modules that are new, and forgets those that are gone.
     pub fn look_at_modules(&mut self, mut stopped: Stopped) -> io::Result<Stopped> {
@@ -91,12 +100,7 @@ impl Monitor<'_> {
         mapping: &Mapping,
         is_program: bool,
     ) -> io::Result<Option<Loaded>> {
-        // The process may have another root, or its file another name by now.
-        let file = match is_program {
-            true => File::open(format!("/proc/{tid}/exe")),
-            false => File::open(format!("/proc/{tid}/root{}", mapping.path)),
-        };
-        let file = match file {
+        let file = match open(tid, mapping, is_program) {
             Ok(file) => file,
             Err(error) => {
                 let path = &mapping.path;

@@ -7,7 +7,7 @@ use headcount_model::LoadAddr;
 use libc::{c_int, pid_t};
 
 use crate::catalog::{Catalog, FileKey};
-use crate::detours::Original;
+use crate::copied_modules::Original;
 use crate::fate::Fate;
 use crate::image::Position;
 use crate::journal::{Entry, Journal};
@@ -41,8 +41,6 @@ pub struct Thread {
     /// It is a child that runs in its parent's memory while the parent waits, and counts in the
     /// parent's name.
     pub borrows_window: bool,
-    /// What `gs` was to it before we came.
-    pub gs_before: u64,
     /// A signal that waits until the thread stands where its handler may send it back to.
     pub postponed: Option<WholeSignal>,
     /// It goes on into a signal handler.
@@ -218,17 +216,14 @@ impl<'a> Monitor<'a> {
 
     /// Forgets address spaces that no thread is in any more.
     pub fn drop_unused_spaces(&mut self) {
-        let threads = &self.threads;
-        let windows = &mut self.windows;
-        self.spaces.retain(|number, space| {
-            let is_used = threads.values().any(|thread| thread.space == *number);
-            if let Some(windows) = windows.as_mut().filter(|_| !is_used) {
-                for mapped in &space.copies.windows {
-                    windows.give_back(mapped.window);
-                }
+        let is_used = |number: usize| self.threads.values().any(|it| it.space == number);
+        let unused = self.spaces.keys().copied();
+        let unused: Vec<usize> = unused.filter(|number| !is_used(*number)).collect();
+        for number in unused {
+            if let Some(space) = self.spaces.remove(&number) {
+                self.return_windows(&space.copies);
             }
-            is_used
-        });
+        }
     }
 
     /// Where in which counted block of an address space an address is; with the module's number.

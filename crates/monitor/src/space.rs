@@ -124,12 +124,12 @@ impl Space {
     }
 
     /// Of a child that was made by `fork`.
-    pub fn forked(&self, child: pid_t) -> io::Result<Self> {
+    pub fn forked(&self, child: pid_t, parent: usize) -> io::Result<Self> {
         Ok(Self {
             memory: Memory::of(child)?,
             patches: Rc::clone(&self.patches),
             loaded: self.loaded.clone(),
-            copies: self.copies.inherited(),
+            copies: self.copies.inherited(parent),
         })
     }
 

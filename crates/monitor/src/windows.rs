@@ -7,8 +7,10 @@
 //!
 //! The first words of a window are its thread's scratch.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +21,9 @@ use crate::kernel;
 
 /// How many bytes a window has, most of them never used.
 pub const WINDOW: u64 = 1 << 24;
+
+/// How many windows a process is given at a time.
+pub const WINDOWS_AT_ONCE: u32 = 8;
 
 /// The first counter's number: the words in front of it are scratch.
 const FIRST: CounterNumber = 8;
@@ -32,7 +37,9 @@ pub struct Windows {
     /// Where the file is, for the program to open.
     pub path: PathBuf,
     file: File,
-    free: Vec<u32>,
+    free: BTreeSet<u32>,
+    /// Those that a thread counts in.
+    used: BTreeSet<u32>,
     count: u32,
     next: CounterNumber,
     /// How many bytes of each window are sure to have a place on the disk.
@@ -47,30 +54,47 @@ impl Windows {
         Ok(Self {
             path,
             file,
-            free: Vec::new(),
+            free: BTreeSet::new(),
+            used: BTreeSet::new(),
             count: 0,
             next: FIRST,
             allocated: STEP,
         })
     }
 
-    /// A window that nobody uses.
-    pub fn take(&mut self) -> io::Result<u32> {
-        let window = match self.free.pop() {
-            Some(window) => window,
+    /// So many windows that nobody has, one behind the other. The first one's number.
+    pub fn take(&mut self, count: u32) -> io::Result<u32> {
+        let is_free = |first: &&u32| (**first..**first + count).all(|it| self.free.contains(&it));
+        let first = match self.free.iter().find(is_free) {
+            Some(first) => *first,
             None => {
-                self.file.set_len(u64::from(self.count + 1) * WINDOW)?;
-                self.count += 1;
-                self.count - 1
+                let first = self.count;
+                self.count += count;
+                self.file.set_len(u64::from(self.count) * WINDOW)?;
+                first
             }
         };
-        self.allocate(window)?;
-        Ok(window)
+        self.free.retain(|it| !(first..first + count).contains(it));
+        Ok(first)
     }
 
-    /// Its thread has ended.
-    pub fn give_back(&mut self, window: u32) {
-        self.free.push(window);
+    /// A process that had windows has ended.
+    pub fn give_back(&mut self, windows: Range<u32>) {
+        for window in windows {
+            self.used.remove(&window);
+            self.free.insert(window);
+        }
+    }
+
+    /// A thread is about to count in a window.
+    pub fn begin(&mut self, window: u32) -> io::Result<()> {
+        self.used.insert(window);
+        self.allocate(window)
+    }
+
+    /// A thread has ended.
+    pub fn end(&mut self, window: u32) {
+        self.used.remove(&window);
     }
 
     /// Numbers for so many counters; `None` if there are no more.
@@ -88,8 +112,8 @@ impl Windows {
         self.next = next;
         if u64::from(next) * 8 > self.allocated {
             self.allocated = (u64::from(next) * 8).next_multiple_of(STEP);
-            for window in 0..self.count {
-                self.allocate(window)?;
+            for window in &self.used {
+                self.allocate(*window)?;
             }
         }
         Ok(Some(first))

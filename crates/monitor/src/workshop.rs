@@ -202,10 +202,10 @@ impl Workshop {
         *count
     }
 
-    /// From now on control is expected at an address: the next copy of its routine will have a
+    /// From now on control is foreseen at an address: the next copy of its routine will have a
     /// detour there. Not so where all jumps are known: then it was sent there by a handler, say,
     /// and others may yet come back to what the detour would cover.
-    pub fn expect(&mut self, at: LinkAddr) -> bool {
+    pub fn foresee(&mut self, at: LinkAddr) -> bool {
         let is_jump = |unit: usize| self.units[unit].has_indirect_jumps;
         if !self.unit_at(at).is_some_and(is_jump) {
             return false;

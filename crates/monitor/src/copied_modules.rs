@@ -1,0 +1,297 @@
+//! The modules of a process that are counted by copies.
+
+use std::cell::RefCell;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::rc::Rc;
+
+use headcount_binary::Outline;
+use headcount_model::LoadAddr;
+use libc::pid_t;
+
+use crate::catalog::{self, FileKey};
+use crate::copies::{Copies, Installed};
+use crate::inject;
+use crate::journal::Entry;
+use crate::modules;
+use crate::monitor::Monitor;
+use crate::proc::{self, Mapping};
+use crate::space::places;
+use crate::wait::Stopped;
+use crate::workshop::{Site, Workshop};
+
+/// A module's file, looked at once.
+#[derive(Clone)]
+pub struct Original {
+    /// Its number in the journal.
+    module: usize,
+    outline: Rc<RefCell<Outline>>,
+    /// Does its code change the `gs` register, which copies need?
+    changes_gs: bool,
+}
+
+/// How many bytes of copies a byte of text may have.
+const GROWTH: u64 = 5;
+/// However little text there is.
+const LEAST_REGION: u64 = 1 << 18;
+
+impl Monitor<'_> {
+    /// Guards the routines of modules that are new, and forgets modules that are gone.
+    pub fn copy_modules(
+        &mut self,
+        mut stopped: Stopped,
+        mappings: &[Mapping],
+    ) -> io::Result<Stopped> {
+        let space = self.thread(&stopped).space;
+        stopped = self.forget_copies(stopped, space, mappings)?;
+        self.name_made_code(space, mappings)?;
+        let program = proc::executable(stopped.tid()).unwrap_or_default();
+        for mapping in mappings.iter().filter(|it| it.executable && it.file.1 != 0) {
+            let is_program = Path::new(&mapping.path) == program;
+            let is_known = self
+                .spaces
+                .get(&space)
+                .is_none_or(|it| it.copies.modules.iter().any(|it| it.is(mapping)));
+            if is_known || !(self.settings.wants)(&mapping.path, is_program) {
+                continue;
+            }
+            stopped = self.copy_module(stopped, space, mapping, is_program)?;
+        }
+        Ok(stopped)
+    }
+
+    fn copy_module(
+        &mut self,
+        stopped: Stopped,
+        space: usize,
+        mapping: &Mapping,
+        is_program: bool,
+    ) -> io::Result<Stopped> {
+        let pid = self.thread(&stopped).pid;
+        let Some(original) = self.original(stopped.tid(), mapping, is_program)? else {
+            return Ok(stopped);
+        };
+        if original.changes_gs {
+            self.give_up_for_gs(space, &mapping.path)?;
+            return Ok(stopped);
+        }
+        let bias = catalog::bias(original.outline.borrow().layout(), mapping);
+        let Some(bias) = bias else {
+            return Ok(stopped);
+        };
+        let text = catalog::code_in(original.outline.borrow().layout(), mapping);
+        let stopped = self.set_up(stopped, space, LoadAddr(text.start))?;
+        let mappings = proc::mappings(stopped.tid())?;
+        let Some(space_of) = self.spaces.get_mut(&space) else {
+            return Ok(stopped);
+        };
+        if space_of.copies.is_refused {
+            return Ok(stopped);
+        }
+        let length = text.end - text.start;
+        let size = (length * GROWTH).max(LEAST_REGION).next_multiple_of(4096);
+        let places = places(&mappings, &text, size);
+        let (stopped, region) =
+            map_region(&space_of.copies, stopped, &space_of.memory, &places, size)?;
+        let Some(region) = region else {
+            let path = &mapping.path;
+            let reason = match inject::has_own_filters(&stopped) {
+                true => "the program filters its system calls, and may be killed for one of ours",
+                false => "there is no free memory within two gigabytes of its code",
+            };
+            let note = format!("{path} is not counted: {reason}.");
+            self.journal.write(&Entry::Note(note))?;
+            return Ok(stopped);
+        };
+        let site = Site {
+            text: text.start - bias.0..text.end - bias.0,
+            distance: region.0.wrapping_sub(text.start),
+            size,
+        };
+        let workshop = self.workshop(&original, site, space, &text)?;
+        self.journal.write(&Entry::Loaded {
+            pid: pid as u32,
+            module: original.module,
+            bias: bias.0,
+        })?;
+        let (writes, progress) = self.workshops[workshop].everything();
+        let Some(space) = self.spaces.get_mut(&space) else {
+            return Ok(stopped);
+        };
+        let installed = Installed {
+            workshop,
+            bias,
+            text,
+            region: region.0..region.0 + size,
+            file: mapping.file.clone(),
+            progress,
+        };
+        for (at, bytes) in writes {
+            space.memory.write(installed.load(at), &bytes)?;
+        }
+        space.copies.modules.push(installed);
+        Ok(stopped)
+    }
+
+    /// What is known of the file that is mapped here; `None` if it is not counted.
+    fn original(
+        &mut self,
+        tid: pid_t,
+        mapping: &Mapping,
+        is_program: bool,
+    ) -> io::Result<Option<Original>> {
+        let file = match modules::open(tid, mapping, is_program) {
+            Ok(file) => file,
+            Err(error) => return self.no_original(&mapping.path, &error.to_string()),
+        };
+        let key = FileKey::of(&file)?;
+        if let Some(known) = self.originals.get(&key) {
+            return Ok(known.clone());
+        }
+        let found = match catalog::outline(&mapping.path, &file) {
+            Ok(outline) => {
+                let module = self.journal.add_file(&mapping.path, outline.key())?;
+                let changes_gs = outline.changes_gs();
+                Some(Original {
+                    module,
+                    outline: Rc::new(RefCell::new(outline)),
+                    changes_gs,
+                })
+            }
+            Err(reason) => self.no_original(&mapping.path, &reason)?,
+        };
+        self.originals.insert(key, found.clone());
+        Ok(found)
+    }
+
+    fn no_original(&mut self, path: &str, reason: &str) -> io::Result<Option<Original>> {
+        let note = format!("{path} is not counted: {reason}.");
+        self.journal.write(&Entry::Note(note))?;
+        Ok(None)
+    }
+
+    /// The workshop for a module's text with its copies at this distance.
+    fn workshop(
+        &mut self,
+        original: &Original,
+        site: Site,
+        space: usize,
+        text: &Range<u64>,
+    ) -> io::Result<usize> {
+        let known = self
+            .workshops
+            .iter()
+            .position(|it| it.module == original.module && it.site == site);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let mut bytes = vec![0; (text.end - text.start) as usize];
+        if let Some(space) = self.spaces.get(&space) {
+            space.memory.read(LoadAddr(text.start), &mut bytes)?;
+        }
+        let outline = Rc::clone(&original.outline);
+        let also: Vec<u64> = match self.in_the_middle {
+            true => outline.borrow_mut().return_points(),
+            false => Vec::new(),
+        };
+        let workshop = Workshop::new(original.module, site, outline, bytes, &also);
+        self.workshops.push(workshop);
+        Ok(self.workshops.len() - 1)
+    }
+
+    /// Gives the memory of copies back whose module is mapped no more.
+    fn forget_copies(
+        &mut self,
+        mut stopped: Stopped,
+        space: usize,
+        mappings: &[Mapping],
+    ) -> io::Result<Stopped> {
+        let Some(space) = self.spaces.get_mut(&space) else {
+            return Ok(stopped);
+        };
+        let is_mapped = |it: &Installed| mappings.iter().any(|mapping| it.is(mapping));
+        let (kept, gone): (Vec<_>, Vec<_>) =
+            space.copies.modules.drain(..).partition(|it| is_mapped(it));
+        space.copies.modules = kept;
+        for module in gone {
+            let region = module.region;
+            let arguments = [region.start, region.end - region.start, 0, 0, 0, 0];
+            let number = libc::SYS_munmap;
+            let copies = &space.copies;
+            (stopped, _) = copies.system_call(stopped, &space.memory, number, arguments)?;
+        }
+        Ok(stopped)
+    }
+
+    /// Says that code is not counted that the program made itself.
+    fn name_made_code(&mut self, space: usize, mappings: &[Mapping]) -> io::Result<()> {
+        let Some(space) = self
+            .spaces
+            .get(&space)
+            .filter(|_| !self.has_named_made_code)
+        else {
+            return Ok(());
+        };
+        let is_made = |it: &&Mapping| {
+            let is_kernels = it.path.starts_with('[') && it.path != "[heap]";
+            it.executable && it.file.1 == 0 && !is_kernels && !space.copies.is_ours(it.range.start)
+        };
+        if !mappings.iter().any(|it| is_made(&it)) {
+            return Ok(());
+        }
+        self.has_named_made_code = true;
+        self.journal.write(&Entry::Note(
+            "Code that the program itself makes while it runs (just in time) is not counted."
+                .into(),
+        ))
+    }
+
+    /// A module of a process changes the register itself. A process of which nothing is copied yet
+    /// is left alone.
+    fn give_up_for_gs(&mut self, space: usize, path: &str) -> io::Result<()> {
+        let Some(space) = self.spaces.get_mut(&space) else {
+            return Ok(());
+        };
+        if !space.copies.modules.is_empty() {
+            return self.refuse_gs();
+        }
+        if !std::mem::replace(&mut space.copies.is_refused, true) {
+            self.journal.write(&Entry::Note(format!(
+                "A process is not counted: {path} uses the gs register itself, which copies need \
+                 to count; run it with --engine breakpoint."
+            )))?;
+        }
+        Ok(())
+    }
+
+    /// The program wants the register that copies count by for itself.
+    pub fn refuse_gs(&self) -> io::Result<()> {
+        match self.windows {
+            Some(_) => Err(io::Error::other(
+                "the program uses the gs register itself, which copies need to count; run it with \
+                 --engine breakpoint",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Memory for copies, at the first of these places that is free; `None` if none is.
+fn map_region(
+    copies: &Copies,
+    mut stopped: Stopped,
+    memory: &crate::memory::Memory,
+    places: &[u64],
+    size: u64,
+) -> io::Result<(Stopped, Option<LoadAddr>)> {
+    for place in places {
+        let arguments = inject::code_arguments(*place, size);
+        let (back, result) = copies.system_call(stopped, memory, libc::SYS_mmap, arguments)?;
+        stopped = back;
+        if result as u64 == *place {
+            return Ok((stopped, Some(LoadAddr(*place))));
+        }
+    }
+    Ok((stopped, None))
+}

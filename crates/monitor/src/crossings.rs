@@ -1,0 +1,242 @@
+//! How threads get into copies and out of them, other than by themselves; and what that means for
+//! the counts.
+
+use std::io;
+
+use headcount_model::{LinkAddr, LoadAddr};
+use headcount_patch::{Fix, Spot, Undo};
+
+use crate::copies::{Installed, Where};
+use crate::detours::Arrival;
+use crate::inject;
+use crate::journal::Entry;
+use crate::monitor::Monitor;
+use crate::wait::Stopped;
+use crate::workshop::Unit;
+
+/// An address in the original code of a routine that has a copy.
+struct InUnit<'a> {
+    module: &'a Installed,
+    unit: &'a Unit,
+    /// From the routine's start.
+    offset: u32,
+}
+
+impl Monitor<'_> {
+    /// The unit around an address of a module's text, if it has one.
+    fn unit_at(&self, space: usize, at: LoadAddr) -> Option<InUnit<'_>> {
+        let Where::Text(index) = self.find(space, at)? else {
+            return None;
+        };
+        let module = self.module(space, index)?;
+        let workshop = &self.workshops[module.workshop];
+        let link = module.link(at);
+        let unit = &workshop.units[workshop.unit_at(link)?];
+        let offset = (link.0 - unit.copy.start.0) as u32;
+        Some(InUnit {
+            module,
+            unit,
+            offset,
+        })
+    }
+
+    /// The spot of a thread at an address, if it is in a copy, or at a call that copies jump to;
+    /// with the number of the routine, and where the original is.
+    fn spot(&self, space: usize, at: LoadAddr) -> Option<(Spot, usize, LoadAddr)> {
+        let (module, unit, spot) = match self.find(space, at)? {
+            Where::Copies(index, offset) => {
+                let module = self.module(space, index)?;
+                let workshop = &self.workshops[module.workshop];
+                let (unit, offset) = workshop.unit_in_copies(offset)?;
+                let unit = &workshop.units[unit];
+                (module, unit, unit.copy.spot(offset)?)
+            }
+            Where::Text(_) => {
+                let InUnit {
+                    module,
+                    unit,
+                    offset,
+                } = self.unit_at(space, at)?;
+                (module, unit, unit.copy.call(offset)?)
+            }
+        };
+        Some((*spot, unit.number, module.load(spot.at.0)))
+    }
+
+    /// Where a thread would be at an address, were it not in a copy.
+    pub fn original_address(&self, space: usize, at: LoadAddr) -> LoadAddr {
+        if let Some((_, _, original)) = self.spot(space, at) {
+            return original;
+        }
+        let island = self.unit_at(space, at).and_then(|it| {
+            let detour = it.unit.copy.island_of(it.offset)?;
+            Some(it.module.load(it.unit.copy.start.0 + u64::from(detour)))
+        });
+        island.unwrap_or(at)
+    }
+
+    /// Where a thread stands, seen without us.
+    pub fn stands_at(&mut self, stopped: &Stopped) -> io::Result<LoadAddr> {
+        let at = LoadAddr(stopped.instruction_pointer()?);
+        let space = self.thread(stopped).space;
+        match self.windows {
+            Some(_) => Ok(self.original_address(space, at)),
+            None => Ok(self.spaces.get(&space).map_or(at, |it| it.out_of_slot(at))),
+        }
+    }
+
+    /// Does a thread stand where the original bytes are the midst of a jump of ours? Handlers of
+    /// some languages make their thread go on there without telling the kernel.
+    pub fn stands_at_covered(&mut self, stopped: &Stopped) -> io::Result<bool> {
+        let space = self.thread(stopped).space;
+        let at = self.stands_at(stopped)?;
+        let found = self.unit_at(space, at);
+        Ok(found.is_some_and(|it| it.unit.copy.is_covered(it.offset)))
+    }
+
+    /// Which module that has copies an address is in, and its link address.
+    pub fn in_counted_file(&self, space: usize, at: LoadAddr) -> Option<(usize, LinkAddr)> {
+        let Where::Text(index) = self.find(space, at)? else {
+            return None;
+        };
+        let module = self.module(space, index)?;
+        Some((self.workshops[module.workshop].module, module.link(at)))
+    }
+
+    /// Moves a stopped thread to where it would be without copies. It goes away from there.
+    pub fn leave_copy(&mut self, stopped: &Stopped) -> io::Result<LoadAddr> {
+        let space = self.thread(stopped).space;
+        let mut registers = stopped.registers()?;
+        let at = LoadAddr(registers.rip);
+        let original = self.original_address(space, at);
+        let Some((spot, ..)) = self.spot(space, at) else {
+            if original != at {
+                stopped.go_to(original.0)?;
+            }
+            return Ok(original);
+        };
+        self.departs_from_copy(stopped, at)?;
+        match spot.undo {
+            Undo::Nothing => {}
+            Undo::RestoreRax => {
+                let window = self.window_of(stopped, space);
+                if let (Some(window), Some(windows)) = (window, &self.windows) {
+                    registers.rax = windows.scratch(window)?;
+                }
+            }
+            Undo::PopReturn => registers.rsp = registers.rsp.wrapping_add(8),
+        }
+        registers.rip = original.0;
+        stopped.set_registers(&registers)?;
+        Ok(original)
+    }
+
+    /// A thread will not go on at an address, if that is in a copy.
+    pub fn departs_from_copy(&mut self, stopped: &Stopped, at: LoadAddr) -> io::Result<()> {
+        let space = self.thread(stopped).space;
+        let Some((spot, number, _)) = self.spot(space, at) else {
+            return Ok(());
+        };
+        self.fix(stopped, space, spot.fix, 1)?;
+        match spot.is_inside {
+            true => self.visit(stopped, number, spot.at, -1),
+            false => Ok(()),
+        }
+    }
+
+    /// A thread goes on at an address without having come there by itself. If that is in the
+    /// original code, it is moved into the copy.
+    pub fn arrives_in_copy(&mut self, stopped: &Stopped, at: LoadAddr) -> io::Result<()> {
+        let space = self.thread(stopped).space;
+        if let Some((spot, number, _)) = self.spot(space, at) {
+            return self.arrives_at_spot(stopped, space, &spot, number);
+        }
+        let Some(Where::Text(index)) = self.find(space, at) else {
+            return Ok(());
+        };
+        let registers = stopped.registers()?;
+        if inject::to_be_restarted(&registers)
+            && let Some((unit, start)) = self.made(space, index, at)?
+        {
+            // The kernel will go back by the two bytes of the system call.
+            let workshop = self.module(space, index).map_or(0, |it| it.workshop);
+            let unit = &self.workshops[workshop].units[unit];
+            let link = at.0.wrapping_sub(start);
+            let offset = link.wrapping_sub(unit.copy.start.0 + 2) as u32;
+            if let Some(call) = unit.copy.resume(offset) {
+                let region = self.module(space, index).map_or(0, |it| it.region.start);
+                let there = region + unit.offset + u64::from(call.offset) + 2;
+                stopped.go_to(there)?;
+                return match self.spot(space, LoadAddr(there)) {
+                    Some((spot, number, _)) => self.arrives_at_spot(stopped, space, &spot, number),
+                    None => Ok(()),
+                };
+            }
+        }
+        self.go_into_copy(stopped, space, index, at, Arrival::Sent)
+    }
+
+    fn arrives_at_spot(
+        &mut self,
+        stopped: &Stopped,
+        space: usize,
+        spot: &Spot,
+        number: usize,
+    ) -> io::Result<()> {
+        self.fix(stopped, space, spot.fix, -1)?;
+        match spot.is_inside {
+            true => self.visit(stopped, number, spot.at, 1),
+            false => Ok(()),
+        }
+    }
+
+    /// A signal handler returns, by a system call before this address. If that is made from where
+    /// it always was, this is how it is counted.
+    pub fn handler_returns(&mut self, stopped: &Stopped, next: LoadAddr) -> io::Result<()> {
+        let space = self.thread(stopped).space;
+        let at = LoadAddr(next.0.wrapping_sub(1));
+        let Some(Where::Text(index)) = self.find(space, at) else {
+            return Ok(());
+        };
+        let restorer = self.module(space, index).and_then(|module| {
+            let workshop = &self.workshops[module.workshop];
+            workshop.restorer(module.link(at))
+        });
+        match restorer {
+            Some(counter) => self.fix(stopped, space, Fix::Add(counter), 1),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a counter say what it would, did the thread stand at the original.
+    pub fn fix(&mut self, stopped: &Stopped, space: usize, fix: Fix, sign: i64) -> io::Result<()> {
+        if !self.counts(stopped.tid()) {
+            return Ok(());
+        }
+        let (counter, delta) = match fix {
+            Fix::Nothing => return Ok(()),
+            Fix::Add(counter) => (counter, sign),
+            Fix::Take(counter) => (counter, -sign),
+        };
+        let window = self.window_of(stopped, space);
+        match (window, &self.windows) {
+            (Some(window), Some(windows)) => windows.add(window, counter, delta),
+            _ => Ok(()),
+        }
+    }
+
+    /// A thread came to a routine, or went, in a way that its flow graph does not show.
+    pub fn visit(
+        &mut self,
+        stopped: &Stopped,
+        routine: usize,
+        at: LinkAddr,
+        delta: i64,
+    ) -> io::Result<()> {
+        if !self.counts(stopped.tid()) {
+            return Ok(());
+        }
+        let at = at.0;
+        self.journal.write(&Entry::Visit { routine, at, delta })
+    }
+}
