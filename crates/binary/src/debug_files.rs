@@ -47,13 +47,16 @@ pub type Slice<'a> = EndianSlice<'a, LittleEndian>;
 pub type Sections<'a> = DwarfSections<Cow<'a, [u8]>>;
 
 /// Whether a file tells about lines itself.
-pub fn has_debug_info(elf: &Elf<'_>) -> bool {
+fn has_debug_info(elf: &Elf<'_>) -> bool {
     let names = [".debug_info", ".zdebug_info", ".debug_line"];
     names.iter().any(|name| elf.section_by_name(name).is_some())
 }
 
-/// The file that the debug information of this one was moved to.
+/// The file that the debug information of this one was moved to, if it was.
 pub fn separate(elf: &Elf<'_>, find: &mut Find<'_>) -> Option<Vec<u8>> {
+    if has_debug_info(elf) {
+        return None;
+    }
     let usable = |bytes: &Vec<u8>| Elf::parse(bytes.as_slice()).is_ok();
     if let Ok(Some(id)) = elf.build_id()
         && let Some(bytes) = find(Wanted::BuildId(id)).filter(usable)

@@ -11,6 +11,13 @@ use crate::Error;
 pub(crate) type Elf<'a> = ElfFile64<'a, LittleEndian>;
 pub(crate) const LITTLE: LittleEndian = LittleEndian;
 
+/// A file whose headers make sense.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Elf<'_>, Error> {
+    Elf::parse(bytes).map_err(|error| Error::Damaged {
+        what: error.to_string(),
+    })
+}
+
 /// What a monitor needs to find the module in a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {

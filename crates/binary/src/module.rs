@@ -12,7 +12,7 @@ use crate::fingerprint::{self, Fnv};
 use crate::frames::frames;
 use crate::functions::{self, Sources};
 use crate::image::Image;
-use crate::layout::{Elf, Layout, layout};
+use crate::layout::{Elf, Layout, layout, parse};
 use crate::names::Names;
 use crate::overlaps;
 use crate::plt;
@@ -31,16 +31,12 @@ pub struct Binary {
 /// moved to; it may always answer `None`.
 pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Error> {
     let layout = layout(bytes)?;
-    let elf = Elf::parse(bytes).map_err(|error| Error::Damaged {
-        what: error.to_string(),
-    })?;
+    let elf = parse(bytes)?;
     let image = Image::with_names(&elf, bytes, &layout);
     if image.code().next().is_none() {
         return Err(Error::NoCode);
     }
-    let separate = (!debug_files::has_debug_info(&elf))
-        .then(|| debug_files::separate(&elf, find))
-        .flatten();
+    let separate = debug_files::separate(&elf, find);
     let separate = separate.as_deref().and_then(|bytes| Elf::parse(bytes).ok());
     let debug_elf = separate.as_ref().unwrap_or(&elf);
     let symbols = Symbols::of(&image, [&elf].into_iter().chain(separate.as_ref()));

@@ -20,7 +20,7 @@ use crate::frames::{Frame, frames};
 use crate::functions::{self, Sources};
 use crate::image::{Image, Places};
 use crate::landing_pads::landing_pads;
-use crate::layout::{Elf, Layout, layout};
+use crate::layout::{Elf, Layout, layout, parse};
 use crate::module;
 use crate::plt;
 use crate::references::words_of_code;
@@ -58,16 +58,12 @@ impl Outline {
     pub fn read(bytes: FileBytes, find: &mut Find<'_>) -> Result<Self, Error> {
         let file = (*bytes).as_ref();
         let layout = layout(file)?;
-        let elf = Elf::parse(file).map_err(|error| Error::Damaged {
-            what: error.to_string(),
-        })?;
+        let elf = parse(file)?;
         let image = Image::new(&elf, file, &layout);
         if image.code().next().is_none() {
             return Err(Error::NoCode);
         }
-        let separate = (!debug_files::has_debug_info(&elf))
-            .then(|| debug_files::separate(&elf, find))
-            .flatten();
+        let separate = debug_files::separate(&elf, find);
         let separate = separate.as_deref().and_then(|bytes| Elf::parse(bytes).ok());
         let debug_elf = separate.as_ref().unwrap_or(&elf);
         let marks = Marks::of(&image, [&elf].into_iter().chain(separate.as_ref()));

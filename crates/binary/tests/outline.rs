@@ -261,38 +261,9 @@ fn programs_of_this_system_agree() {
     }
 }
 
-const SWITCH: &str = r#"
-#include <stdlib.h>
-int volatile sink;
-__attribute__((noinline)) int pick(int n) {
-    switch (n) {
-    case 0: return rand() + 3;
-    case 1: sink = 7; return 9;
-    case 2: sink = n; return rand() * 5;
-    case 3: return sink + 1;
-    case 4: sink = 12; return sink * 31;
-    case 5: return rand() / 3;
-    case 6: abort();
-    case 7: sink++; sink++; return 2;
-    default: return -1;
-    }
-}
-int main(int argc, char **argv) { return pick(argc); }
-"#;
+const SWITCH: &str = include_str!("programs/switch.c");
 
-const GOTO: &str = r#"
-#include <stdio.h>
-int run(const unsigned char *program) {
-    static const void *const labels[] = { &&stop, &&add, &&twice, &&less };
-    int value = 1;
-    goto *labels[*program++];
-add:   value += 3; goto *labels[*program++];
-twice: value *= 2; goto *labels[*program++];
-less:  value -= 1; goto *labels[*program++];
-stop:  return value;
-}
-int main(void) { return printf("%d", run((const unsigned char *)"\1\2\3\0")); }
-"#;
+const GOTO: &str = include_str!("programs/goto.c");
 
 const THROW: &str = r#"
 #include <cstdio>

@@ -4,7 +4,7 @@
 use crate::assembler;
 use crate::counters::{self, Counters};
 use crate::module::CountedModule;
-use crate::monitored::{self, Facts};
+use crate::recovered::{self, Facts};
 use crate::verbs::collect::Mapping;
 use headcount_model::{Block, Function, FunctionEdge, LinkAddr, Module, Run};
 use headcount_monitor::journal::{self, Entry, Journal};
@@ -235,7 +235,7 @@ fn write_journal(folder: &Path, uncounted: Vec<(u32, u32)>, entries: &[Entry]) {
 
 fn run_of(folder: &Path) -> anyhow::Result<(Run, Vec<SparseCounts>)> {
     let written = journal::read(folder)?;
-    monitored::run_of(written, &[Facts::Blocks(small_module())], None)
+    recovered::run_of(written, &[Facts::Blocks(small_module())], None)
 }
 
 fn complaint(uncounted: Vec<(u32, u32)>, entries: &[Entry]) -> String {

@@ -14,6 +14,7 @@ mod module;
 mod monitored;
 mod output;
 mod progress;
+mod recovered;
 mod selection;
 mod talk;
 mod verbs;

@@ -112,7 +112,11 @@ impl Case {
         };
         let into = folder.join("program");
         let mut build = process::Command::new(compiler);
-        build.args(["-g", "-w"]).arg(&self.source);
+        // Fortran leaves files where it is called.
+        build
+            .current_dir(folder)
+            .args(["-g", "-w"])
+            .arg(&self.source);
         build.args(&self.stated.flags).args(self.flags);
         if self.has_threads() {
             // Which thread binds a function first would be up to the scheduler.

@@ -102,9 +102,9 @@ pub struct Settings<'a> {
     pub duration: Option<Duration>,
     /// The name of a function for people to read.
     pub name: &'a dyn Fn(&str) -> String,
-    /// Is told when a process that was attached to goes on, with all breakpoints in it.
+    /// Is told when a process that was attached to goes on, and is counted.
     pub begun: &'a dyn Fn(),
-    /// Is told now and then how many breakpoints were met.
+    /// Is told now and then how many traps were met.
     pub progress: &'a dyn Fn(u64),
 }
 
@@ -113,7 +113,7 @@ pub struct Settings<'a> {
 pub struct Outcome {
     /// The program's exit status, or 128 + signal; `None` if it goes on.
     pub status: Option<i32>,
-    /// How many breakpoints were met.
+    /// How many traps of ours were met: breakpoints, or what leads into copies.
     pub hits: u64,
     /// The modules that were counted, in the journal's order.
     pub modules: Vec<Rc<Module>>,

@@ -1,0 +1,540 @@
+//! A run, recovered from the journal that the monitor wrote while it counted.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+
+use anyhow::{Context, Result, bail};
+use headcount_model::{
+    Block, BlockId, Edge, EdgeId, EdgeKind, FileId, FlowGraph, FunctionCounts, LinkAddr, LoadBias,
+    Module, ModuleCounts, Node, Place, Placement, Plan, Process, Readings, RoutineBlock, Run,
+    Shift,
+};
+use headcount_monitor::journal::{self, Entry, Written};
+use headcount_profile::{ModuleFacts, SparseCounts};
+
+use crate::cache;
+use crate::copies::{self, Reading};
+use crate::selection::Selection;
+
+/// What is known of a module that was counted.
+pub enum Facts {
+    /// By breakpoints.
+    Blocks(Module),
+    /// By copies of its routines.
+    Copies(ModuleFacts),
+}
+
+impl Facts {
+    /// The functions around an address.
+    fn around(&self, at: u64) -> Result<Cow<'_, Module>> {
+        match self {
+            Self::Blocks(module) => Ok(Cow::Borrowed(module)),
+            Self::Copies(facts) => {
+                let here = at..at.saturating_add(1);
+                let found = facts.functions_in(std::slice::from_ref(&here));
+                Ok(Cow::Owned(facts.part(found)?))
+            }
+        }
+    }
+
+    /// The same, as profiles keep it.
+    pub fn encoded(self) -> ModuleFacts {
+        match self {
+            Self::Blocks(module) => ModuleFacts::new(&module, Vec::new()),
+            Self::Copies(facts) => facts,
+        }
+    }
+}
+
+/// The modules that a journal names, in its order. `known` may have what their files say.
+pub fn facts(
+    written: &Written,
+    known: &mut dyn FnMut(&str, &str) -> Option<Module>,
+) -> Result<Vec<Facts>> {
+    let mut found = Vec::new();
+    for entry in &written.entries {
+        match entry {
+            Entry::Module { path, build_id, .. } => {
+                let module = match known(path, build_id) {
+                    Some(module) => module,
+                    None => read_again(path, build_id)?,
+                };
+                found.push(Facts::Blocks(module));
+            }
+            Entry::File { path, key } => {
+                let facts = cache::facts(path, key)
+                    .map_err(|reason| anyhow::anyhow!("{path}: {reason}"))?;
+                found.push(Facts::Copies(facts));
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// The facts of a module, from its file, which must still be the one that was counted.
+fn read_again(path: &str, build_id: &str) -> Result<Module> {
+    let bytes = fs::read(path).with_context(|| format!("{path}: cannot be read"))?;
+    let (module, _) = headcount_monitor::analyse_bytes(path, &bytes)
+        .map_err(|reason| anyhow::anyhow!("{path}: {reason}"))?;
+    if module.build_id != build_id {
+        bail!("{path}: was rebuilt since it was counted; run it again");
+    }
+    Ok(module)
+}
+
+/// A run, from its journal and the modules that it names, in the same order; and its counts.
+pub fn run_of(
+    written: Written,
+    facts: &[Facts],
+    selection: Option<&Selection>,
+) -> Result<(Run, Vec<SparseCounts>)> {
+    let mut run = Run::default();
+    let mut readings = readings(&written, facts.len())?.into_iter();
+    let mut counts = Vec::new();
+    let mut processes: BTreeMap<u32, Process> = BTreeMap::new();
+    let mut has_ended = false;
+    let mut uncounted = Vec::new();
+    let mut refused = vec![Vec::new(); facts.len()];
+    for entry in &written.entries {
+        match entry {
+            Entry::Module { uncounted: it, .. } => uncounted.push(it.as_slice()),
+            Entry::File { .. } => uncounted.push(&[]),
+            Entry::Refused {
+                module,
+                start,
+                length,
+                ..
+            } => {
+                let refused = refused.get_mut(*module).context(NO_SUCH_MODULE)?;
+                refused.push(*start..start.saturating_add(*length));
+            }
+            _ => {}
+        }
+    }
+    for (number, (facts, uncounted)) in facts.iter().zip(uncounted).enumerate() {
+        let readings = readings.next().unwrap_or_default();
+        counts.push(match facts {
+            Facts::Blocks(module) => {
+                let counters = written.counters.get(number).context(NO_SUCH_MODULE)?;
+                Flat::new(module, counters, uncounted)?
+            }
+            Facts::Copies(facts) => {
+                let refused = std::mem::take(&mut refused[number]);
+                let (counts, notes) = counted_by_copies(facts, &readings, refused, selection)?;
+                run.notes.extend(notes);
+                counts
+            }
+        });
+    }
+    for entry in written.entries {
+        match entry {
+            Entry::Run {
+                command,
+                started,
+                cpu,
+                key,
+                ..
+            } => (run.command, run.started, run.cpu, run.key) = (command, started, cpu, key),
+            Entry::Thread { pid, tid } => processes.entry(pid).or_default().threads.push(tid),
+            Entry::Loaded { pid, module, bias } => {
+                let build_id = flat(&mut counts, module)?.counts.build_id.clone();
+                let bias = LoadBias(bias);
+                let process = processes.entry(pid).or_default();
+                process.loaded.push(Placement { build_id, bias });
+            }
+            Entry::Shift {
+                module,
+                block,
+                from,
+                delta,
+            } => flat(&mut counts, module)?.shift(block, from, delta)?,
+            Entry::Uncounted { module, block } => flat(&mut counts, module)?.uncount(block)?,
+            Entry::AtLeast { module, block } => flat(&mut counts, module)?.at_least(block)?,
+            Entry::Died { what, module, at } => {
+                let facts = facts.get(module).context(NO_SUCH_MODULE)?;
+                let module = facts.around(at)?;
+                let place = place(&module, LinkAddr(at));
+                run.notes.push(format!("{what}{place}."));
+            }
+            Entry::Stray {
+                module,
+                at,
+                places,
+                times,
+            } => {
+                let facts = facts.get(module).context(NO_SUCH_MODULE)?;
+                let module = facts.around(at)?;
+                let place = place(&module, LinkAddr(at));
+                let number = headcount_report::thousands;
+                run.notes.push(format!(
+                    "Control arrived in {} where nobody had foreseen it, {} times at {} places \
+                     (most often{place}, {at:#x}); that was counted all the same, but slowly.",
+                    module.path,
+                    number(times),
+                    number(places as u64)
+                ));
+            }
+            Entry::Note(note) => run.notes.push(note),
+            Entry::End { ended, status } => {
+                (run.ended, run.status) = (ended, status);
+                has_ended = true;
+            }
+            Entry::Refused {
+                module,
+                start,
+                length,
+                reason,
+            } => {
+                let range = start..start.saturating_add(length);
+                let note = flat(&mut counts, module)?.refuse(&range, &reason);
+                run.notes.extend(note);
+            }
+            Entry::Module { .. }
+            | Entry::File { .. }
+            | Entry::Vain { .. }
+            | Entry::Routine(_)
+            | Entry::Visit { .. } => {}
+        }
+    }
+    if !has_ended {
+        run.notes.push(
+            "headcount was stopped while it counted: these are the counts up to then, and blocks \
+             that threads were in at that moment count whole"
+                .to_owned(),
+        );
+    }
+    run.notes.sort();
+    run.notes.dedup();
+    for (pid, mut process) in processes {
+        process.pid = pid;
+        process.threads.sort_unstable();
+        process.threads.dedup();
+        process.loaded.sort();
+        process.loaded.dedup();
+        run.processes.push(process);
+    }
+    Ok((run, counts.into_iter().map(Flat::finish).collect()))
+}
+
+fn flat<'a, 'm>(counts: &'a mut [Flat<'m>], module: usize) -> Result<&'a mut Flat<'m>> {
+    counts.get_mut(module).context(NO_SUCH_MODULE)
+}
+
+const NO_SUCH_MODULE: &str = "the journal speaks of a module that it does not name";
+
+/// What the copies of routines say, by module.
+fn readings(written: &Written, modules: usize) -> Result<Vec<Vec<Reading>>> {
+    let mut visits: BTreeMap<usize, BTreeMap<u64, i64>> = BTreeMap::new();
+    for entry in &written.entries {
+        if let Entry::Visit { routine, at, delta } = entry {
+            let sum = visits.entry(*routine).or_default().entry(*at).or_default();
+            *sum = sum.saturating_add(*delta);
+        }
+    }
+    let mut found: Vec<Vec<Reading>> = vec![Vec::new(); modules];
+    let routines = written.entries.iter().filter_map(|entry| match entry {
+        Entry::Routine(routine) => Some(routine),
+        _ => None,
+    });
+    for (number, routine) in routines.enumerate() {
+        let visits = visits.remove(&number).unwrap_or_default();
+        let visits = visits.into_iter().filter(|(_, delta)| *delta != 0);
+        let visits = visits.map(|(at, delta)| (LinkAddr(at), delta)).collect();
+        let module = found.get_mut(routine.module).context(NO_SUCH_MODULE)?;
+        module.push(reading(routine, &written.windows, visits)?);
+    }
+    Ok(found)
+}
+
+fn reading(
+    routine: &journal::Routine,
+    windows: &[u64],
+    visits: Vec<(LinkAddr, i64)>,
+) -> Result<Reading> {
+    let broken = "the journal speaks of a routine that cannot be";
+    let blocks = routine.blocks.len() as u32;
+    let node = |end: Option<u32>| end.map_or(Node::Outside, |it| Node::Block(BlockId(it)));
+    let mut edges = Vec::new();
+    for (from, to, kind) in &routine.edges {
+        edges.push(Edge {
+            from: node(*from),
+            to: node(*to),
+            kind: EdgeKind::from_code(*kind).context(broken)?,
+        });
+    }
+    let place = |place: &u32| match place.checked_sub(blocks) {
+        None => Place::Block(BlockId(*place)),
+        Some(edge) => Place::Edge(EdgeId(edge)),
+    };
+    let first = routine.first_counter as usize;
+    let counters = windows.get(first..first + routine.counters.len());
+    let lengths = routine.blocks.iter();
+    Ok(Reading {
+        start: LinkAddr(routine.start),
+        blocks: lengths
+            .map(|(offset, lengths)| RoutineBlock {
+                offset: *offset,
+                lengths: lengths.clone(),
+                ..RoutineBlock::default()
+            })
+            .collect(),
+        graph: FlowGraph { blocks, edges },
+        plan: Plan {
+            counters: routine.counters.iter().map(place).collect(),
+        },
+        readings: Readings(counters.context(broken)?.to_vec()),
+        visits,
+    })
+}
+
+/// Where an address is, in words: ` in crash (crash.c:7)`.
+fn place(module: &Module, at: LinkAddr) -> String {
+    let inside = |block: &&Block| {
+        let mut spans = block.code.iter();
+        spans.any(|it| (it.address.0..it.address.0 + it.bytes.len() as u64).contains(&at.0))
+    };
+    let functions = module.functions.iter().rev();
+    let mut found = functions.filter_map(|it| Some((it, it.blocks.iter().find(inside)?)));
+    let Some((function, block)) = found.next() else {
+        return format!(" in {}", module.path.rsplit('/').next().unwrap_or_default());
+    };
+    let name = headcount_report::demangle(&function.name);
+    let line = line_at(block, at);
+    let file = line.and_then(|(file, line)| Some((module.files.get(file.index())?, line)));
+    match file {
+        Some((file, line)) => format!(" in {name} ({file}:{line})"),
+        None => format!(" in {name}"),
+    }
+}
+
+/// The line of the instruction at an address of a block.
+fn line_at(block: &Block, at: LinkAddr) -> Option<(FileId, u32)> {
+    let span = block.code.first()?;
+    let lengths = headcount_x86::count(span).ok()?;
+    let mut end = span.address.0;
+    let index = lengths.iter().take_while(|length| {
+        end += u64::from(**length);
+        end <= at.0
+    });
+    let index = index.count() as u32;
+    let mut behind = 0;
+    let run = block.lines.iter().find(|run| {
+        behind += run.instructions;
+        behind > index && run.line != 0
+    });
+    run.map(|run| (run.file, run.line))
+}
+
+/// The counts of a module that was counted by copies, as far as the user wants them; and what to
+/// tell the user. Looks at those functions alone that have code in a routine that was copied, or
+/// refused, unless the user chooses among all.
+fn counted_by_copies(
+    facts: &ModuleFacts,
+    readings: &[Reading],
+    refused: Vec<Range<u64>>,
+    selection: Option<&Selection>,
+) -> Result<(Flat<'static>, Vec<String>)> {
+    let selection = selection.filter(|it| !it.is_everything());
+    let chosen = match selection {
+        None => facts.functions_in(&touched(readings, refused)),
+        Some(_) => (0..facts.functions.len()).collect(),
+    };
+    let module = facts.part(chosen.iter().copied())?;
+    let mut made: Vec<u64> = readings.iter().map(|it| it.start.0).collect();
+    made.sort_unstable();
+    let has = |starts: &[u64], at: LinkAddr| starts.binary_search(&at.0).is_ok();
+    let is_watched = |at: LinkAddr| has(&facts.watched, at) || has(&made, at);
+    let (mut counts, notes) = copies::counts(&module, readings, &is_watched);
+    if let Some(selection) = selection {
+        leave_out(&mut counts, &selection.choose(&module));
+    }
+    let mut uncounted: Vec<Range<usize>> = Vec::new();
+    for (number, function) in facts.functions.iter().enumerate() {
+        match uncounted.last_mut() {
+            _ if is_watched(function.address) => {}
+            Some(last) if last.end == number => last.end += 1,
+            _ => uncounted.push(number..number + 1),
+        }
+    }
+    let counts = Flat {
+        module: Cow::Owned(module),
+        functions: chosen,
+        uncounted,
+        counts,
+        places: Vec::new(),
+        shifts: BTreeMap::new(),
+    };
+    Ok((counts, notes))
+}
+
+/// Where something was counted or refused: ranges of addresses, in order.
+fn touched(readings: &[Reading], refused: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    let mut ranges = refused;
+    for reading in readings {
+        let start = reading.start.0;
+        let ends = reading.blocks.iter().map(|it| u64::from(it.end()));
+        let end = ends.max().unwrap_or(0).max(1);
+        ranges.push(start..start.saturating_add(end));
+        let visits = reading.visits.iter();
+        ranges.extend(visits.map(|(at, _)| at.0..at.0.saturating_add(1)));
+    }
+    ranges.sort_unstable_by_key(|it| it.start);
+    ranges.dedup_by(|next, last| {
+        let touches = next.start <= last.end;
+        if touches {
+            last.end = last.end.max(next.end);
+        }
+        touches
+    });
+    ranges
+}
+
+/// Forgets the counts of blocks that were not chosen.
+fn leave_out(counts: &mut ModuleCounts, chosen: &[bool]) {
+    let mut chosen = chosen.iter();
+    for function in &mut counts.functions {
+        let mut is_whole = true;
+        for block in &mut function.blocks {
+            if chosen.next() == Some(&false) {
+                *block = None;
+                is_whole = false;
+            }
+        }
+        if !is_whole {
+            function.edges.fill(None);
+        }
+    }
+}
+
+/// The counts of a module, while blocks are still numbered through all of its functions.
+struct Flat<'m> {
+    /// The functions that were looked at.
+    module: Cow<'m, Module>,
+    /// Where they are in the whole module.
+    functions: Vec<usize>,
+    /// Stretches of functions of the whole module that were not counted.
+    uncounted: Vec<Range<usize>>,
+    /// One item for each function that was looked at.
+    counts: ModuleCounts,
+    /// Function, and block in it, of each block.
+    places: Vec<(usize, u32)>,
+    shifts: BTreeMap<(usize, u32, u32), i64>,
+}
+
+impl<'m> Flat<'m> {
+    /// Functions in a range of addresses are not counted. Says why.
+    fn refuse(&mut self, range: &Range<u64>, reason: &str) -> Option<String> {
+        let module = &self.module;
+        let mut name = None;
+        for (function, counts) in module.functions.iter().zip(&mut self.counts.functions) {
+            for (block, count) in function.blocks.iter().zip(&mut counts.blocks) {
+                if range.contains(&block.address.0) {
+                    *count = None;
+                    counts.edges.fill(None);
+                    name = Some(&function.name);
+                }
+            }
+        }
+        let name = headcount_report::demangle(name?).into_owned();
+        let bytes = range.end - range.start;
+        let path = &module.path;
+        Some(format!(
+            "{name} of {path} is not counted: {reason} ({bytes} bytes)."
+        ))
+    }
+
+    fn new(module: &'m Module, counters: &[u64], uncounted: &[(u32, u32)]) -> Result<Self> {
+        let mut places = Vec::new();
+        let mut functions: Vec<FunctionCounts> = Vec::new();
+        let mut counters = counters.iter();
+        for (number, function) in module.functions.iter().enumerate() {
+            let mut counts = FunctionCounts {
+                edges: vec![None; function.edges.len()],
+                ..FunctionCounts::default()
+            };
+            for block in 0..function.blocks.len() as u32 {
+                places.push((number, block));
+                let count = counters.next();
+                let count = count.context("the journal has counters of another build")?;
+                counts.blocks.push(Some(*count));
+            }
+            functions.push(counts);
+        }
+        let mut known = 0;
+        for (first, count) in uncounted {
+            let first = *first as usize;
+            let end = first.saturating_add(*count as usize);
+            // They come in order, each block once.
+            let stretch = places.get(first..end).filter(|_| first >= known);
+            let stretch = stretch.context("the journal speaks of a block that is not there")?;
+            known = end;
+            for (function, block) in stretch {
+                functions[*function].blocks[*block as usize] = None;
+            }
+        }
+        Ok(Self {
+            module: Cow::Borrowed(module),
+            functions: (0..functions.len()).collect(),
+            uncounted: Vec::new(),
+            counts: ModuleCounts {
+                build_id: module.build_id.clone(),
+                functions,
+            },
+            places,
+            shifts: BTreeMap::new(),
+        })
+    }
+
+    fn place(&self, block: u32) -> Result<(usize, u32)> {
+        let place = self.places.get(block as usize);
+        Ok(*place.context("the journal speaks of a block that is not there")?)
+    }
+
+    fn shift(&mut self, block: u32, from: u32, delta: i64) -> Result<()> {
+        let (function, block) = self.place(block)?;
+        let sum = self.shifts.entry((function, block, from)).or_default();
+        *sum = sum
+            .checked_add(delta)
+            .context("the journal speaks of more visits than there can be")?;
+        Ok(())
+    }
+
+    fn uncount(&mut self, block: u32) -> Result<()> {
+        let (function, block) = self.place(block)?;
+        self.counts.functions[function].blocks[block as usize] = None;
+        Ok(())
+    }
+
+    fn at_least(&mut self, block: u32) -> Result<()> {
+        let (function, block) = self.place(block)?;
+        let known = &mut self.counts.functions[function].at_least;
+        if let Err(place) = known.binary_search(&block) {
+            known.insert(place, block);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> SparseCounts {
+        for ((function, block, from), delta) in self.shifts {
+            if delta != 0 {
+                let shift = Shift { block, from, delta };
+                self.counts.functions[function].shifts.push(shift);
+            }
+        }
+        let is_counted = |function: &usize| {
+            let next = self.uncounted.partition_point(|it| it.end <= *function);
+            let stretch = self.uncounted.get(next);
+            stretch.is_none_or(|it| !it.contains(function))
+        };
+        let functions = self.functions.into_iter().zip(self.counts.functions);
+        let functions = functions.filter(|(function, _)| is_counted(function));
+        SparseCounts {
+            build_id: self.counts.build_id,
+            functions: functions.collect(),
+            uncounted: self.uncounted,
+        }
+    }
+}
