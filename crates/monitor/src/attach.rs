@@ -7,7 +7,7 @@ use std::path::Path;
 use headcount_model::LoadAddr;
 use libc::{c_int, pid_t};
 
-use crate::kernel::{self, Pace, Phase};
+use crate::kernel::{self, Phase};
 use crate::launch::begin_journal;
 use crate::monitor::{Monitor, Thread};
 use crate::requests::Requests;
@@ -209,8 +209,8 @@ impl Monitor<'_> {
             }
             Stop::Interrupted => {
                 let at = LoadAddr(stopped.instruction_pointer()?);
-                if self.has_met_breakpoint(&stopped, at) {
-                    stopped.resume(Pace::ToSystemCall, 0)?;
+                if self.has_met_breakpoint(&stopped, at) || self.has_met_trap(&stopped, at) {
+                    self.go_on(stopped, 0)?;
                 } else {
                     held.insert(tid, (stopped, stop));
                 }

@@ -24,6 +24,8 @@ impl Monitor<'_> {
             trap_blocked: false,
             holds_trap: false,
             call: None,
+            is_watched: false,
+            handlers: Vec::new(),
             waits_for_child: false,
             borrows_window: false,
             postponed: None,
@@ -72,6 +74,7 @@ impl Monitor<'_> {
         self.add_thread(child, pid, space)?;
         if let Some(thread) = self.threads.get_mut(&child) {
             thread.trap_blocked = parent.trap_blocked;
+            thread.handlers = parent.handlers;
             let shares = (libc::CLONE_VM | libc::CLONE_VFORK) as u64;
             thread.borrows_window = flags & shares == shares;
         }
@@ -164,6 +167,7 @@ impl Monitor<'_> {
         let call = thread.call.take();
         (thread.is_reborn, thread.is_new, thread.last) = (true, false, None);
         thread.borrows_window = false;
+        thread.handlers.clear();
         if let Some(call) = call {
             self.departs(&stopped, call.next)?;
         }
@@ -220,8 +224,15 @@ impl Monitor<'_> {
         let thread = self.threads.get(&stopped.tid());
         let space = thread.and_then(|it| self.spaces.get(&it.space));
         let is_breakpoint = space.is_some_and(|it| it.breakpoint(before).is_some());
-        is_breakpoint
-            && proc::signals(stopped.tid()).is_ok_and(|it| it.pending & bit(libc::SIGTRAP) != 0)
+        is_breakpoint && is_trap_pending(stopped)
+    }
+
+    /// The same for what leads into copies.
+    pub fn has_met_trap(&self, stopped: &Stopped, at: LoadAddr) -> bool {
+        let before = LoadAddr(at.0.wrapping_sub(1));
+        let thread = self.threads.get(&stopped.tid());
+        let is_ours = thread.is_some_and(|it| self.find(it.space, before).is_some());
+        is_ours && is_trap_pending(stopped)
     }
 
     /// A thread has ended; if it is the first of its process, all of it has.
@@ -259,4 +270,8 @@ impl Monitor<'_> {
         }
         Ok(())
     }
+}
+
+fn is_trap_pending(stopped: &Stopped) -> bool {
+    proc::signals(stopped.tid()).is_ok_and(|it| it.pending & bit(libc::SIGTRAP) != 0)
 }

@@ -58,6 +58,16 @@ impl Monitor<'_> {
             }
             stopped = self.copy_module(stopped, space, mapping, is_program)?;
         }
+        if let Some(space) = self.spaces.get_mut(&space) {
+            let is_other = |it: &Mapping| {
+                let copies = &space.copies;
+                it.executable
+                    && !is_kernels(it)
+                    && !copies.is_ours(it.range.start)
+                    && !copies.modules.iter().any(|module| module.is(it))
+            };
+            space.copies.has_other_code = mappings.iter().any(is_other);
+        }
         Ok(stopped)
     }
 
@@ -191,11 +201,7 @@ impl Monitor<'_> {
             space.memory.read(LoadAddr(text.start), &mut bytes)?;
         }
         let outline = Rc::clone(&original.outline);
-        let also: Vec<u64> = match self.in_the_middle {
-            true => outline.borrow_mut().return_points(),
-            false => Vec::new(),
-        };
-        let workshop = Workshop::new(original.module, site, outline, bytes, &also);
+        let workshop = Workshop::new(original.module, site, outline, bytes, self.in_the_middle);
         self.workshops.push(workshop);
         Ok(self.workshops.len() - 1)
     }
@@ -234,8 +240,8 @@ impl Monitor<'_> {
             return Ok(());
         };
         let is_made = |it: &&Mapping| {
-            let is_kernels = it.path.starts_with('[') && it.path != "[heap]";
-            it.executable && it.file.1 == 0 && !is_kernels && !space.copies.is_ours(it.range.start)
+            let is_made = it.executable && it.file.1 == 0 && !is_kernels(it);
+            is_made && !space.copies.is_ours(it.range.start)
         };
         if !mappings.iter().any(|it| is_made(&it)) {
             return Ok(());
@@ -275,6 +281,12 @@ impl Monitor<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// Does the kernel lend a process this memory, to call it faster?
+fn is_kernels(mapping: &Mapping) -> bool {
+    let path = &mapping.path;
+    path.starts_with('[') && !["[heap]", "[stack]"].contains(&path.as_str())
 }
 
 /// Memory for copies, at the first of these places that is free; `None` if none is.

@@ -22,6 +22,8 @@ pub struct Copies {
     pub modules: Vec<Installed>,
     /// A window for children that are not counted.
     pub vain: Option<u64>,
+    /// Is there code besides that of `modules` and the kernel's?
+    pub has_other_code: bool,
     /// Nothing of this process can be counted.
     pub is_refused: bool,
     /// The address space of the parent, while the windows are still the parent's.

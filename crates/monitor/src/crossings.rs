@@ -86,12 +86,16 @@ impl Monitor<'_> {
     }
 
     /// Does a thread stand where the original bytes are the midst of a jump of ours? Handlers of
-    /// some languages make their thread go on there without telling the kernel.
+    /// some languages make their thread go on there without telling the kernel. (They do not where
+    /// a system call is made, which may take long.)
     pub fn stands_at_covered(&mut self, stopped: &Stopped) -> io::Result<bool> {
         let space = self.thread(stopped).space;
         let at = self.stands_at(stopped)?;
         let found = self.unit_at(space, at);
-        Ok(found.is_some_and(|it| it.unit.copy.is_covered(it.offset)))
+        Ok(found.is_some_and(|it| {
+            let copy = &it.unit.copy;
+            copy.is_covered(it.offset) && copy.system_call(it.offset).is_none()
+        }))
     }
 
     /// Which module that has copies an address is in, and its link address.
@@ -163,9 +167,9 @@ impl Monitor<'_> {
             let unit = &self.workshops[workshop].units[unit];
             let link = at.0.wrapping_sub(start);
             let offset = link.wrapping_sub(unit.copy.start.0 + 2) as u32;
-            if let Some(call) = unit.copy.resume(offset) {
+            if let Some(call) = unit.copy.system_call(offset) {
                 let region = self.module(space, index).map_or(0, |it| it.region.start);
-                let there = region + unit.offset + u64::from(call.offset) + 2;
+                let there = region + unit.offset + u64::from(call.behind());
                 stopped.go_to(there)?;
                 return match self.spot(space, LoadAddr(there)) {
                     Some((spot, number, _)) => self.arrives_at_spot(stopped, space, &spot, number),

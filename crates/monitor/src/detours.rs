@@ -27,8 +27,12 @@ impl Monitor<'_> {
     /// it goes on in a copy now.
     pub fn met_trap(&mut self, stopped: &Stopped, at: LoadAddr) -> io::Result<bool> {
         let space = self.thread(stopped).space;
-        let Some(Where::Text(index)) = self.find(space, at) else {
-            return Ok(false);
+        let index = match self.find(space, at) {
+            Some(Where::Text(index)) => index,
+            Some(Where::Copies(index, offset)) => {
+                return self.met_system_call(stopped, space, index, offset);
+            }
+            None => return Ok(false),
         };
         let Some((workshop, link)) = self
             .module(space, index)
@@ -49,9 +53,32 @@ impl Monitor<'_> {
             self.refuse_gs()?;
         }
         self.hits += 1;
+        if let Some(call) = self.workshops[workshop].restorer_call(link) {
+            return self.handler_comes_back(stopped, at, call);
+        }
         stopped.go_to(at.0)?;
         self.go_into_copy(stopped, space, index, at, Arrival::ByItself)?;
         Ok(true)
+    }
+
+    /// A thread is about to make a system call from a copy, by a number that was to trap.
+    fn met_system_call(
+        &mut self,
+        stopped: &Stopped,
+        space: usize,
+        index: usize,
+        offset: u64,
+    ) -> io::Result<bool> {
+        let is_ours = self.module(space, index).is_some_and(|module| {
+            let workshop = &self.workshops[module.workshop];
+            let unit = workshop.unit_in_copies(offset);
+            unit.is_some_and(|(unit, offset)| workshop.units[unit].copy.traps_before_call(offset))
+        });
+        if is_ours {
+            self.hits += 1;
+            self.may_watch_call(stopped)?;
+        }
+        Ok(is_ours)
     }
 
     /// Makes a thread go on in a copy that stands at an address of a module's text.

@@ -6,7 +6,7 @@ use headcount_model::LoadAddr;
 use headcount_x86::out_of_line::{Interrupted, Target};
 
 use crate::journal::Entry;
-use crate::kernel::{Pace, Registers};
+use crate::kernel::Registers;
 use crate::monitor::Monitor;
 use crate::space::{Space, Way};
 use crate::wait::Stopped;
@@ -28,7 +28,7 @@ impl Monitor<'_> {
             return self.deliver_postponed(stopped, &signal);
         }
         match self.was_ours(&stopped)? {
-            true => stopped.resume(Pace::ToSystemCall, 0),
+            true => self.go_on(stopped, 0),
             false => self.deliver(stopped, libc::SIGTRAP),
         }
     }

@@ -54,6 +54,8 @@ pub fn interrupt(tid: pid_t) -> io::Result<()> {
 /// How a thread goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
+    /// Until anything happens but a system call.
+    Free,
     /// Until it begins or ends a system call, or anything else happens.
     ToSystemCall,
     /// One instruction; or none, up to the beginning of a signal handler.
@@ -65,6 +67,7 @@ pub enum Pace {
 /// Lets a thread go on, with a signal unless that is 0.
 pub fn resume(tid: pid_t, pace: Pace, signal: c_int) -> io::Result<()> {
     let how = match pace {
+        Pace::Free => libc::PTRACE_CONT,
         Pace::ToSystemCall => libc::PTRACE_SYSCALL,
         Pace::Step => libc::PTRACE_SINGLESTEP,
         Pace::Listen => libc::PTRACE_LISTEN,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use headcount_model::LoadAddr;
-use libc::{c_int, pid_t};
+use libc::pid_t;
 
 use crate::catalog::{Catalog, FileKey};
 use crate::copied_modules::Original;
@@ -14,7 +14,7 @@ use crate::journal::{Entry, Journal};
 use crate::kernel::{Pace, WholeSignal, is_gone};
 use crate::requests::Requests;
 use crate::space::Space;
-use crate::system_calls::Call;
+use crate::system_calls::{Call, Handler};
 use crate::wait::{Event, Stop, Stopped, wait};
 use crate::windows::Windows;
 use crate::workshop::Workshop;
@@ -36,6 +36,10 @@ pub struct Thread {
     pub holds_trap: bool,
     /// The system call it is in.
     pub call: Option<Call>,
+    /// Is it about to make one that must be watched?
+    pub is_watched: bool,
+    /// Its signal handlers that have not returned: the system call by which they do must be seen.
+    pub handlers: Vec<Handler>,
     /// It waits for a child that runs in its memory, and cannot be stopped until that is over.
     pub waits_for_child: bool,
     /// It is a child that runs in its parent's memory while the parent waits, and counts in the
@@ -191,14 +195,9 @@ impl<'a> Monitor<'a> {
             Stop::Exec => self.exec(stopped),
             Stop::Dying => self.dying(stopped),
             Stop::Interrupted if self.threads[&stopped.tid()].is_new => self.first_stop(stopped),
-            Stop::Interrupted => stopped.resume(Pace::ToSystemCall, 0),
+            Stop::Interrupted => self.go_on(stopped, 0),
             Stop::JobControl => stopped.resume(Pace::Listen, 0),
         }
-    }
-
-    /// Lets a thread go on as programs do.
-    pub fn go_on(&self, stopped: Stopped, signal: c_int) -> io::Result<()> {
-        stopped.resume(Pace::ToSystemCall, signal)
     }
 
     /// What we know of a stopped thread.

@@ -9,6 +9,7 @@ use crate::kernel::{Pace, WholeSignal};
 use crate::monitor::Monitor;
 use crate::proc;
 use crate::sigtrap;
+use crate::system_calls::Handler;
 use crate::wait::Stopped;
 use headcount_model::LoadAddr;
 
@@ -143,8 +144,17 @@ impl Monitor<'_> {
             let at = LoadAddr(stopped.instruction_pointer()?);
             return self.arrives(stopped, at);
         }
-        if was_blocked && let Some(space) = self.spaces.get(&space) {
-            sigtrap::show_in_context(&space.memory, stopped)?;
+        if let Some(space) = self.spaces.get(&space) {
+            if was_blocked {
+                sigtrap::show_in_context(&space.memory, stopped)?;
+            }
+            let frame = stopped.registers()?.rsp;
+            let returns_to = space.memory.read_word(LoadAddr(frame))?;
+            if !self.in_the_middle {
+                self.thread(stopped)
+                    .handlers
+                    .push(Handler { frame, returns_to });
+            }
         }
         let is_blocked = sigtrap::unblock(stopped)?;
         self.thread(stopped).trap_blocked |= is_blocked;

@@ -138,6 +138,13 @@ impl Space {
         self.loaded.is_empty() && self.copies.modules.is_empty()
     }
 
+    /// Where its code is, of which we know, and what is ours.
+    pub fn code(&self) -> impl Iterator<Item = &Range<u64>> {
+        let loaded = self.loaded.iter().map(|it| &it.range);
+        let copied = self.copies.modules.iter();
+        loaded.chain(copied.flat_map(|it| [&it.text, &it.region]))
+    }
+
     /// The breakpoint on an instruction.
     pub fn breakpoint(&self, at: LoadAddr) -> Option<&Breakpoint> {
         self.patches.breakpoints.get(&at.0)

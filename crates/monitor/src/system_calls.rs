@@ -1,16 +1,57 @@
-//! System calls that the counts, or the signal of the breakpoints, depend on.
+//! System calls that the counts, or the signal of our traps, depend on.
+//!
+//! Where all code runs in copies, they trap by their number before such a call, and only then is
+//! the call watched. Where other code may make one, every system call is.
 
 use std::io;
 
 use headcount_model::LoadAddr;
+use libc::{c_int, pid_t};
 
-use crate::kernel::{Phase, Registers};
-use crate::monitor::Monitor;
+use crate::inject;
+use crate::kernel::{Pace, Phase, Registers};
+use crate::monitor::{Monitor, Thread};
 use crate::sigtrap::{self, TRAP};
+use crate::space::Space;
 use crate::wait::Stopped;
 
 const SIG_IGN: u64 = 1;
 const ARCH_SET_GS: u64 = 0x1001;
+
+/// Calls that may have to be watched; what they are told decides.
+const WATCHED: [i64; 15] = [
+    libc::SYS_mmap,
+    libc::SYS_mprotect,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_pkey_mprotect,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_rt_sigpending,
+    libc::SYS_arch_prctl,
+    libc::SYS_clone,
+    libc::SYS_vfork,
+    libc::SYS_clone3,
+    libc::SYS_execve,
+    libc::SYS_execveat,
+];
+
+/// For each number: does a copy trap before the call? (All that follow do not.)
+pub fn table() -> [u8; 512] {
+    let mut table = [0; 512];
+    for number in WATCHED {
+        table[number as usize] = 1;
+    }
+    table
+}
+
+/// A signal handler that has not returned: where its frame is, and the return address there.
+#[derive(Clone, Copy, Debug)]
+pub struct Handler {
+    pub frame: u64,
+    pub returns_to: u64,
+}
 
 /// A system call that a thread is in.
 #[derive(Clone, Copy, Debug)]
@@ -36,23 +77,129 @@ impl Call {
         }
     }
 
-    /// Is it about the signal of the breakpoints?
+    /// Is it about the signal of our traps?
     fn sets_trap_action(&self) -> bool {
         self.number == libc::SYS_rt_sigaction && self.arguments[0] == libc::SIGTRAP as u64
     }
 
-    /// Can it change what code there is?
-    fn changes_code(&self) -> bool {
-        let executable = self.arguments[2] & libc::PROT_EXEC as u64 != 0;
+    /// Can it change what code of a process there is?
+    fn changes_code(&self, space: &Space) -> bool {
+        let [at, length, third, fourth] = self.arguments;
+        let is_executable = third & libc::PROT_EXEC as u64 != 0;
+        let touches = || {
+            let end = at.saturating_add(length);
+            space.code().any(|it| it.start < end && at < it.end)
+        };
         match self.number {
-            libc::SYS_mmap | libc::SYS_mprotect | libc::SYS_pkey_mprotect => executable,
-            libc::SYS_munmap | libc::SYS_mremap => true,
+            libc::SYS_mmap => is_executable || fourth & libc::MAP_FIXED as u64 != 0 && touches(),
+            libc::SYS_mprotect | libc::SYS_pkey_mprotect => is_executable || touches(),
+            libc::SYS_munmap => touches(),
+            libc::SYS_mremap => fourth & libc::MREMAP_FIXED as u64 != 0 || touches(),
             _ => false,
+        }
+    }
+
+    /// Does a parent wait in it for a child that runs in its memory?
+    fn waits_for_child(&self, space: &Space) -> bool {
+        let flags = match self.number {
+            libc::SYS_vfork => return true,
+            libc::SYS_clone => self.arguments[0],
+            libc::SYS_clone3 => {
+                let flags = space.memory.read_word(LoadAddr(self.arguments[0]));
+                flags.unwrap_or(0)
+            }
+            _ => 0,
+        };
+        flags & libc::CLONE_VFORK as u64 != 0
+    }
+
+    /// Is there anything about it that we must know?
+    fn matters(&self, thread: &Thread, space: &Space) -> bool {
+        let [first, second, ..] = self.arguments;
+        let blocks_trap = || {
+            let set = space.memory.read_word(LoadAddr(second));
+            second != 0 && set.is_ok_and(|set| set & TRAP != 0)
+        };
+        match self.number {
+            libc::SYS_rt_sigreturn | libc::SYS_execve | libc::SYS_execveat => true,
+            libc::SYS_rt_sigaction => self.sets_trap_action(),
+            libc::SYS_rt_sigprocmask => thread.trap_blocked || blocks_trap(),
+            libc::SYS_rt_sigpending => thread.holds_trap,
+            libc::SYS_arch_prctl => first == ARCH_SET_GS,
+            libc::SYS_clone | libc::SYS_clone3 | libc::SYS_vfork => self.waits_for_child(space),
+            _ => self.changes_code(space),
         }
     }
 }
 
 impl Monitor<'_> {
+    /// Lets a thread go on as programs do.
+    pub fn go_on(&self, stopped: Stopped, signal: c_int) -> io::Result<()> {
+        let pace = match self.must_watch(stopped.tid()) {
+            true => Pace::ToSystemCall,
+            false => Pace::Free,
+        };
+        stopped.resume(pace, signal)
+    }
+
+    /// Must the next system call of a thread be seen, whichever it is?
+    fn must_watch(&self, tid: pid_t) -> bool {
+        let Some(thread) = self.threads.get(&tid) else {
+            return true;
+        };
+        let is_sure = |space: &Space| {
+            let modules = &mut space.copies.modules.iter();
+            !space.copies.has_other_code && modules.all(|it| self.workshops[it.workshop].is_tight())
+        };
+        thread.is_watched
+            || thread.is_reborn
+            || thread.call.is_some()
+            || !thread.handlers.is_empty()
+            || self.windows.is_none()
+            || !self.spaces.get(&thread.space).is_some_and(is_sure)
+    }
+
+    /// A thread in a copy is about to make a system call that may matter.
+    pub fn may_watch_call(&mut self, stopped: &Stopped) -> io::Result<()> {
+        let mut registers = stopped.registers()?;
+        // The kernel looks at no more of it.
+        registers.orig_rax = registers.rax as u32 as u64;
+        let call = Call::of(&registers);
+        let thread = &self.threads[&stopped.tid()];
+        let space = self.spaces.get(&thread.space);
+        if space.is_none_or(|space| call.matters(thread, space)) {
+            self.thread(stopped).is_watched = true;
+        }
+        Ok(())
+    }
+
+    /// A signal handler returns through a routine that is guarded: that does no more than to put
+    /// the number of a system call into a register. The call is so many bytes behind `at`.
+    pub fn handler_comes_back(
+        &mut self,
+        stopped: &Stopped,
+        at: LoadAddr,
+        call: u64,
+    ) -> io::Result<bool> {
+        let mut registers = stopped.registers()?;
+        registers.rax = libc::SYS_rt_sigreturn as u64;
+        registers.rip = at.0 + call;
+        stopped.set_registers(&registers)?;
+        self.thread(stopped).is_watched = true;
+        Ok(true)
+    }
+
+    /// Forgets handlers that will not return: something else is where their frames were.
+    fn forget_dead_handlers(&mut self, stopped: &Stopped) {
+        let Some(thread) = self.threads.get_mut(&stopped.tid()) else {
+            return;
+        };
+        let memory = self.spaces.get(&thread.space).map(|it| &it.memory);
+        let word = |at: u64| memory.and_then(|it| it.read_word(LoadAddr(at)).ok());
+        let handlers = &mut thread.handlers;
+        handlers.retain(|it| word(it.frame) == Some(it.returns_to));
+    }
+
     /// A system call begins or ends.
     pub fn system_call(&mut self, stopped: Stopped) -> io::Result<()> {
         match stopped.system_call_phase()? {
@@ -70,6 +217,10 @@ impl Monitor<'_> {
         }
         if call.number == libc::SYS_rt_sigreturn {
             self.handler_returns(&stopped, call.next)?;
+            let frame = registers.rsp.wrapping_sub(8);
+            self.thread(&stopped)
+                .handlers
+                .retain(|it| it.frame != frame);
         }
         let space = self.thread(&stopped).space;
         let memory = self.spaces.get(&space).map(|it| &it.memory);
@@ -96,6 +247,10 @@ impl Monitor<'_> {
         let Some(call) = thread.call.take() else {
             return self.go_on(stopped, 0);
         };
+        thread.is_watched = inject::to_be_restarted(&stopped.registers()?);
+        self.forget_dead_handlers(&stopped);
+        let space = self.thread(&stopped).space;
+        let space = self.spaces.get(&space);
         match call.number {
             libc::SYS_rt_sigprocmask => self.mask_was_set(stopped, &call),
             libc::SYS_rt_sigpending => self.pending_was_asked(stopped, &call),
@@ -103,7 +258,7 @@ impl Monitor<'_> {
             libc::SYS_rt_sigaction if call.sets_trap_action() => {
                 self.trap_action_was_set(stopped, &call)
             }
-            _ if self.settings.libraries && call.changes_code() => {
+            _ if self.settings.libraries && space.is_some_and(|it| call.changes_code(it)) => {
                 let stopped = self.look_at_modules(stopped)?;
                 self.go_on(stopped, 0)
             }

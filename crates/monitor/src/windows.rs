@@ -5,7 +5,8 @@
 //! difference that it made, and all that is ever asked for is the sum over all windows. So a
 //! window may be handed on to another thread, of another process even, when its thread has ended.
 //!
-//! The first words of a window are its thread's scratch.
+//! The first words of a window are its thread's scratch; at its end is a table of the system calls
+//! that are to trap.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -14,13 +15,14 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use headcount_patch::CounterNumber;
+use headcount_patch::{CALL_TABLE, CALL_TABLE_BYTES, CounterNumber};
 
 use crate::journal::{WINDOWS, private_file};
 use crate::kernel;
+use crate::system_calls;
 
 /// How many bytes a window has, most of them never used.
-pub const WINDOW: u64 = 1 << 24;
+pub const WINDOW: u64 = (CALL_TABLE + CALL_TABLE_BYTES) as u64;
 
 /// How many windows a process is given at a time.
 pub const WINDOWS_AT_ONCE: u32 = 8;
@@ -71,6 +73,11 @@ impl Windows {
                 let first = self.count;
                 self.count += count;
                 self.file.set_len(u64::from(self.count) * WINDOW)?;
+                let table = system_calls::table();
+                for window in first..self.count {
+                    let at = u64::from(window) * WINDOW + u64::from(CALL_TABLE);
+                    self.file.write_all_at(&table, at)?;
+                }
                 first
             }
         };
@@ -106,7 +113,7 @@ impl Windows {
         else {
             return Ok(None);
         };
-        if u64::from(next) * 8 > WINDOW {
+        if next > CALL_TABLE / 8 {
             return Ok(None);
         }
         self.next = next;

@@ -19,6 +19,9 @@ use crate::windows::Windows;
 /// `int3`.
 const TRAP: u8 = 0xcc;
 
+/// `syscall`.
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
 /// Copies begin at multiples of this: so do the processor's lines.
 const LINE: usize = 16;
 
@@ -71,10 +74,15 @@ pub struct Workshop {
     arrivals: BTreeMap<u64, BTreeSet<u64>>,
     /// Routines that cannot be counted.
     refused: BTreeSet<u64>,
+    /// System calls, or bytes that look like one, that may run from where they always were: in
+    /// routines that cannot be counted, and in no known part.
+    loose_calls: BTreeSet<u64>,
     /// Instructions in them that need the register that copies count by: they have guards.
     gs_users: BTreeSet<u64>,
     /// Routines that signal handlers return through: they stay as they are, and we count them.
     restorers: BTreeMap<u64, Restorer>,
+    /// Do they keep their guards, because handlers may return that began before we came?
+    guards_restorers: bool,
     /// What was changed, in order; copies that were added are not among it.
     changes: Vec<Change>,
     /// How often control arrived where it was not expected, by address.
@@ -84,7 +92,8 @@ pub struct Workshop {
 /// A routine that signal handlers return through. Unwinders know it by its bytes.
 #[derive(Clone, Copy, Debug)]
 struct Restorer {
-    length: u64,
+    /// Where its system call is, from its start on.
+    call: u64,
     counter: CounterNumber,
 }
 
@@ -108,13 +117,15 @@ pub struct Progress {
 pub type Writes = Vec<(u64, Vec<u8>)>;
 
 impl Workshop {
-    /// For the text of a module; every routine has a guard at its start.
+    /// For the text of a module; every routine has a guard at its start. In the middle of a
+    /// program's work, calls may return to routines that have not been entered: they have guards
+    /// there, too.
     pub fn new(
         module: usize,
         site: Site,
         outline: Rc<RefCell<Outline>>,
         original: Vec<u8>,
-        also_guarded: &[u64],
+        in_the_middle: bool,
     ) -> Self {
         let mut workshop = Self {
             module,
@@ -127,15 +138,45 @@ impl Workshop {
             latest: BTreeMap::new(),
             arrivals: BTreeMap::new(),
             refused: BTreeSet::new(),
+            loose_calls: BTreeSet::new(),
             gs_users: BTreeSet::new(),
             restorers: BTreeMap::new(),
+            guards_restorers: in_the_middle,
             changes: Vec::new(),
             strays: BTreeMap::new(),
         };
-        for at in outline.borrow().starts().iter().chain(also_guarded) {
+        for at in outline.borrow().starts() {
             workshop.set(*at, TRAP);
         }
+        if in_the_middle {
+            for at in outline.borrow_mut().return_points() {
+                workshop.set(at, TRAP);
+            }
+        }
+        workshop.look_for_loose_calls(workshop.site.text.clone());
         workshop
+    }
+
+    /// Looks at a stretch of text again for system calls that do not run in copies.
+    fn look_for_loose_calls(&mut self, text: Range<u64>) {
+        let (Some(first), Some(last)) = (self.index(text.start), self.index(text.end - 1)) else {
+            return;
+        };
+        let found: Vec<u64> = memchr::memmem::find_iter(&self.original[first..=last], &SYSCALL)
+            .map(|it| text.start + it as u64)
+            .collect();
+        for at in found {
+            let part = self.outline.borrow().part_at(LinkAddr(at));
+            match part.is_some_and(|it| !self.refused.contains(&it.start)) {
+                true => self.loose_calls.remove(&at),
+                false => self.loose_calls.insert(at),
+            };
+        }
+    }
+
+    /// Does every system call run in a copy?
+    pub fn is_tight(&self) -> bool {
+        self.loose_calls.is_empty()
     }
 
     fn index(&self, at: u64) -> Option<usize> {
@@ -192,7 +233,13 @@ impl Workshop {
     /// The counter of the routine around an address that signal handlers return through.
     pub fn restorer(&self, at: LinkAddr) -> Option<CounterNumber> {
         let (start, restorer) = self.restorers.range(..=at.0).next_back()?;
-        (at.0 - start < restorer.length).then_some(restorer.counter)
+        let length = restorer.call + SYSCALL.len() as u64;
+        (at.0 - start < length).then_some(restorer.counter)
+    }
+
+    /// If such a routine begins at an address: how far behind it its system call is.
+    pub fn restorer_call(&self, at: LinkAddr) -> Option<u64> {
+        self.restorers.get(&at.0).map(|it| it.call)
     }
 
     /// Remembers that control arrived where nobody expected it. How often has it?
@@ -257,6 +304,7 @@ impl Workshop {
         }
         let arrivals: Vec<LinkAddr> = self.arrivals_of(start).map(LinkAddr).collect();
         let outline = Rc::clone(&self.outline);
+        let before = outline.borrow().part_at(LinkAddr(start));
         let found = outline.borrow_mut().routine(LinkAddr(start), &arrivals);
         let made = match found {
             Ok(found) => {
@@ -265,13 +313,17 @@ impl Workshop {
             }
             Err(reason) => Err(reason),
         };
-        match made {
-            Ok(again) => Ok(again),
+        let again = match made {
+            Ok(again) => again,
             Err(reason) => {
                 self.refuse(start, reason, journal)?;
-                Ok(Vec::new())
+                Vec::new()
             }
+        };
+        if let Some(before) = before {
+            self.look_for_loose_calls(before);
         }
+        Ok(again)
     }
 
     fn is_restorer(&self, start: u64) -> bool {
@@ -294,23 +346,25 @@ impl Workshop {
         if let Some(counter) = windows.reserve(1)? {
             let first = self.index(start).unwrap_or(0);
             // The number of the system call goes into a register, in one of two ways.
-            let lengths = match self.original.get(first) {
-                Some(0x48) => vec![7, 2],
-                _ => vec![5, 2],
+            let call = match self.original.get(first) {
+                Some(0x48) => 7,
+                _ => 5,
             };
-            let length = lengths.iter().map(|it| u64::from(*it)).sum();
             let (entry, leave) = (EdgeKind::Entry.code(), EdgeKind::Leave.code());
             journal.add_routine(journal::Routine {
                 module: self.module,
                 start,
-                blocks: vec![(0, lengths)],
+                blocks: vec![(0, vec![call, SYSCALL.len() as u8])],
                 edges: vec![(None, Some(0), entry), (Some(0), None, leave)],
                 first_counter: counter,
                 counters: vec![0],
             })?;
-            self.restorers.insert(start, Restorer { length, counter });
+            let call = call.into();
+            self.restorers.insert(start, Restorer { call, counter });
         }
-        self.unguard(start);
+        if !self.guards_restorers {
+            self.unguard(start);
+        }
         Ok(Vec::new())
     }
 
@@ -332,6 +386,9 @@ impl Workshop {
         for at in unknown {
             if self.outline.borrow_mut().add_called(*at) {
                 self.guard(at.0);
+                let part = self.outline.borrow().part_at(*at);
+                part.into_iter()
+                    .for_each(|it| self.look_for_loose_calls(it));
             }
         }
         for at in leads_to {

@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use headcount_model::{BlockId, EdgeId, LinkAddr, Place, Plan};
 use headcount_x86::out_of_line;
-use iced_x86::{ConstantOffsets, Decoder, DecoderOptions, Encoder, Instruction};
+use iced_x86::{Code, ConstantOffsets, Decoder, DecoderOptions, Encoder, Instruction};
 
 use crate::detours::{self, Detours, Kind, LONG, SHORT};
 use crate::sketch::{CannotCopy, End, Sketch, Target, Way, falls_into};
 pub use crate::spots::CounterNumber;
 use crate::spots::{Fix, Resume, Spot, Undo};
+use crate::system_calls::{LOOK, SystemCall};
 
 /// `int3`.
 const TRAP: u8 = 0xcc;
@@ -38,6 +39,8 @@ pub struct Copy {
     landings: Vec<(u32, u32)>,
     /// Calls that are made from their own place: offset, and what is to be undone.
     calls: Vec<(u32, Spot)>,
+    /// By address.
+    system_calls: Vec<SystemCall>,
     /// Islands, and the detours that lead to them.
     islands: Vec<(u32, u32)>,
     /// Bytes of detours and islands.
@@ -73,6 +76,19 @@ impl Copy {
     pub fn landing(&self, offset: u32) -> Option<u32> {
         let found = self.landings.binary_search_by_key(&offset, |it| it.0);
         found.ok().map(|index| self.landings[index].1)
+    }
+
+    /// The system call at this offset of the original.
+    pub fn system_call(&self, offset: u32) -> Option<SystemCall> {
+        let calls = &self.system_calls;
+        let found = calls.binary_search_by_key(&offset, |it| it.original);
+        found.ok().map(|index| calls[index])
+    }
+
+    /// Does the copy trap at this offset of it, before a system call?
+    pub fn traps_before_call(&self, offset: u32) -> bool {
+        let calls = &self.system_calls;
+        calls.binary_search_by_key(&offset, |it| it.trap()).is_ok()
     }
 
     /// How many islands there are.
@@ -115,6 +131,7 @@ pub fn copy(
         landings: Vec::new(),
         resumes: Vec::new(),
         calls: Vec::new(),
+        system_calls: Vec::new(),
         jumps: Vec::new(),
         stubs: Vec::new(),
     };
@@ -135,6 +152,7 @@ fn finish(emitter: Emitter<'_>, detours: &Detours) -> Copy {
         mut landings,
         mut resumes,
         mut calls,
+        system_calls,
         ..
     } = emitter;
     landings.sort_unstable();
@@ -153,6 +171,7 @@ fn finish(emitter: Emitter<'_>, detours: &Detours) -> Copy {
         resumes,
         landings,
         calls,
+        system_calls,
         islands: Vec::new(),
         taken: detours.taken.clone(),
     };
@@ -292,6 +311,7 @@ struct Emitter<'a> {
     landings: Vec<(u32, u32)>,
     resumes: Vec<(u32, Resume)>,
     calls: Vec<(u32, Spot)>,
+    system_calls: Vec<SystemCall>,
     /// Distances to fill in: where they are, and what they lead to.
     jumps: Vec<(usize, Goal)>,
     stubs: Vec<Stub>,
@@ -385,8 +405,7 @@ impl Emitter<'_> {
             if index == last {
                 self.end(number, instruction, state(has_run))?;
             } else {
-                self.spot(state(has_run), Undo::Nothing);
-                self.plain(instruction)?;
+                self.instruction(instruction, state(has_run))?;
             }
         }
         Ok(())
@@ -425,14 +444,10 @@ impl Emitter<'_> {
     fn end(&mut self, number: usize, last: &Instruction, state: State) -> Result<(), CannotCopy> {
         match self.sketch.blocks[number].end {
             End::Fall(way) => {
-                self.spot(state, Undo::Nothing);
-                self.plain(last)?;
+                self.instruction(last, state)?;
                 self.fall(number, way);
             }
-            End::Leave => {
-                self.spot(state, Undo::Nothing);
-                self.plain(last)?;
-            }
+            End::Leave => self.instruction(last, state)?,
             End::Jump(way) => {
                 let target = self.state_at(way);
                 let edge = self.counters.edge(way.edge);
@@ -555,6 +570,23 @@ impl Emitter<'_> {
         let routine = &self.sketch.routine;
         let start = instruction.ip().wrapping_sub(routine.start.0) as usize;
         &routine.bytes[start..start + instruction.len()]
+    }
+
+    /// An instruction that does not jump.
+    fn instruction(&mut self, instruction: &Instruction, state: State) -> Result<(), CannotCopy> {
+        if instruction.code() == Code::Syscall {
+            let start = self.sketch.routine.start.0;
+            self.system_calls.push(SystemCall {
+                original: instruction.ip().wrapping_sub(start) as u32,
+                copy: self.code.len() as u32,
+            });
+            for look in LOOK {
+                self.spot(state, Undo::Nothing);
+                self.code.extend(look);
+            }
+        }
+        self.spot(state, Undo::Nothing);
+        self.plain(instruction)
     }
 
     /// An instruction as it is, but for a distance from where it stands.

@@ -17,7 +17,9 @@ mod detours;
 mod flags;
 mod sketch;
 mod spots;
+mod system_calls;
 
 pub use copy::{Copy, CounterNumber, copy};
 pub use sketch::{CannotCopy, Sketch};
 pub use spots::{Fix, Resume, Spot, Undo};
+pub use system_calls::{CALL_TABLE, CALL_TABLE_BYTES, SystemCall};
