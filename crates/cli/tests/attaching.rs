@@ -3,14 +3,14 @@
 mod workshop;
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Answers a number with as many rounds of work, done by four threads; in between they idle. Every
+/// Answers a number with as many rounds of work, done by eight threads; in between they idle. Every
 /// round is checked by the program itself.
 const SERVER: &str = r#"
 #include <pthread.h>
@@ -52,11 +52,11 @@ static void *worker(void *unused) {
 }
 
 int main(void) {
-    pthread_t threads[4];
+    pthread_t threads[8];
     expected = work(12345);
-    pthread_barrier_init(&begin, NULL, 5);
-    pthread_barrier_init(&end, NULL, 5);
-    for (int i = 0; i < 4; i++)
+    pthread_barrier_init(&begin, NULL, 9);
+    pthread_barrier_init(&end, NULL, 9);
+    for (int i = 0; i < 8; i++)
         pthread_create(&threads[i], NULL, worker, NULL);
     char line[100];
     while (fgets(line, sizeof line, stdin)) {
@@ -68,7 +68,7 @@ int main(void) {
     }
     rounds = -1;
     pthread_barrier_wait(&begin);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 8; i++)
         pthread_join(threads[i], NULL);
     return wrong != 0;
 }
@@ -92,6 +92,36 @@ int main(void) {
     }
     waitpid(child, &status, 0);
     return status != 0;
+}
+"#;
+
+/// Waits in a signal handler to be told how much to do; does it when the handler has returned.
+const INTERRUPTED: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static long rounds;
+static volatile unsigned long sink;
+
+__attribute__((noipa)) static void work(void) { sink++; }
+
+static void handler(int signal) {
+    char line[100];
+    rounds = fgets(line, sizeof line, stdin) ? atol(line) : -1;
+}
+
+int main(void) {
+    signal(SIGUSR1, handler);
+    for (;;) {
+        raise(SIGUSR1);
+        if (rounds < 0)
+            return 0;
+        for (long i = 0; i < rounds; i++)
+            work();
+        printf("%ld done, 0 wrong\n", rounds);
+        fflush(stdout);
+    }
 }
 "#;
 
@@ -220,6 +250,14 @@ fn build(folder: &Path, name: &str, source: &str) -> std::path::PathBuf {
     program
 }
 
+/// Sends headcount a signal, and waits for it to end in order.
+fn send(signal: &str, headcount: &mut Child) {
+    let pid = headcount.id().to_string();
+    let kill = Command::new("kill").args([signal, &pid]).status();
+    assert!(kill.expect("kill runs").success());
+    assert!(headcount.wait().expect("it ends").success());
+}
+
 fn wait_until(mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
@@ -237,16 +275,16 @@ fn complaint(output: &Output) -> String {
 }
 
 #[test]
-fn a_busy_server_is_attached_to_a_hundred_times_and_goes_on_unharmed() {
+fn a_busy_server_is_attached_to_two_hundred_times_and_goes_on_unharmed() {
     let mut server = Server::start();
     let (text, mappings) = (server.text(), server.mappings());
-    for _ in 0..100 {
-        server.say(3000);
+    for _ in 0..200 {
+        server.say(1500);
         let pid = server.pid();
         let mut attach = server.headcount(&["attach", "-q", "--for", "20ms", &pid]);
         let output = attach.output().expect("it runs");
         assert!(output.status.success(), "{output:?}");
-        server.hear(3000);
+        server.hear(1500);
         assert!(server.text() == text, "its code has changed");
     }
     assert_eq!(
@@ -263,14 +301,56 @@ fn every_call_between_attaching_and_letting_go_is_counted() {
     for signal in ["-INT", "-TERM"] {
         let mut attach = server.attach();
         server.ask(250);
-        let kill = Command::new("kill")
-            .args([signal, &attach.id().to_string()])
-            .status();
-        assert!(kill.expect("kill runs").success());
-        assert!(attach.wait().expect("it ends").success());
-        assert_eq!(server.calls_of_work(), 4 * 250);
+        send(signal, &mut attach);
+        assert_eq!(server.calls_of_work(), 8 * 250);
         server.ask(10);
     }
+    server.end();
+}
+
+#[test]
+fn a_signal_handler_that_began_before_returns_and_is_counted() {
+    let mut server = Server::of("interrupted", INTERRUPTED);
+    server.ask(1);
+    for _ in 0..3 {
+        let mut attach = server.attach();
+        server.ask(20);
+        server.ask(5);
+        send("-INT", &mut attach);
+        assert_eq!(server.calls_of_work(), 25);
+        server.ask(10);
+    }
+    server.end();
+}
+
+#[test]
+fn a_program_goes_on_when_headcount_is_killed() {
+    let mut server = Server::start();
+    let (text, mappings) = (server.text(), server.mappings());
+    for moment in 0..40 {
+        let mut attach = server.headcount(&["attach", "-q", &server.pid()]);
+        let mut attach = attach.stderr(Stdio::piped()).spawn().expect("it starts");
+        server.say(1500);
+        std::thread::sleep(Duration::from_millis(moment * 7 % 80));
+        attach.kill().expect("it is there");
+        let _ = attach.wait();
+        server.hear(1500);
+        // Whoever still writes there has not ended.
+        let mut said = String::new();
+        let mut stderr = attach.stderr.take().expect("a pipe");
+        stderr.read_to_string(&mut said).expect("text");
+        assert_eq!(said, "");
+        assert!(server.text() == text, "its code has changed");
+        assert_eq!(server.mappings(), mappings);
+    }
+    let mut attach = server.attach();
+    server.ask(250);
+    attach.kill().expect("it is there");
+    let mut stderr = attach.stderr.take().expect("a pipe");
+    let _ = stderr.read_to_string(&mut String::new());
+    let _ = attach.wait();
+    assert_eq!(server.calls_of_work(), 8 * 250);
+    server.ask(10);
     server.end();
 }
 
@@ -281,7 +361,7 @@ fn a_program_that_ends_while_attached_to_is_counted_to_its_end() {
     server.ask(50);
     drop(server.questions.take());
     assert!(attach.wait().expect("it ends").success());
-    assert_eq!(server.calls_of_work(), 4 * 50);
+    assert_eq!(server.calls_of_work(), 8 * 50);
     server.end();
 }
 
@@ -309,10 +389,7 @@ fn what_cannot_be_attached_to_is_named() {
     says(refusal(&["attach", &thread]), "a thread, not a process");
     let mut first = server.attach();
     says(refusal(&["attach", &pid]), "already traced by process");
-    let _ = Command::new("kill")
-        .args(["-INT", &first.id().to_string()])
-        .status();
-    assert!(first.wait().expect("it ends").success());
+    send("-INT", &mut first);
     server.ask(5);
     server.end();
 }

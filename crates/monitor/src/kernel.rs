@@ -452,6 +452,36 @@ pub fn block_signals(signals: &[c_int]) {
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, ptr::null_mut()) };
 }
 
+/// Lets signals come again.
+pub fn unblock_signals(signals: &[c_int]) {
+    let set = set_of(signals);
+    // SAFETY: reads a set of ours; the old one is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, ptr::null_mut()) };
+}
+
+/// Makes a process like this one, and answers with its number; `None` in the new one. To be called
+/// before there are other threads: they would be missing there.
+pub fn fork() -> io::Result<Option<pid_t>> {
+    // SAFETY: with one thread, the child has everything that this process has.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        pid => Ok(Some(pid)),
+    }
+}
+
+/// Makes this process get a signal when its parent ends, but none that is meant for the parent's
+/// job or for all of the parent's name. `false`: the parent has ended already.
+pub fn outlive_parent(name: &std::ffi::CStr, signal: c_int, parent: u32) -> bool {
+    // SAFETY: takes numbers, and a string that ends with a zero.
+    unsafe {
+        libc::setpgid(0, 0);
+        libc::prctl(libc::PR_SET_NAME, name.as_ptr());
+        libc::prctl(libc::PR_SET_PDEATHSIG, signal);
+        libc::getppid() == parent as pid_t
+    }
+}
+
 /// Waits for one of these signals, which must be blocked. `None`: the time is over.
 pub fn next_signal(signals: &[c_int], within: Option<std::time::Duration>) -> Option<Caught> {
     let set = set_of(signals);

@@ -46,6 +46,7 @@ mod fate;
 mod hits;
 mod image;
 mod inject;
+mod keeper;
 mod kernel;
 mod launch;
 mod memory;
@@ -149,5 +150,7 @@ pub enum Error {
 }
 
 pub use attach::attach;
+pub use keeper::leave_to_keeper;
 pub use launch::run;
 pub use trial::{Step, trace_a_child};
+pub use wait::Ending;

@@ -13,7 +13,8 @@ use libc::{c_int, pid_t};
 
 use crate::kernel::{self, Caught};
 
-const OURS: [c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+/// The signals that ask us for something.
+pub const OURS: [c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
 
 /// What we were asked.
 #[derive(Clone, Debug)]

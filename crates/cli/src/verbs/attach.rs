@@ -1,8 +1,11 @@
 //! `headcount attach`: counts a program that already runs.
+//!
+//! Another process does it, so that whoever kills this one does the program no harm.
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
+use headcount_monitor::Ending;
 
 use crate::args::Attach;
 use crate::monitored;
@@ -10,6 +13,19 @@ use crate::talk::say;
 
 /// Runs the verb.
 pub fn run(args: &Attach) -> Result<ExitCode> {
+    let keeper = headcount_monitor::leave_to_keeper();
+    match keeper.context("cannot start the process that counts")? {
+        None => count(args),
+        Some(Ending::Exit(status)) => Ok(ExitCode::from(status as u8)),
+        Some(Ending::Signal(signal)) => bail!(
+            "the process that counted was ended by signal {signal}; process {} may end, too, at \
+             code that was changed",
+            args.pid
+        ),
+    }
+}
+
+fn count(args: &Attach) -> Result<ExitCode> {
     let folder = monitored::new_folder()?;
     let begun = || {
         if !args.counting.quiet {
