@@ -1,6 +1,7 @@
 //! Where is the debug information?
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use gimli::{DwarfSections, EndianSlice, LittleEndian, SectionId};
 use object::{Object, ObjectSection};
@@ -41,7 +42,10 @@ pub enum Wanted<'a> {
 }
 
 /// Answers with the bytes of the file that is wanted, if there is one.
-pub type Find<'f> = dyn FnMut(Wanted<'_>) -> Option<Vec<u8>> + 'f;
+pub type Find<'f> = dyn FnMut(Wanted<'_>) -> Option<FileBytes> + 'f;
+
+/// The bytes of a file, kept for as long as they are needed: a vector, or a mapping of the file.
+pub type FileBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 pub type Slice<'a> = EndianSlice<'a, LittleEndian>;
 pub type Sections<'a> = DwarfSections<Cow<'a, [u8]>>;
@@ -53,15 +57,15 @@ fn has_debug_info(elf: &Elf<'_>) -> bool {
 }
 
 /// The file that the debug information of this one was moved to, if it was.
-pub fn separate(elf: &Elf<'_>, find: &mut Find<'_>) -> Option<Vec<u8>> {
+pub fn separate(elf: &Elf<'_>, find: &mut Find<'_>) -> Option<FileBytes> {
     if has_debug_info(elf) {
         return None;
     }
-    let usable = |bytes: &Vec<u8>| Elf::parse(bytes.as_slice()).is_ok();
+    let usable = |bytes: &FileBytes| Elf::parse((**bytes).as_ref()).is_ok();
     if let Ok(Some(id)) = elf.build_id()
         && let Some(bytes) = find(Wanted::BuildId(id)).filter(usable)
     {
-        let same = Elf::parse(bytes.as_slice())
+        let same = Elf::parse((*bytes).as_ref())
             .is_ok_and(|other| other.build_id().ok().flatten() == Some(id));
         if same {
             return Some(bytes);
@@ -70,11 +74,11 @@ pub fn separate(elf: &Elf<'_>, find: &mut Find<'_>) -> Option<Vec<u8>> {
     let (name, crc) = elf.gnu_debuglink().ok()??;
     let name = std::str::from_utf8(name).ok()?;
     let bytes = find(Wanted::DebugLink { name, crc })?;
-    (usable(&bytes) && checksum(&bytes) == crc).then_some(bytes)
+    (usable(&bytes) && checksum((*bytes).as_ref()) == crc).then_some(bytes)
 }
 
 /// The file with what this one shares with others.
-pub fn shared(elf: &Elf<'_>, find: &mut Find<'_>) -> Option<Vec<u8>> {
+pub fn shared(elf: &Elf<'_>, find: &mut Find<'_>) -> Option<FileBytes> {
     let (name, build_id) = elf.gnu_debugaltlink().ok()??;
     let name = std::str::from_utf8(name).ok()?;
     find(Wanted::Alt { name, build_id })

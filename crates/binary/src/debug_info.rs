@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use gimli::{DwarfPackageSections, LittleEndian, SectionId, Unit};
 use headcount_model::{Block, FileId, LineRun};
 
-use crate::debug_files::{self, Find, Slice, Wanted};
+use crate::debug_files::{self, FileBytes, Find, Slice, Wanted};
 use crate::inlined::{self, Copies, Subprogram};
 use crate::layout::Elf;
 use crate::lines::{self, Row};
@@ -81,7 +81,7 @@ pub fn read(elf: &Elf<'_>, is_code: &dyn Fn(u64) -> bool, find: &mut Find<'_>) -
     let shared_bytes = debug_files::shared(elf, find);
     let shared_elf = shared_bytes
         .as_deref()
-        .and_then(|bytes| Elf::parse(bytes).ok());
+        .and_then(|bytes| Elf::parse(bytes.as_ref()).ok());
     let shared_sections = shared_elf.as_ref().map(debug_files::sections);
     let borrow = |section| Slice::new(section, LittleEndian);
     let dwarf = sections.borrow_with_sup(shared_sections.as_ref(), |section| borrow(section));
@@ -120,7 +120,9 @@ pub fn read(elf: &Elf<'_>, is_code: &dyn Fn(u64) -> bool, find: &mut Find<'_>) -
                     })
                 });
                 match split {
-                    Some(Some(bytes)) => split_file(&bytes, &main, unit, &mut info, &mut copies),
+                    Some(Some(bytes)) => {
+                        split_file((*bytes).as_ref(), &main, unit, &mut info, &mut copies)
+                    }
                     Some(None) => Ok(()),
                     None => package.unit(&main, unit, &mut info, &mut copies),
                 }
@@ -187,15 +189,16 @@ fn split_units(
 #[derive(Default)]
 struct Package {
     asked: bool,
-    bytes: Option<Vec<u8>>,
+    bytes: Option<FileBytes>,
 }
 
 impl Package {
     fn get(&mut self, find: &mut Find<'_>) -> Option<&[u8]> {
         if !std::mem::replace(&mut self.asked, true) {
-            self.bytes = find(Wanted::Package).filter(|bytes| Elf::parse(bytes.as_slice()).is_ok());
+            let usable = |bytes: &FileBytes| Elf::parse((**bytes).as_ref()).is_ok();
+            self.bytes = find(Wanted::Package).filter(usable);
         }
-        self.bytes.as_deref()
+        self.bytes.as_deref().map(AsRef::as_ref)
     }
 
     fn unit(
@@ -208,7 +211,7 @@ impl Package {
         let elf = self
             .bytes
             .as_deref()
-            .and_then(|bytes| Elf::parse(bytes).ok());
+            .and_then(|bytes| Elf::parse(bytes.as_ref()).ok());
         let (Some(elf), Some(id)) = (elf, skeleton.dwo_id) else {
             return Ok(());
         };

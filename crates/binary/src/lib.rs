@@ -44,10 +44,10 @@ mod spans;
 mod sweep;
 mod symbols;
 
-pub use debug_files::Wanted;
+pub use debug_files::{FileBytes, Wanted};
 pub use error::Error;
 pub use inlined_copies::InlinedCopies;
 pub use layout::{Layout, Segment, layout};
 pub use module::{Binary, read};
-pub use outline::{FileBytes, Found, Outline};
+pub use outline::{Found, Outline};
 pub use routine::is_sigreturn;

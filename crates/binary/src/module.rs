@@ -37,7 +37,9 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
         return Err(Error::NoCode);
     }
     let separate = debug_files::separate(&elf, find);
-    let separate = separate.as_deref().and_then(|bytes| Elf::parse(bytes).ok());
+    let separate = separate
+        .as_deref()
+        .and_then(|bytes| Elf::parse(bytes.as_ref()).ok());
     let debug_elf = separate.as_ref().unwrap_or(&elf);
     let symbols = Symbols::of(&image, [&elf].into_iter().chain(separate.as_ref()));
     let mut debug = debug_info::read(debug_elf, &|at| image.is_code(at), find);

@@ -8,12 +8,11 @@
 //! consists of several, and what only a call tells of becomes known once the call is seen.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use headcount_model::{LinkAddr, Routine};
 use object::{Object, ObjectSection};
 
-use crate::debug_files::{self, Find};
+use crate::debug_files::{self, FileBytes, Find};
 use crate::error::Error;
 use crate::fingerprint::{self, Fnv};
 use crate::frames::{Frame, frames};
@@ -27,9 +26,6 @@ use crate::references::words_of_code;
 use crate::routine;
 use crate::spans::Spans;
 use crate::symbols::Marks;
-
-/// The bytes of a file, kept for as long as its outline is: a vector, or a mapping of the file.
-pub type FileBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// What a module's file says about where its code is, before any of it is decoded.
 pub struct Outline {
@@ -64,7 +60,9 @@ impl Outline {
             return Err(Error::NoCode);
         }
         let separate = debug_files::separate(&elf, find);
-        let separate = separate.as_deref().and_then(|bytes| Elf::parse(bytes).ok());
+        let separate = separate
+            .as_deref()
+            .and_then(|bytes| Elf::parse(bytes.as_ref()).ok());
         let debug_elf = separate.as_ref().unwrap_or(&elf);
         let marks = Marks::of(&image, [&elf].into_iter().chain(separate.as_ref()));
         let debug_frame = debug_files::section(debug_elf, ".debug_frame");
@@ -114,25 +112,14 @@ impl Outline {
         let image = self.facts.image();
         let mut code = image.code();
         code.any(|piece| {
-            let mut at = 0;
             // The second byte of the three is rare.
-            while let Some(found) = piece
-                .bytes
-                .get(at..)
-                .and_then(|it| it.iter().position(|byte| *byte == 0xae))
-            {
-                let middle = at + found;
+            memchr::memchr_iter(0xae, piece.bytes).any(|middle| {
                 let starts = [middle.checked_sub(2), middle.checked_sub(3)];
-                let mut windows = starts.into_iter().flatten();
-                if windows.any(|start| {
+                starts.into_iter().flatten().any(|start| {
                     let end = piece.bytes.len().min(start + 5);
                     piece.bytes.get(start..end).is_some_and(is_one)
-                }) {
-                    return true;
-                }
-                at = middle + 1;
-            }
-            false
+                })
+            })
         })
     }
 

@@ -4,7 +4,7 @@ mod workshop;
 
 use std::sync::Arc;
 
-use headcount_binary::{Error, Outline, Wanted, layout, read};
+use headcount_binary::{Error, FileBytes, Outline, Wanted, layout, read};
 use headcount_model::LinkAddr;
 use workshop::Workshop;
 
@@ -93,7 +93,7 @@ fn no_damage_makes_it_panic() {
             bytes.truncate(dice.roll(bytes.len()));
         }
         let other = good.clone();
-        let mut find = |_: Wanted<'_>| Some(other.clone());
+        let mut find = |_: Wanted<'_>| Some(Arc::new(other.clone()) as FileBytes);
         let _ = read("damaged", &bytes, &mut find);
         if let Ok(outline) = Outline::read(Arc::new(bytes), &mut find) {
             ask_everything(outline, &mut dice);

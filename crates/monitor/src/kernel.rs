@@ -411,10 +411,11 @@ pub fn allocate_part(file: &std::fs::File, from: u64, bytes: u64) -> io::Result<
     }
 }
 
-/// The bytes of a program's file, as memory, kept for as long as its outline.
+/// The bytes of a program's file, or of its debug information, as memory.
 pub fn map_file(file: &std::fs::File) -> io::Result<headcount_binary::FileBytes> {
     // SAFETY: the file is one that is executed, which the kernel lets nobody write to; a library
-    // that is written to in place breaks its program before it breaks us.
+    // that is written to in place breaks its program before it breaks us. Debug information by
+    // build-id is the system's, which replaces files and does not change them.
     let bytes = unsafe { memmap2::Mmap::map(file) }?;
     Ok(std::sync::Arc::new(bytes))
 }

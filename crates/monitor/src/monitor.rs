@@ -157,6 +157,8 @@ impl<'a> Monitor<'a> {
         let ended = crate::launch::now();
         let status = self.status;
         self.journal.write(&Entry::End { ended, status })?;
+        // The process ends soon: to give thousands of small pieces of memory back is not worth it.
+        std::mem::forget((self.workshops, self.originals));
         Ok(Outcome {
             status,
             hits: self.hits,

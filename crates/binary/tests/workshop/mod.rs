@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-use headcount_binary::{Binary, Wanted, read};
+use headcount_binary::{Binary, FileBytes, Wanted, read};
 use headcount_model::{EdgeKind, Function};
 
 /// A folder that goes away again.
@@ -43,7 +44,8 @@ impl Workshop {
         find: &mut dyn FnMut(Wanted<'_>) -> Option<Vec<u8>>,
     ) -> Binary {
         let path = self.path(name);
-        read(path.to_str().unwrap(), &self.bytes(name), find).unwrap()
+        let mut find = |wanted: Wanted<'_>| Some(Arc::new(find(wanted)?) as FileBytes);
+        read(path.to_str().unwrap(), &self.bytes(name), &mut find).unwrap()
     }
 }
 
