@@ -81,7 +81,12 @@ impl Checker {
             return ["-g", "--edition=2024", &level].map(str::to_owned).to_vec();
         }
         let mut flags = self.common_flags.clone();
-        flags.extend(["-g".to_owned(), level.to_owned()]);
+        // What clang says by default, many a valgrind cannot read.
+        let debug = match self.compiler.contains("clang") {
+            true => "-gdwarf-4",
+            false => "-g",
+        };
+        flags.extend([debug.to_owned(), level.to_owned()]);
         flags
     }
 
