@@ -424,3 +424,16 @@ fn a_restartable_sequence_stays_in_its_place() {
     assert!(said.stderr.contains("restartable"), "{}", said.stderr);
     assert_eq!(shop.calls("work"), Some(8));
 }
+
+#[test]
+fn code_that_a_program_makes_is_named_with_its_share_of_the_time() {
+    let shop = Workshop::with("makes", text!("makes_code.c"), &[]);
+    let said = shop.must_count(&["./makes"]);
+    let calls: u64 = said.trim().parse().expect("a number");
+    assert_eq!(shop.calls("own"), Some(calls));
+    let report = shop.report(&[]);
+    let share = report.split_once("Such code took about ");
+    let share = share.and_then(|(_, it)| it.split(' ').next());
+    let share: Option<u32> = share.and_then(|it| it.parse().ok());
+    assert!(share.is_some_and(|it| it >= 50), "{report}");
+}

@@ -29,6 +29,7 @@ impl Monitor<'_> {
             waits_for_child: false,
             borrows_window: false,
             postponed: None,
+            is_looked_at: false,
             enters_handler: false,
             is_reborn: false,
             is_dying: false,

@@ -45,7 +45,7 @@ impl Monitor<'_> {
     ) -> io::Result<Stopped> {
         let space = self.thread(&stopped).space;
         stopped = self.forget_copies(stopped, space, mappings)?;
-        self.name_made_code(space, mappings)?;
+        self.notice_made_code(space, mappings)?;
         let program = proc::executable(stopped.tid()).unwrap_or_default();
         for mapping in mappings.iter().filter(|it| it.executable && it.file.1 != 0) {
             let is_program = Path::new(&mapping.path) == program;
@@ -62,7 +62,7 @@ impl Monitor<'_> {
             let is_other = |it: &Mapping| {
                 let copies = &space.copies;
                 it.executable
-                    && !is_kernels(it)
+                    && !it.is_kernels()
                     && !copies.is_ours(it.range.start)
                     && !copies.modules.iter().any(|module| module.is(it))
             };
@@ -230,29 +230,6 @@ impl Monitor<'_> {
         Ok(stopped)
     }
 
-    /// Says that code is not counted that the program made itself.
-    fn name_made_code(&mut self, space: usize, mappings: &[Mapping]) -> io::Result<()> {
-        let Some(space) = self
-            .spaces
-            .get(&space)
-            .filter(|_| !self.has_named_made_code)
-        else {
-            return Ok(());
-        };
-        let is_made = |it: &&Mapping| {
-            let is_made = it.executable && it.file.1 == 0 && !is_kernels(it);
-            is_made && !space.copies.is_ours(it.range.start)
-        };
-        if !mappings.iter().any(|it| is_made(&it)) {
-            return Ok(());
-        }
-        self.has_named_made_code = true;
-        self.journal.write(&Entry::Note(
-            "Code that the program itself makes while it runs (just in time) is not counted."
-                .into(),
-        ))
-    }
-
     /// A module of a process changes the register itself. A process of which nothing is copied yet
     /// is left alone.
     fn give_up_for_gs(&mut self, space: usize, path: &str) -> io::Result<()> {
@@ -281,12 +258,6 @@ impl Monitor<'_> {
             None => Ok(()),
         }
     }
-}
-
-/// Does the kernel lend a process this memory, to call it faster?
-fn is_kernels(mapping: &Mapping) -> bool {
-    let path = &mapping.path;
-    path.starts_with('[') && !["[heap]", "[stack]"].contains(&path.as_str())
 }
 
 /// Memory for copies, at the first of these places that is free; `None` if none is.

@@ -24,6 +24,8 @@ pub struct Copies {
     pub vain: Option<u64>,
     /// Is there code besides that of `modules` and the kernel's?
     pub has_other_code: bool,
+    /// Where the program makes code itself.
+    pub made_code: Vec<Range<u64>>,
     /// Nothing of this process can be counted.
     pub is_refused: bool,
     /// The address space of the parent, while the windows are still the parent's.

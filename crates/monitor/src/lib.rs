@@ -49,6 +49,7 @@ mod inject;
 mod keeper;
 mod kernel;
 mod launch;
+mod made_code;
 mod memory;
 mod modules;
 mod monitor;

@@ -12,6 +12,7 @@ use crate::fate::Fate;
 use crate::image::Position;
 use crate::journal::{Entry, Journal};
 use crate::kernel::{Pace, WholeSignal, is_gone};
+use crate::made_code::Looks;
 use crate::requests::Requests;
 use crate::space::Space;
 use crate::system_calls::{Call, Handler};
@@ -47,6 +48,8 @@ pub struct Thread {
     pub borrows_window: bool,
     /// A signal that waits until the thread stands where its handler may send it back to.
     pub postponed: Option<WholeSignal>,
+    /// It was asked to stop, so that we see where it is.
+    pub is_looked_at: bool,
     /// It goes on into a signal handler.
     pub enters_handler: bool,
     /// It has just become another program.
@@ -95,8 +98,8 @@ pub struct Monitor<'a> {
     pub workshops: Vec<Workshop>,
     /// The files of such modules.
     pub originals: HashMap<FileKey, Option<Original>>,
-    /// Does the journal say that code made by the program is not counted?
-    pub has_named_made_code: bool,
+    /// If there is code that the program makes itself: how often threads were found in it.
+    pub looks: Option<Looks>,
     /// The window whose counts are for nothing.
     pub vain: Option<u32>,
     /// Did we come to a program that already ran?
@@ -132,7 +135,7 @@ impl<'a> Monitor<'a> {
             windows,
             workshops: Vec::new(),
             originals: HashMap::new(),
-            has_named_made_code: false,
+            looks: None,
             vain: None,
             in_the_middle: false,
             next_space: 0,
@@ -146,6 +149,9 @@ impl<'a> Monitor<'a> {
                 self.let_go_of_all()?;
                 break;
             }
+            if self.requests.has_ticked() {
+                self.look_at_threads()?;
+            }
             match wait(-1) {
                 Ok(Some(event)) => self.handle(event)?,
                 Ok(None) => break,
@@ -153,7 +159,9 @@ impl<'a> Monitor<'a> {
                 Err(error) => return Err(error),
             }
         }
+        self.requests.done();
         self.tell_strays()?;
+        self.tell_made_code()?;
         let ended = crate::launch::now();
         let status = self.status;
         self.journal.write(&Entry::End { ended, status })?;
@@ -197,7 +205,10 @@ impl<'a> Monitor<'a> {
             Stop::Exec => self.exec(stopped),
             Stop::Dying => self.dying(stopped),
             Stop::Interrupted if self.threads[&stopped.tid()].is_new => self.first_stop(stopped),
-            Stop::Interrupted => self.go_on(stopped, 0),
+            Stop::Interrupted => {
+                self.look_at_thread(&stopped)?;
+                self.go_on(stopped, 0)
+            }
             Stop::JobControl => stopped.resume(Pace::Listen, 0),
         }
     }

@@ -27,6 +27,13 @@ pub struct Mapping {
     pub path: String,
 }
 
+impl Mapping {
+    /// Does the kernel lend processes this memory, so that they can call it faster?
+    pub fn is_kernels(&self) -> bool {
+        self.path.starts_with('[') && !["[heap]", "[stack]"].contains(&self.path.as_str())
+    }
+}
+
 /// Everything that a living thread's process has mapped, by address. A thread that has ended has no
 /// memory, even if its process goes on: it is gone.
 pub fn mappings(tid: pid_t) -> io::Result<Vec<Mapping>> {
@@ -119,6 +126,11 @@ pub fn has_ended(tid: pid_t) -> bool {
 /// Has a process ended, with nobody having asked for its status yet?
 pub fn is_zombie(pid: pid_t) -> bool {
     status(pid).is_ok_and(|text| field(&text, "State:").is_some_and(|it| it.starts_with('Z')))
+}
+
+/// Does a thread run, or could it?
+pub fn is_running(tid: pid_t) -> bool {
+    status(tid).is_ok_and(|text| field(&text, "State:").is_some_and(|it| it.starts_with('R')))
 }
 
 fn status(tid: pid_t) -> io::Result<String> {

@@ -11,14 +11,17 @@ use std::time::{Duration, Instant};
 
 use libc::{c_int, pid_t};
 
-use crate::kernel::{self, Caught};
+use crate::kernel::{self, Caught, Waiter};
 
 /// The signals that ask us for something.
 pub const OURS: [c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
 
 /// What we were asked.
 #[derive(Clone, Debug)]
-pub struct Requests(Arc<State>);
+pub struct Requests {
+    state: Arc<State>,
+    waiter: Waiter,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -26,7 +29,11 @@ struct State {
     /// The program is not ours, or has ended.
     nobody_to_tell: AtomicBool,
     done: AtomicBool,
+    ticked: AtomicBool,
 }
+
+/// How often a tick comes.
+const TICK: Duration = Duration::from_millis(50);
 
 impl Requests {
     /// Takes the signals of this process over. `program` is the one we started; `None` if we are
@@ -53,21 +60,46 @@ impl Requests {
                 thread::sleep(Duration::from_millis(10));
             }
         });
-        Self(state)
+        Self { state, waiter }
     }
 
     /// Are we to let go of all processes?
     pub fn is_asked_to_let_go(&self) -> bool {
-        let asked = self.0.let_go.load(Ordering::Acquire);
+        let asked = self.state.let_go.load(Ordering::Acquire);
         if asked {
-            self.0.done.store(true, Ordering::Release);
+            self.done();
         }
         asked
     }
 
+    /// Nobody waits any more.
+    pub fn done(&self) {
+        self.state.done.store(true, Ordering::Release);
+    }
+
+    /// From now on, waits end now and then for [`Self::has_ticked`].
+    pub fn tick(&self) {
+        let Self { state, waiter } = self.clone();
+        thread::spawn(move || {
+            loop {
+                thread::sleep(TICK);
+                if state.done.load(Ordering::Acquire) {
+                    break;
+                }
+                state.ticked.store(true, Ordering::Release);
+                waiter.knock();
+            }
+        });
+    }
+
+    /// Has a tick come?
+    pub fn has_ticked(&self) -> bool {
+        self.state.ticked.swap(false, Ordering::AcqRel)
+    }
+
     /// From now on signals are for us.
     pub fn program_has_ended(&self) {
-        self.0.nobody_to_tell.store(true, Ordering::Release);
+        self.state.nobody_to_tell.store(true, Ordering::Release);
     }
 }
 
