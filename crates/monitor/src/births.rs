@@ -39,6 +39,10 @@ impl Monitor<'_> {
         };
         self.threads.insert(tid, thread);
         self.processes.entry(pid).or_default();
+        let is_alone = self.is_alone(space);
+        if let Some(space) = self.spaces.get_mut(&space) {
+            space.copies.had_threads |= !is_alone;
+        }
         self.journal.write(&Entry::Thread {
             pid: pid as u32,
             tid: tid as u32,
@@ -115,11 +119,12 @@ impl Monitor<'_> {
                 }
             };
         }
+        let is_complete = self.check_inherited(&stopped, space)?;
         let stopped = self.begin_window(stopped)?;
         let at = LoadAddr(stopped.instruction_pointer()?);
         self.arrives(&stopped, at)?;
         let is_bare = self.spaces.get(&space).is_some_and(Space::is_bare);
-        let stopped = match is_bare {
+        let stopped = match is_bare || !is_complete {
             true => self.look_at_modules(stopped)?,
             false => stopped,
         };

@@ -144,6 +144,27 @@ impl Monitor<'_> {
         Ok(stopped)
     }
 
+    /// Makes sure that a child has in its memory what its parent is known to have. `false`: a module
+    /// is missing.
+    pub fn check_inherited(&mut self, stopped: &Stopped, space: usize) -> io::Result<bool> {
+        let Some(space) = self.spaces.get_mut(&space) else {
+            return Ok(true);
+        };
+        if !space.copies.is_doubtful {
+            return Ok(true);
+        }
+        let before = space.copies.modules.len();
+        space.copies.believe(&proc::mappings(stopped.tid())?);
+        for module in &mut space.copies.modules {
+            let (writes, progress) = self.workshops[module.workshop].everything();
+            for (at, bytes) in writes {
+                space.memory.write(module.load(at), &bytes)?;
+            }
+            module.progress = progress;
+        }
+        Ok(space.copies.modules.len() == before)
+    }
+
     /// What is known of the file that is mapped here; `None` if it is not counted.
     fn original(
         &mut self,

@@ -30,6 +30,11 @@ pub struct Copies {
     pub is_refused: bool,
     /// The address space of the parent, while the windows are still the parent's.
     pub parent: Option<usize>,
+    /// Has it ever had more than one thread?
+    pub had_threads: bool,
+    /// So had the parent. For its other threads, something may have been done after the kernel made
+    /// this child, and before we heard of it: that is not in its memory.
+    pub is_doubtful: bool,
 }
 
 /// A window of counters that is mapped.
@@ -94,8 +99,19 @@ impl Copies {
     pub fn inherited(&self, parent: usize) -> Self {
         Self {
             parent: Some(parent),
+            had_threads: false,
+            is_doubtful: self.had_threads,
             ..self.clone()
         }
+    }
+
+    /// Forgets what is not there.
+    pub fn believe(&mut self, mappings: &[Mapping]) {
+        let is_mapped = |at: u64| mappings.iter().any(|it| it.range.contains(&at));
+        self.windows.retain(|it| is_mapped(it.at));
+        self.modules.retain(|it| is_mapped(it.region.start));
+        self.vain = self.vain.filter(|at| is_mapped(*at));
+        self.is_doubtful = false;
     }
 
     /// Where an address is, if that is any of our business.

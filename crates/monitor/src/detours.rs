@@ -158,7 +158,7 @@ impl Monitor<'_> {
     }
 
     /// Does an address space have one thread only?
-    fn is_alone(&self, space: usize) -> bool {
+    pub fn is_alone(&self, space: usize) -> bool {
         let threads = self.threads.values();
         threads.filter(|it| it.space == space).take(2).count() == 1
     }

@@ -132,14 +132,25 @@ impl Monitor<'_> {
 
     /// What is mapped in a child belongs to its parent, which lends half of what it does not use.
     fn borrow_windows(&mut self, child: usize, parent: usize) {
+        let is_free = |it: &&Mapped| it.user.is_none();
+        let free: Vec<u32> = match self.spaces.get(&parent) {
+            Some(parent) => parent
+                .copies
+                .windows
+                .iter()
+                .filter(is_free)
+                .map(|it| it.window)
+                .collect(),
+            None => Vec::new(),
+        };
         let Some(copies) = self.spaces.get_mut(&child).map(|it| &mut it.copies) else {
             return;
         };
-        copies.windows.retain(|it| it.user.is_none());
-        let half = copies.windows.len().div_ceil(2);
-        copies.windows.truncate(half);
+        // The parent may have used one since, or have had it back from another child.
+        copies.windows.retain(|it| free.contains(&it.window));
+        copies.windows.truncate(copies.windows.len().div_ceil(2));
         for mapped in &mut copies.windows {
-            mapped.lender = Some(parent);
+            (mapped.user, mapped.lender) = (None, Some(parent));
         }
         let lent: Vec<u32> = copies.windows.iter().map(|it| it.window).collect();
         if let Some(parent) = self.spaces.get_mut(&parent) {

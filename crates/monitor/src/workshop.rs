@@ -22,6 +22,9 @@ const TRAP: u8 = 0xcc;
 /// `syscall`.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
+/// How many copies are made at a time.
+const MOST_AT_ONCE: usize = 64;
+
 /// Copies begin at multiples of this: so do the processor's lines.
 const LINE: usize = 16;
 
@@ -70,6 +73,8 @@ pub struct Workshop {
     pub units: Vec<Unit>,
     /// The latest unit of each routine, by its start.
     latest: BTreeMap<u64, usize>,
+    /// Routines that will run as soon as the one does that is being made.
+    ahead: Vec<u64>,
     /// Where control enters routines besides where they say themselves.
     arrivals: BTreeMap<u64, BTreeSet<u64>>,
     /// Routines that cannot be counted.
@@ -136,6 +141,7 @@ impl Workshop {
             code: Vec::new(),
             units: Vec::new(),
             latest: BTreeMap::new(),
+            ahead: Vec::new(),
             arrivals: BTreeMap::new(),
             refused: BTreeSet::new(),
             loose_calls: BTreeSet::new(),
@@ -282,13 +288,33 @@ impl Workshop {
         let start = part.as_ref().map_or(at.0, |it| it.start);
         let mut again = vec![start];
         // What one routine leads to may have to be made anew, and so on; but not without end.
-        for _ in 0..64 {
-            let Some(start) = again.pop() else {
+        for _ in 0..MOST_AT_ONCE {
+            let Some(start) = again.pop().or_else(|| self.next_ahead()) else {
                 break;
             };
             again.extend(self.make_one(start, is_alone, windows, journal)?);
         }
+        self.ahead.clear();
         Ok(self.latest.get(&start).copied())
+    }
+
+    /// A routine that is about to run for the first time.
+    fn next_ahead(&mut self) -> Option<u64> {
+        while let Some(start) = self.ahead.pop() {
+            if self.is_untouched(start) {
+                return Some(start);
+            }
+        }
+        None
+    }
+
+    /// Does a routine begin here that has not run yet?
+    fn is_untouched(&self, start: u64) -> bool {
+        let part = self.outline.borrow().part_at(LinkAddr(start));
+        part.is_some_and(|it| it.start == start)
+            && !self.latest.contains_key(&start)
+            && !self.is_refused(LinkAddr(start))
+            && !self.is_restorer(start)
     }
 
     /// Makes one copy, or takes its guards away. Answers with routines that must be made again.
@@ -459,6 +485,8 @@ impl Workshop {
             return Ok(Err("there is no more room for copies".to_owned()));
         }
         let number = journal.add_routine(entry(self.module, &sketch, &plan, counter))?;
+        let sure = sketch.sure_to_run();
+        self.ahead.extend(sure.into_iter().map(|it| it.0));
         let has_indirect_jumps = sketch.has_indirect_jumps();
         let unit = Unit {
             copy,

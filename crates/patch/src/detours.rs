@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use headcount_x86::out_of_line;
+use iced_x86::Mnemonic;
 
 use crate::sketch::{Block, CannotCopy, End, Sketch};
 
@@ -71,14 +72,6 @@ struct Planner<'a> {
 impl<'a> Planner<'a> {
     fn new(sketch: &'a Sketch) -> Result<Self, CannotCopy> {
         let routine = &sketch.routine;
-        let everywhere = sketch.has_indirect_jumps();
-        let reached = sketch.reached();
-        let blocks = sketch.blocks.iter().zip(&routine.blocks).zip(reached);
-        // Where nothing leads that we know of, something leads that we do not know of.
-        let borders = blocks
-            .filter(|((block, _), reached)| everywhere || !reached || block.entrance.is_some())
-            .map(|((_, facts), _)| facts.offset)
-            .collect();
         let mut moved = vec![false; sketch.blocks.len()];
         let mut calls = Vec::new();
         for (number, block) in sketch.blocks.iter().enumerate() {
@@ -101,7 +94,7 @@ impl<'a> Planner<'a> {
                 moved,
                 ..Detours::default()
             },
-            borders,
+            borders: borders(sketch),
             calls,
             end: routine.bytes.len() as u32 + routine.filler,
         })
@@ -191,6 +184,34 @@ impl<'a> Planner<'a> {
         }
         self.found.kinds.push((at, number, kind));
     }
+}
+
+/// Where detours may not reach; see [`Planner`].
+fn borders(sketch: &Sketch) -> Vec<u32> {
+    let may_jump = sketch.has_indirect_jumps();
+    let may_jump_anywhere = sketch.reckons_jumps();
+    let start = sketch.routine.start.0;
+    let mut borders = Vec::new();
+    for (block, is_reached) in sketch.blocks.iter().zip(sketch.reached()) {
+        let all = block.code.iter();
+        let all = all.map(|it| {
+            (
+                it.ip().wrapping_sub(start) as u32,
+                it.mnemonic() == Mnemonic::Nop,
+            )
+        });
+        if !is_reached {
+            // Where nothing leads that we know of, something leads that we do not know of, if it is
+            // not for what only fills the place up to the next address that is even.
+            let code = all.skip_while(|(_, is_filler)| *is_filler);
+            borders.extend(code.map(|(at, _)| at));
+        } else if may_jump_anywhere {
+            borders.extend(all.map(|(at, _)| at));
+        } else if may_jump || block.entrance.is_some() {
+            borders.extend(all.take(1).map(|(at, _)| at));
+        }
+    }
+    borders
 }
 
 /// Can the call that ends a block be made from elsewhere?

@@ -1,7 +1,7 @@
 //! What is in a routine, and what would probes cost where?
 
 use headcount_model::{
-    BlockId, Edge, EdgeId, EdgeKind, Entrance, FlowGraph, Node, ProbeCosts, Routine,
+    BlockId, Edge, EdgeId, EdgeKind, Entrance, FlowGraph, LinkAddr, Node, ProbeCosts, Routine,
 };
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
@@ -133,6 +133,62 @@ impl Sketch {
     /// A graph with the same edges to guess frequencies from: here, calls return.
     pub fn natural_graph(&self) -> &FlowGraph {
         &self.natural
+    }
+
+    /// The routines that surely run once this one does: what it calls, or jumps to, before it
+    /// branches.
+    pub fn sure_to_run(&self) -> Vec<LinkAddr> {
+        let mut found = Vec::new();
+        let mut number = 0;
+        // No block twice: it may go round in a circle.
+        for _ in &self.blocks {
+            let Some(block) = self.blocks.get(number as usize) else {
+                break;
+            };
+            let way = match block.end {
+                End::Fall(way) | End::Jump(way) => way.to,
+                End::Call => {
+                    let call = block.code.last().filter(|it| it.is_call_near());
+                    found.extend(call.map(|it| LinkAddr(it.near_branch_target())));
+                    Target::Block(number + 1)
+                }
+                End::Branch { .. } | End::Leave => break,
+            };
+            match way {
+                Target::Block(next) => number = next,
+                Target::Elsewhere(at) => {
+                    found.push(LinkAddr(at));
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    /// Is there an indirect jump, and does the routine make addresses of its own code? Then it may
+    /// reckon where to jump, and any instruction may be that.
+    pub(crate) fn reckons_jumps(&self) -> bool {
+        let routine = &self.routine;
+        let start = routine.start.0;
+        let inside = start + 1..start + routine.bytes.len() as u64;
+        let makes_own_address = |it: &Instruction| {
+            let is_near = it.is_ip_rel_memory_operand();
+            let own = is_near && inside.contains(&it.ip_rel_memory_address());
+            let immediate = |kind: OpKind| match kind {
+                OpKind::Immediate32 => Some(u64::from(it.immediate32())),
+                OpKind::Immediate32to64 => Some(it.immediate32to64() as u64),
+                OpKind::Immediate64 => Some(it.immediate64()),
+                _ => None,
+            };
+            let mut kinds = it.op_kinds();
+            own || kinds.any(|kind| immediate(kind).is_some_and(|it| inside.contains(&it)))
+        };
+        self.has_indirect_jumps()
+            && self
+                .blocks
+                .iter()
+                .flat_map(|it| &it.code)
+                .any(makes_own_address)
     }
 
     /// Is there an indirect jump that may lead to a place in here? Nobody can be sure to know all
