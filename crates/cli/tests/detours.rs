@@ -350,11 +350,13 @@ fn handlers_that_never_return_and_contexts_that_take_turns_are_counted() {
     let shop = Workshop::with("escapes", source, &["-O1"]);
     let said = shop.must_count_alone(&["./escapes"]);
     let mut numbers = said.split_whitespace().map(|it| it.parse::<u64>().unwrap());
-    let (done, begun) = (numbers.next().unwrap(), numbers.next().unwrap());
+    let mut number = || numbers.next().unwrap();
+    let (done, begun, early) = (number(), number(), number());
     // Each escape may leave one of the two behind, before it is stored.
     let calls = shop.calls("leaf").unwrap();
     assert!((done..=begun + 300).contains(&calls), "{calls} of {said}");
-    assert_eq!(shop.calls("spin"), Some(300));
+    let spins = shop.calls("spin").unwrap();
+    assert!((300 - early..=300).contains(&spins), "{spins} of {said}");
     assert_eq!(shop.calls("leave"), Some(300));
     assert_eq!(shop.remarks("escapes.c", source)["turns"], 10_000);
 }

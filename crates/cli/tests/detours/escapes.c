@@ -6,12 +6,15 @@
 #include <ucontext.h>
 
 static sigjmp_buf out;
-static volatile unsigned long begun, done, turns;
+static volatile unsigned long begun, done, turns, early;
+static volatile int is_in;
 static ucontext_t here, there;
 static char stack[1 << 16];
 
 static void leave(int signal)
 {
+    early += !is_in;
+    is_in = 0;
     siglongjmp(out, 1);
 }
 
@@ -22,6 +25,7 @@ __attribute__((noipa)) void leaf(void)
 
 __attribute__((noipa)) void spin(void)
 {
+    is_in = 1;
     for (;;) {
         begun++;
         leaf();
@@ -53,6 +57,6 @@ int main(void)
     makecontext(&there, take_turns, 0);
     for (int i = 0; i < 10000; i++)
         swapcontext(&here, &there); // turns
-    printf("%lu %lu\n", done, begun);
+    printf("%lu %lu %lu\n", done, begun, early);
     return turns != 10000;
 }
