@@ -39,6 +39,7 @@ pub enum Verb {
     Report(Report),
     Annotate(Annotate),
     Explain(Explain),
+    Export(Export),
     Runs(Runs),
     Merge(Merge),
     Doctor(Doctor),
@@ -322,6 +323,39 @@ pub struct Explain {
     pub names: NamesArgument,
 }
 
+/// Write counts in a format of another tool.
+///
+/// Sources are found where annotate finds them. Files of the system, and files whose source is not
+/// here, are left out of coverage formats unless --only names them.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount export --format lcov -o lcov.info && genhtml lcov.info -o html
+  headcount export --format lcov --only 'src/*' --max-count 2147483647")]
+pub struct Export {
+    #[command(flatten)]
+    pub profile: ProfileArgument,
+    /// The format.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: ExportFormat,
+    /// Export only functions and files with such names (`*` any text, `?` any character).
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// The largest count to write: some readers fail above 2147483647 or 9223372036854775807.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_count: Option<u64>,
+    /// A folder to look for sources in; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+    #[command(flatten)]
+    pub names: NamesArgument,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
 /// List the runs in a profile.
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -468,6 +502,13 @@ pub enum Format {
     Text,
     Csv,
     Json,
+}
+
+/// The format of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Lines, functions and branches, for genhtml, Codecov, Coveralls and editors.
+    Lcov,
 }
 
 fn run_selection(text: &str) -> Result<RunSelection, String> {

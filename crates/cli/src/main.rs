@@ -16,6 +16,7 @@ mod output;
 mod progress;
 mod recovered;
 mod selection;
+mod sources;
 mod talk;
 mod verbs;
 
@@ -76,6 +77,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
         Verb::Report(it) => verbs::report::run(it),
         Verb::Annotate(it) => verbs::annotate::run(it),
         Verb::Explain(it) => verbs::explain::run(it),
+        Verb::Export(it) => verbs::export::run(it),
         Verb::Runs(it) => verbs::runs::run(it),
         Verb::Merge(it) => verbs::merge::run(it),
         Verb::Doctor(it) => verbs::doctor::run(it),

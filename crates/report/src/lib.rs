@@ -2,7 +2,7 @@
 //!
 //! [`Report::new`] makes a table of counted modules: one row a module, file, function, line,
 //! block, instruction or edge. [`text`], [`csv`] and [`json`] write it. [`annotate`] puts counts
-//! beside source text or instructions. Nothing here opens a file or prints: whoever calls hands
+//! beside source text or instructions. [`export`] writes formats of other tools. Nothing here opens a file or prints: whoever calls hands
 //! over what is needed, and gets a string.
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ mod coverage;
 pub mod csv;
 mod demangle;
 mod escape;
+pub mod export;
 mod glob;
 pub mod json;
 mod names;
