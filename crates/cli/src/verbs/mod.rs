@@ -6,6 +6,7 @@ pub mod cc;
 pub mod collect;
 pub mod completions;
 pub mod demo;
+pub mod diff;
 pub mod doctor;
 pub mod explain;
 pub mod export;
@@ -14,6 +15,7 @@ pub mod merge;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod stat;
 
 use crate::progress;
 use headcount_model::{LinkAddr, Span};

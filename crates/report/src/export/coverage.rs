@@ -1,11 +1,11 @@
 //! Lines, functions and branches of source files: what formats for coverage are made of.
 
 use super::exclusions::Exclusions;
-use super::{Exported, Material, several};
+use super::{Exported, Material, is_wanted, several};
 use crate::Error;
 use crate::annotate::is_of_the_system;
 use crate::count::{Count, edges};
-use crate::names::{self, Named, functions};
+use crate::names::{Named, functions};
 use crate::rows;
 use crate::source::all_lines;
 use headcount_model::{EdgeKind, FileId};
@@ -186,11 +186,7 @@ impl Coverage {
 fn wanted<'a>(material: &Material<'a>) -> Vec<Named<'a>> {
     let of_module = |module| functions(module, material.demangle);
     let all = material.counted.iter().flat_map(of_module);
-    let is_wanted = |named: &Named<'a>| {
-        let by_file = |file| names::file_is_wanted(file, material.only);
-        named.is_wanted(material.only) || named.own_file().is_some_and(by_file)
-    };
-    all.filter(is_wanted).collect()
+    all.filter(|named| is_wanted(named, material)).collect()
 }
 
 /// A line in a function, or in one copy of another that was inlined there.

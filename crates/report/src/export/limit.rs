@@ -18,6 +18,11 @@ impl Limit {
         }
     }
 
+    /// The same limit, or the format's own where that is lower.
+    pub fn at_most(&self, most: u64) -> Self {
+        Self::new(Some(self.most.map_or(most, |it| it.min(most))))
+    }
+
     /// The count, or the limit if it is above.
     pub fn cut(&self, count: u64) -> u64 {
         match self.most {
@@ -57,6 +62,8 @@ mod tests {
         assert_eq!([1001, u64::MAX].map(|it| limit.cut(it)), [1000, 1000]);
         let note = "2 counts were larger than 1,000, and are cut to that.";
         assert_eq!(limit.note().as_deref(), Some(note));
+        assert_eq!(limit.at_most(10).cut(11), 10);
+        assert_eq!(limit.at_most(2000).cut(1500), 1000);
         assert_eq!(Limit::new(None).cut(u64::MAX), u64::MAX);
     }
 }
