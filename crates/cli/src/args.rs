@@ -102,9 +102,9 @@ pub struct Stat {
     /// Show so many functions that differ.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
-    /// How to write it: text or json.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    /// How to write it.
+    #[arg(long, value_enum, default_value_t = StatFormat::Text)]
+    pub format: StatFormat,
     /// Where to write it; `-` is standard output [default: standard error].
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -606,6 +606,13 @@ pub enum Format {
     Json,
 }
 
+/// How to write totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatFormat {
+    Text,
+    Json,
+}
+
 /// How to write a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DiffFormat {
@@ -628,7 +635,8 @@ pub enum ExportFormat {
     Pprof,
     /// Modules, functions and lines as flame graphs have them.
     Folded,
-    /// Branches of one program, for llvm-bolt: link it with --emit-relocs.
+    /// Branches of one program, for llvm-bolt: link it with --emit-relocs, and let gcc leave its
+    /// functions whole with -fno-reorder-blocks-and-partition.
     Bolt,
     /// Lines of one program, for clang -fprofile-sample-use: build it with -gline-tables-only
     /// -fdebug-info-for-profiling.

@@ -2,6 +2,7 @@
 
 use crate::talk;
 use headcount_profile::Loaded;
+use headcount_report::export::Source;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,10 +11,19 @@ use std::time::{Duration, SystemTime};
 
 /// The source files, each looked for once.
 pub struct Sources {
+    /// How many of the folders the user named; they come first.
+    named: usize,
     folders: Vec<PathBuf>,
     /// When the first of the runs began: sources changed later may not be what ran.
     began: Option<SystemTime>,
-    known: RefCell<BTreeMap<String, Option<Lines>>>,
+    known: RefCell<BTreeMap<String, Option<Found>>>,
+}
+
+/// A file that was found.
+#[derive(Clone)]
+struct Found {
+    path: PathBuf,
+    lines: Lines,
 }
 
 /// The lines of a file.
@@ -33,6 +43,7 @@ impl Sources {
         let starts = loaded.runs.iter().map(|run| run.started);
         let began = starts.filter(|at| *at > 0).min();
         Self {
+            named: named.len(),
             folders,
             began: began.map(|at| SystemTime::UNIX_EPOCH + Duration::from_nanos(at)),
             known: RefCell::default(),
@@ -49,18 +60,30 @@ impl Sources {
         lines
     }
 
-    /// The lines of a file, if it is found.
-    pub fn find(&self, file: &str) -> Option<Lines> {
-        let mut known = self.known.borrow_mut();
-        let look = || {
-            let text = self.read(file)?;
-            Some(Rc::new(text.lines().map(str::to_owned).collect()))
-        };
-        let lines = known.entry(file.to_owned()).or_insert_with(look);
-        lines.clone()
+    /// A file under its whole name, or in a folder that the user named: where it is, and its lines.
+    /// (A library's `string/copy.c` is not the `copy.c` that lies beside a program.)
+    pub fn whole(&self, file: &str) -> Option<Source> {
+        let found = self.found(file)?;
+        let name = file.trim_start_matches("./");
+        let in_named = |folder: &PathBuf| found.path.starts_with(folder);
+        let is_it = found.path.ends_with(name) || self.folders[..self.named].iter().any(in_named);
+        is_it.then(|| Source {
+            path: found.path.to_string_lossy().into_owned(),
+            lines: found.lines,
+        })
     }
 
-    fn read(&self, file: &str) -> Option<String> {
+    fn find(&self, file: &str) -> Option<Lines> {
+        self.found(file).map(|it| it.lines)
+    }
+
+    fn found(&self, file: &str) -> Option<Found> {
+        let mut known = self.known.borrow_mut();
+        let found = known.entry(file.to_owned());
+        found.or_insert_with(|| self.read(file)).clone()
+    }
+
+    fn read(&self, file: &str) -> Option<Found> {
         let (path, bytes) = self
             .folders
             .iter()
@@ -75,7 +98,9 @@ impl Sources {
                 path.display()
             ));
         }
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = Rc::new(text.lines().map(str::to_owned).collect());
+        Some(Found { path, lines })
     }
 }
 

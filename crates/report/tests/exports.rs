@@ -5,7 +5,7 @@ use headcount_model::{
     Block, CodeSymbol, Counted, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge,
     InlineFrame, LineRun, LinkAddr, Module, Refusal, Span,
 };
-use headcount_report::export::{Exported, Format, Material, write};
+use headcount_report::export::{Exported, Format, Material, Source, write};
 use headcount_report::{Pattern, RunSummary};
 use std::rc::Rc;
 
@@ -94,7 +94,13 @@ fn export(
         status: Some(0),
     }];
     let only = [Pattern::new("*")];
-    let lines = source.map(|it| Rc::new(it.lines().map(str::to_owned).collect::<Vec<_>>()));
+    let found = |file: &str| {
+        let lines = source?.lines().map(str::to_owned);
+        Some(Source {
+            path: file.into(),
+            lines: Rc::new(lines.collect()),
+        })
+    };
     let symbol = |it: &Function| CodeSymbol {
         address: it.address,
         size: 0x100,
@@ -114,7 +120,7 @@ fn export(
         only: if source.is_none() { &only } else { &[] },
         demangle: true,
         max_count,
-        source: &|_| lines.clone(),
+        source: &found,
         lengths: &|span| vec![1; span.bytes.len()],
         calls: &|_| Vec::new(),
         base: &|_| 0,

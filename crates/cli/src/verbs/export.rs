@@ -31,7 +31,7 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         only: &only,
         demangle: !args.names.no_demangle,
         max_count: args.max_count,
-        source: &|file| sources.find(file),
+        source: &|file| sources.whole(file),
         lengths: &lengths,
         calls: &super::calls,
         base: &|module| files.base(module),

@@ -1,8 +1,7 @@
 //! Run a program, once or several times, and say its totals and what varies.
 
-use crate::args::{Format, Stat as Args};
+use crate::args::{Stat as Args, StatFormat};
 use crate::{monitored, output};
-use anyhow::bail;
 use headcount_model::Process;
 use headcount_profile::{Profile, RunSelection};
 use headcount_report::{RunSummary, stat::Stat};
@@ -10,9 +9,6 @@ use std::io::Write;
 use std::process::ExitCode;
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    if args.format == Format::Csv {
-        bail!("stat writes text or JSON");
-    }
     let mut counting = args.counting.clone();
     // Without a name for the profile, the runs are forgotten.
     let folder = tempfile::tempdir()?;
@@ -54,8 +50,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         failed = failed.or((status != 0).then_some(status));
     }
     let shown = match args.format {
-        Format::Json => stat.json(),
-        _ => stat.text(args.top),
+        StatFormat::Json => stat.json(),
+        StatFormat::Text => stat.text(args.top),
     };
     match &args.report {
         Some(path) => output::write_exact(Some(path), &shown)?,

@@ -16,12 +16,15 @@ pub struct Subject {
     shop: Workshop,
 }
 
-/// Of all three languages, with relocations for BOLT; built and counted by whoever asks first.
+const WHOLE: &str = "-fno-reorder-blocks-and-partition";
+
+/// Of all three languages, as BOLT wants them: with relocations, and functions in one piece. Built
+/// and counted by whoever asks first.
 pub fn all() -> &'static [Subject] {
     static ALL: LazyLock<Vec<Subject>> = LazyLock::new(|| {
         let compiler = |language| match language {
-            Language::C => vec!["gcc", "-g", "-O2", "-Wl,-q"],
-            Language::Cxx => vec!["g++", "-g", "-O2", "-Wl,-q"],
+            Language::C => vec!["gcc", "-g", "-O2", "-Wl,-q", WHOLE],
+            Language::Cxx => vec!["g++", "-g", "-O2", "-Wl,-q", WHOLE],
             Language::Rust => vec!["rustc", "-g", "-O", "-Clink-arg=-Wl,-q"],
         };
         let programs = programs("exports").into_iter();
@@ -163,9 +166,13 @@ impl Subject {
 
     /// The rows of a report, without the names of its columns.
     pub fn report(&self, by: &str) -> Vec<Vec<String>> {
-        let said = self
-            .shop
-            .headcount(&["report", "--by", by, "--format", "csv"]);
+        self.report_with(&["--by", by])
+    }
+
+    /// The same, with other options.
+    pub fn report_with(&self, options: &[&str]) -> Vec<Vec<String>> {
+        let words = [&["report", "--format", "csv"], options].concat();
+        let said = self.shop.headcount(&words);
         assert_eq!(said.status, Some(0), "{said:?}");
         said.stdout.lines().skip(1).map(fields).collect()
     }

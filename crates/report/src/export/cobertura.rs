@@ -5,17 +5,17 @@ use super::limit::Limit;
 use super::{Exported, Material};
 use crate::Error;
 use crate::demangle;
+use crate::glob::base_name;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::Arc;
 
 /// One package a folder, one class a file.
 pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> {
     let coverage = Coverage::new(material)?;
-    let mut packages: BTreeMap<&str, Vec<(&Arc<str>, &CoveredFile)>> = BTreeMap::new();
-    for (name, file) in &coverage.files {
-        let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
-        packages.entry(folder).or_default().push((name, file));
+    let mut packages: BTreeMap<&str, Vec<&CoveredFile>> = BTreeMap::new();
+    for file in coverage.files.values() {
+        let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        packages.entry(folder).or_default().push(file);
     }
     let mut out = Xml::default();
     let all = Sum::of(coverage.files.values());
@@ -51,7 +51,7 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
 fn package(
     out: &mut Xml,
     folder: &str,
-    files: &[(&Arc<str>, &CoveredFile)],
+    files: &[&CoveredFile],
     material: &Material<'_>,
     limit: &Limit,
 ) {
@@ -61,13 +61,12 @@ fn package(
         attributes.push(("complexity", "0".to_owned()));
         attributes
     };
-    let sum = Sum::of(files.iter().map(|(_, file)| *file));
+    let sum = Sum::of(files.iter().copied());
     out.open("package", &named(&folder.replace('/', "."), sum));
     out.open("classes", &[]);
-    for (name, file) in files {
-        let class = name.rsplit('/').next().unwrap_or(name);
-        let mut attributes = named(class, Sum::of([*file].into_iter()));
-        attributes.insert(1, ("filename", (*name).to_string()));
+    for file in files {
+        let mut attributes = named(base_name(&file.path), Sum::of([*file].into_iter()));
+        attributes.insert(1, ("filename", file.path.clone()));
         out.open("class", &attributes);
         methods(out, file, material, limit);
         out.open("lines", &[]);

@@ -15,6 +15,8 @@ use std::sync::Arc;
 /// What is known of a source file.
 #[derive(Debug, Default)]
 pub struct CoveredFile {
+    /// Where it is, if it was found, or its name.
+    pub path: String,
     /// The counts of its lines.
     pub lines: BTreeMap<u32, u64>,
     /// Its functions: line and linker's name, and how often each was called.
@@ -116,7 +118,10 @@ impl Coverage {
             let counts: BTreeMap<u32, u64> = lines.iter().filter_map(known).collect();
             self.uncounted_lines += lines.len() - counts.len();
             if !counts.is_empty() {
-                self.files.entry(name).or_default().lines = counts;
+                let path = (material.source)(&name).map(|it| it.path);
+                let file = self.files.entry(name.clone()).or_default();
+                file.path = path.unwrap_or_else(|| name.to_string());
+                file.lines = counts;
             }
         }
         Ok(())
@@ -169,7 +174,7 @@ impl Coverage {
             let Some(source) = (material.source)(name) else {
                 continue;
             };
-            let excluded = Exclusions::of(&source);
+            let excluded = Exclusions::of(&source.lines);
             let before = file.lines.len();
             file.lines.retain(|line, _| !excluded.lines.contains(line));
             self.excluded_lines += before - file.lines.len();

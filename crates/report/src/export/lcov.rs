@@ -12,17 +12,17 @@ use std::fmt::Write;
 pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> {
     let coverage = Coverage::new(material)?;
     let mut out = String::new();
-    for (name, file) in &coverage.files {
-        record(&mut out, name, file, limit);
+    for file in coverage.files.values() {
+        record(&mut out, file, limit);
     }
     Ok(coverage.exported(out))
 }
 
-fn record(out: &mut String, name: &str, file: &CoveredFile, limit: &Limit) {
+fn record(out: &mut String, file: &CoveredFile, limit: &Limit) {
     let mut put = |line: std::fmt::Arguments<'_>| {
         let _ = writeln!(out, "{line}"); // a string has room
     };
-    put(format_args!("TN:\nSF:{}", visible(name)));
+    put(format_args!("TN:\nSF:{}", visible(&file.path)));
     let names = unique_names(file);
     for ((line, _), name) in file.functions.keys().zip(&names) {
         put(format_args!("FN:{line},{name}"));

@@ -65,7 +65,7 @@ pub struct Material<'a> {
     pub demangle: bool,
     /// The largest count to write.
     pub max_count: Option<u64>,
-    /// Finds the lines of a source file.
+    /// Finds a source file.
     pub source: FindSource<'a>,
     /// Knows the lengths of instructions.
     pub lengths: &'a dyn Fn(&Span) -> Vec<u8>,
@@ -88,8 +88,17 @@ pub type FindChains<'a> = &'a dyn Fn(&Module, &[LinkAddr]) -> Result<Vec<Chain>,
 /// The functions that an instruction belongs to, each inlined into the one before.
 pub type Chain = Vec<InlineFrame>;
 
-/// Finds the lines of a source file.
-pub type FindSource<'a> = &'a dyn Fn(&str) -> Option<Rc<Vec<String>>>;
+/// Finds a source file.
+pub type FindSource<'a> = &'a dyn Fn(&str) -> Option<Source>;
+
+/// A source file that was found.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Where it is.
+    pub path: String,
+    /// What is in it.
+    pub lines: Rc<Vec<String>>,
+}
 
 /// An export.
 #[derive(Clone, Debug, PartialEq, Eq)]
