@@ -5,7 +5,7 @@
 //! common subsequence), and what is left between them changed.
 
 use super::LineChange;
-use super::matching::Function;
+use super::matching::{Function, Sides};
 use crate::glob::base_name;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ const MOST_PAIRS: usize = 1 << 22;
 type Line = (u32, u64);
 
 /// The lines that differ, the largest change first.
-pub fn changes(sides: [Option<&Function<'_>>; 2], same_build: bool) -> Vec<LineChange> {
+pub fn changes(sides: Sides<'_, '_>, same_build: bool) -> Vec<LineChange> {
     let files = sides.map(|side| side.map(by_file).unwrap_or_default());
     let names: BTreeSet<&str> = files.iter().flat_map(|it| it.keys().copied()).collect();
     let none = (String::new(), Vec::new());
@@ -46,12 +46,19 @@ pub fn changes(sides: [Option<&Function<'_>>; 2], same_build: bool) -> Vec<LineC
     changes
 }
 
+/// What stands for the function's own file, which may have another name in another build.
+const OWN: &str = "";
+
 /// The lines of each file, by its last name: folders of two builds differ.
 fn by_file<'a>(function: &Function<'a>) -> BTreeMap<&'a str, (String, Vec<Line>)> {
     let mut files: BTreeMap<&str, (String, Vec<Line>)> = BTreeMap::new();
     for ((file, line), executed) in &function.lines {
         let (_, lines) = files
-            .entry(base_name(file))
+            .entry(if function.file() == Some(file) {
+                OWN
+            } else {
+                base_name(file)
+            })
             .or_insert_with(|| ((*file).to_owned(), Vec::new()));
         lines.push((*line, *executed));
     }
@@ -59,13 +66,10 @@ fn by_file<'a>(function: &Function<'a>) -> BTreeMap<&'a str, (String, Vec<Line>)
 }
 
 /// How far the function moved in its own file.
-fn shift(sides: [Option<&Function<'_>>; 2], file: &str) -> i64 {
-    let starts = sides.map(|side| {
-        let (own, line) = side?.source?;
-        (base_name(own) == file).then_some(i64::from(line))
-    });
-    match starts {
-        [Some(old), Some(new)] => new - old,
+fn shift(sides: Sides<'_, '_>, file: &str) -> i64 {
+    let starts = sides.map(|side| Some(i64::from(side?.source?.1)));
+    match (file, starts) {
+        (OWN, [Some(old), Some(new)]) => new - old,
         _ => 0,
     }
 }

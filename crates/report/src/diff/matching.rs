@@ -60,11 +60,11 @@ fn most_alike(old: &[&Counted], new: &[&Counted]) -> Option<(usize, usize)> {
     best.map(|(_, pair)| pair)
 }
 
-/// The functions of a module, by what names them in every build: name and file.
+/// The functions of a module, by what names them in every build; of one name, those of several files.
 #[derive(Default)]
 pub struct Functions<'a> {
     pub build_id: &'a str,
-    pub by_name: BTreeMap<(String, &'a str), Function<'a>>,
+    pub by_name: BTreeMap<String, Vec<Function<'a>>>,
     /// How many were not, or not all of them was, counted.
     pub uncounted: usize,
 }
@@ -79,6 +79,53 @@ pub struct Function<'a> {
     /// Instructions executed by file and line.
     pub lines: BTreeMap<(&'a str, u32), u64>,
 }
+
+impl<'a> Function<'a> {
+    /// The one among namesakes that is of the same file, made if it is missing.
+    fn of<'f>(namesakes: &'f mut Vec<Self>, named: &Named<'a>) -> &'f mut Self {
+        let line = named.function.source.map_or(0, |(_, line)| line);
+        let source = named.own_file().map(|file| (file, line));
+        let file = source.map(|(file, _)| file);
+        let place = namesakes.iter().position(|it| it.file() == file);
+        let place = place.unwrap_or_else(|| {
+            namesakes.push(Function {
+                module: &named.module.path,
+                name: named.name.to_string(),
+                source,
+                executed: 0,
+                calls: 0,
+                lines: BTreeMap::new(),
+            });
+            namesakes.len() - 1
+        });
+        &mut namesakes[place]
+    }
+
+    /// Its own file.
+    pub fn file(&self) -> Option<&'a str> {
+        self.source.map(|(file, _)| file)
+    }
+}
+
+/// Functions of one name on both sides, each with the one of the same file, and then in their order.
+pub fn namesakes<'f, 'a>(old: &'f [Function<'a>], new: &'f [Function<'a>]) -> Vec<Sides<'f, 'a>> {
+    let mut left: Vec<&Function<'_>> = new.iter().collect();
+    let mut pairs = Vec::new();
+    let mut alone = Vec::new();
+    let last = |it: &Function<'a>| it.file().map(base_name);
+    for function in old {
+        match left.iter().position(|it| last(it) == last(function)) {
+            Some(place) => pairs.push([Some(function), Some(left.remove(place))]),
+            None => alone.push(function),
+        }
+    }
+    let most = alone.len().max(left.len());
+    pairs.extend((0..most).map(|it| [alone.get(it).copied(), left.get(it).copied()]));
+    pairs
+}
+
+/// A function on both sides, where it is there.
+pub type Sides<'f, 'a> = [Option<&'f Function<'a>>; 2];
 
 impl<'a> Functions<'a> {
     pub fn of(module: Option<&'a Counted>, only: &[Pattern]) -> Result<Self, Error> {
@@ -102,17 +149,8 @@ impl<'a> Functions<'a> {
             self.uncounted += 1;
             return Ok(());
         };
-        let file = named.own_file();
-        let key = (key_name(&named.function.name), file.map_or("", base_name));
-        let line = named.function.source.map_or(0, |(_, line)| line);
-        let function = self.by_name.entry(key).or_insert_with(|| Function {
-            module: &named.module.path,
-            name: named.name.to_string(),
-            source: file.map(|file| (file, line)),
-            executed: 0,
-            calls: 0,
-            lines: BTreeMap::new(),
-        });
+        let key = key_name(&named.function.name);
+        let function = Function::of(self.by_name.entry(key).or_default(), named);
         let sum = |a: u64, b: u64| a.checked_add(b).ok_or(Error::TooLarge);
         function.executed = sum(function.executed, executed)?;
         function.calls = sum(function.calls, calls)?;

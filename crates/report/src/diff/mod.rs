@@ -129,7 +129,7 @@ impl Diff {
         new: &matching::Functions<'_>,
     ) -> Result<(), Error> {
         for (sum, side) in self.executed.iter_mut().zip([old, new]) {
-            for function in side.by_name.values() {
+            for function in side.by_name.values().flatten() {
                 let more = sum.checked_add(function.executed);
                 *sum = more.ok_or(Error::TooLarge)?;
             }
@@ -137,10 +137,13 @@ impl Diff {
         let names = old.by_name.keys().chain(new.by_name.keys());
         let names: std::collections::BTreeSet<_> = names.collect();
         for name in names {
-            let sides = [old.by_name.get(name), new.by_name.get(name)];
-            match self::change(sides, old.build_id == new.build_id) {
-                Some(change) => self.changes.push(change),
-                None => self.unchanged += 1,
+            let [old_ones, new_ones] = [old, new].map(|it| it.by_name.get(name));
+            let [old_ones, new_ones] = [old_ones, new_ones].map(|it| it.map_or(&[][..], |it| it));
+            for sides in matching::namesakes(old_ones, new_ones) {
+                match self::change(sides, old.build_id == new.build_id) {
+                    Some(change) => self.changes.push(change),
+                    None => self.unchanged += 1,
+                }
             }
         }
         Ok(())
@@ -157,7 +160,7 @@ impl Diff {
     }
 }
 
-fn change(sides: [Option<&matching::Function<'_>>; 2], same_build: bool) -> Option<Change> {
+fn change(sides: matching::Sides<'_, '_>, same_build: bool) -> Option<Change> {
     let shown = sides[1].or(sides[0])?;
     let lines = alignment::changes(sides, same_build);
     let executed = sides.map(|side| side.map(|it| it.executed));
