@@ -8,6 +8,7 @@ mod build;
 mod hits;
 mod machine;
 mod measure;
+mod optimise;
 mod startup;
 mod table;
 mod tracers;
@@ -77,6 +78,12 @@ struct Options {
     /// Measure instead what it takes to start: `headcount run` of programs that do next to nothing
     #[arg(long)]
     startup: bool,
+    /// Measure instead programs that were optimised with exported counts, by llvm-bolt and by clang,
+    /// beside the plain ones
+    #[arg(long)]
+    optimise: bool,
+    #[arg(long, value_name = "PROGRAM", default_value = "llvm-bolt-16")]
+    bolt: String,
     /// How `--hits` starts a tracer of its own: method, address, program, argument
     #[arg(long, hide = true, num_args = 4, value_name = "WORD")]
     trace: Vec<String>,
@@ -122,6 +129,10 @@ fn run(options: &Options) -> Result<bool> {
         return Ok(true);
     }
     let subjects = subjects(options, &work)?;
+    if options.optimise {
+        optimise::run(&work, &tools, &options.bolt, &subjects, options.rounds)?;
+        return Ok(true);
+    }
     let variants = variants(options);
     build_all(&work, &tools, &subjects, &variants)?;
     let times = measure_all(&work, &tools, &subjects, &variants, options.rounds)?;

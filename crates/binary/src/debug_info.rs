@@ -52,7 +52,7 @@ pub struct Units<'a> {
 }
 
 impl<'a> Units<'a> {
-    fn of(dwarf: &'a Dwarf<'a>, troubles: &mut Vec<String>) -> Self {
+    pub fn of(dwarf: &'a Dwarf<'a>, troubles: &mut Vec<String>) -> Self {
         let mut headers = dwarf.units();
         let mut units = Vec::new();
         loop {

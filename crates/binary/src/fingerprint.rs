@@ -1,5 +1,9 @@
 //! What names this build?
 
+use object::Object;
+
+use crate::layout::Elf;
+
 /// FNV-1a, 64 bits: it guards against mistakes, not against malice.
 pub struct Fnv(pub u64);
 
@@ -42,6 +46,18 @@ impl Fnv {
 
     fn chew(&mut self, value: u64) {
         self.0 = (self.0 ^ value).wrapping_mul(0x0100_0000_01b3);
+    }
+}
+
+/// Names a file: by what the linker wrote into it, or else by its bytes.
+pub fn of_file(elf: &Elf<'_>, bytes: &[u8]) -> String {
+    match elf.build_id() {
+        Ok(Some(id)) if !id.is_empty() => hex(id),
+        _ => {
+            let mut file = Fnv::default();
+            file.eat(bytes);
+            format!("file-{:016x}", file.0)
+        }
     }
 }
 

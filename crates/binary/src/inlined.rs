@@ -22,6 +22,18 @@ pub struct Subprogram {
     pub source: Option<(FileId, u32)>,
 }
 
+/// A function, or a copy of one that was inlined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    pub ranges: Vec<Range<u64>>,
+    /// The linker's name, or the one in the source where that is the same.
+    pub function: String,
+    /// The line that it is declared on.
+    pub start: u32,
+    /// For a copy, the line and the discriminator of the call.
+    pub call: Option<(u32, u64)>,
+}
+
 /// Which inlined copy holds from which address on.
 #[derive(Debug, Default)]
 pub struct Copies {
@@ -73,6 +85,8 @@ struct Facts<'a> {
     file: Option<Value<'a>>,
     line: Option<u64>,
     origin: Option<Value<'a>>,
+    call_line: Option<u64>,
+    call_discriminator: Option<u64>,
 }
 
 impl<'a> Facts<'a> {
@@ -91,6 +105,14 @@ impl<'a> Facts<'a> {
                 self.line = attribute.udata_value();
                 return;
             }
+            constants::DW_AT_call_line => {
+                self.call_line = attribute.udata_value();
+                return;
+            }
+            constants::DW_AT_GNU_discriminator => {
+                self.call_discriminator = attribute.udata_value();
+                return;
+            }
             _ => return,
         };
         *place = Some(attribute.value());
@@ -107,6 +129,8 @@ impl<'a> Facts<'a> {
                 | constants::DW_AT_MIPS_linkage_name
                 | constants::DW_AT_decl_file
                 | constants::DW_AT_decl_line
+                | constants::DW_AT_call_line
+                | constants::DW_AT_GNU_discriminator
                 | constants::DW_AT_abstract_origin
                 | constants::DW_AT_specification
         )
@@ -125,9 +149,65 @@ impl<'a> Reader<'_, 'a> {
         subprograms: &mut Vec<Subprogram>,
         copies: &mut Copies,
     ) -> gimli::Result<()> {
-        let mut entries = unit.entries_raw(None)?;
         // The functions around the current entry: how deep each is, and how many copies it has.
         let mut around: Vec<(isize, u32)> = Vec::new();
+        self.each(unit, &mut |depth, is_function, facts| {
+            while around.last().is_some_and(|(outer, _)| *outer >= depth) {
+                around.pop();
+            }
+            let ranges = self.ranges(unit, &facts, &mut copies.ranges)?;
+            if is_function {
+                around.push((depth, 0));
+                if let Some(at) = self.entry(unit, &facts, &ranges) {
+                    subprograms.push(self.subprogram(unit, at, &facts, files));
+                }
+            } else if let Some((_, count)) = around.last_mut() {
+                *count += 1;
+                for range in ranges {
+                    copies.paint(range, *count);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Adds the functions of a unit and every inlined copy; what lies inside of another comes behind
+    /// it.
+    pub fn scopes(
+        &self,
+        unit: &Unit<Slice<'a>>,
+        files: &mut Files,
+        scopes: &mut Vec<Scope>,
+    ) -> gimli::Result<()> {
+        let mut count = 0;
+        self.each(unit, &mut |_, is_function, facts| {
+            let ranges = self.ranges(unit, &facts, &mut count)?;
+            if ranges.is_empty() {
+                return Ok(());
+            }
+            let named = self.subprogram(unit, 0, &facts, files);
+            let call = (
+                u32::try_from(facts.call_line.unwrap_or(0)).unwrap_or(0),
+                facts.call_discriminator.unwrap_or(0),
+            );
+            scopes.push(Scope {
+                ranges,
+                function: named.linkage_name.or(named.name).unwrap_or_default(),
+                start: named.source.map_or(0, |(_, line)| line),
+                call: (!is_function).then_some(call),
+            });
+            Ok(())
+        })
+    }
+
+    /// Shows every function and every inlined copy of a unit: how deep it lies, whether it is a
+    /// function, and what is known of it.
+    fn each(
+        &self,
+        unit: &Unit<Slice<'a>>,
+        show: &mut dyn FnMut(isize, bool, Facts<'a>) -> gimli::Result<()>,
+    ) -> gimli::Result<()> {
+        let mut entries = unit.entries_raw(None)?;
         while !entries.is_empty() {
             let depth = entries.next_depth();
             let Some(abbreviation) = entries.read_abbreviation()? else {
@@ -146,21 +226,7 @@ impl<'a> Reader<'_, 'a> {
                     facts.add(&attribute);
                 }
             }
-            while around.last().is_some_and(|(outer, _)| *outer >= depth) {
-                around.pop();
-            }
-            let ranges = self.ranges(unit, &facts, &mut copies.ranges)?;
-            if is_function {
-                around.push((depth, 0));
-                if let Some(at) = self.entry(unit, &facts, &ranges) {
-                    subprograms.push(self.subprogram(unit, at, &facts, files));
-                }
-            } else if let Some((_, count)) = around.last_mut() {
-                *count += 1;
-                for range in ranges {
-                    copies.paint(range, *count);
-                }
-            }
+            show(depth, is_function, facts)?;
         }
         Ok(())
     }

@@ -100,7 +100,7 @@ fn load(segment: &elf::ProgramHeader64<LittleEndian>, bytes: &[u8]) -> Result<Se
 }
 
 /// Refuses what is no x86-64 program, and says what it is instead.
-fn check_kind(bytes: &[u8]) -> Result<(), Error> {
+pub(crate) fn check_kind(bytes: &[u8]) -> Result<(), Error> {
     let hint = match bytes {
         [0x7f, b'E', b'L', b'F', ..] => None,
         [b'#', b'!', ..] => Some(" (this is a script: name its interpreter)"),

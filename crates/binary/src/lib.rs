@@ -17,6 +17,7 @@
 
 mod blocks;
 mod code;
+mod code_symbols;
 mod debug_files;
 mod debug_info;
 mod error;
@@ -25,6 +26,7 @@ mod frames;
 mod functions;
 mod image;
 mod indirect;
+mod inline_chains;
 mod inlined;
 mod inlined_copies;
 mod jump_table;
@@ -44,8 +46,10 @@ mod spans;
 mod sweep;
 mod symbols;
 
+pub use code_symbols::{code_symbols, is_build};
 pub use debug_files::{FileBytes, Wanted};
 pub use error::Error;
+pub use inline_chains::inline_chains;
 pub use inlined_copies::InlinedCopies;
 pub use layout::{Layout, Segment, layout};
 pub use module::{Binary, read};

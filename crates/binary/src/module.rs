@@ -109,14 +109,7 @@ fn build_id(elf: &Elf<'_>, bytes: &[u8], functions: &[Function]) -> String {
             known.eat(&block.address.0.to_le_bytes());
         }
     }
-    let id = match elf.build_id() {
-        Ok(Some(id)) if !id.is_empty() => fingerprint::hex(id),
-        _ => {
-            let mut file = Fnv::default();
-            file.eat(bytes);
-            format!("file-{:016x}", file.0)
-        }
-    };
+    let id = fingerprint::of_file(elf, bytes);
     format!("elf-{id}-{:016x}", known.0)
 }
 

@@ -4,7 +4,9 @@ mod workshop;
 
 use std::sync::Arc;
 
-use headcount_binary::{Error, FileBytes, Outline, Wanted, layout, read};
+use headcount_binary::{
+    Error, FileBytes, Outline, Wanted, code_symbols, inline_chains, layout, read,
+};
 use headcount_model::LinkAddr;
 use workshop::Workshop;
 
@@ -95,6 +97,11 @@ fn no_damage_makes_it_panic() {
         let other = good.clone();
         let mut find = |_: Wanted<'_>| Some(Arc::new(other.clone()) as FileBytes);
         let _ = read("damaged", &bytes, &mut find);
+        let _ = code_symbols(&bytes);
+        let addresses: Vec<LinkAddr> = (0x1000..0x1400).map(LinkAddr).collect();
+        if let Ok(chains) = inline_chains(&bytes, &addresses) {
+            assert_eq!(chains.len(), addresses.len());
+        }
         if let Ok(outline) = Outline::read(Arc::new(bytes), &mut find) {
             ask_everything(outline, &mut dice);
         }

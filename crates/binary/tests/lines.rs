@@ -4,7 +4,8 @@ mod workshop;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use headcount_binary::{Binary, Wanted};
+use headcount_binary::{Binary, Wanted, inline_chains};
+use headcount_model::LinkAddr;
 use workshop::{Workshop, function, lines_of};
 
 const PROGRAM: &str = r#"#include <stdio.h>
@@ -228,4 +229,68 @@ fn a_broken_line_table_costs_only_the_lines() {
         reason.contains("its line table is broken at 0x0"),
         "{reason}"
     );
+}
+
+/// Functions and lines of each address, the outermost first, as addr2line reads them.
+fn by_addr2line(workshop: &Workshop, addresses: &[LinkAddr]) -> Vec<Vec<(String, u32)>> {
+    let words: Vec<String> = addresses.iter().map(LinkAddr::to_string).collect();
+    let text = workshop.run(&format!("addr2line -a -f -i -e prog {}", words.join(" ")));
+    let mut all: Vec<Vec<(String, u32)>> = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.starts_with("0x") {
+            all.push(Vec::new());
+            continue;
+        }
+        let place = lines.next().unwrap();
+        let number = place.rsplit(':').next().unwrap();
+        let number = number.split(' ').next().unwrap().parse().unwrap_or(0);
+        all.last_mut().unwrap().insert(0, (line.to_owned(), number));
+    }
+    all
+}
+
+#[test]
+fn chains_of_inlined_functions_are_those_of_addr2line() {
+    for compiler in ["gcc", "clang"] {
+        let workshop = Workshop::new();
+        workshop.write("prog.c", PROGRAM);
+        workshop.run(&format!("{compiler} -O2 -g -o prog prog.c"));
+        let code = workshop.run("objdump -d --no-show-raw-insn prog");
+        let own = code
+            .split("\n\n")
+            .filter(|it| it.contains("<both>:") || it.contains("<main>:"));
+        let address = |line: &str| u64::from_str_radix(line.trim().split(':').next()?, 16).ok();
+        let mut addresses: Vec<LinkAddr> = own
+            .flat_map(str::lines)
+            // What lies between functions belongs to none.
+            .filter(|line| !line.contains("nop") && !line.contains("xchg   %ax,%ax"))
+            .filter_map(address)
+            .map(LinkAddr)
+            .collect();
+        addresses.sort_unstable();
+        let found = inline_chains(&workshop.bytes("prog"), &addresses).unwrap();
+        let expected = by_addr2line(&workshop, &addresses);
+        let mut inlined = 0;
+        for ((at, found), expected) in addresses.iter().zip(found).zip(expected) {
+            inlined += usize::from(found.len() > 1);
+            let shown: Vec<(String, u32)> = found
+                .iter()
+                .map(|it| (it.function.clone(), it.line))
+                .collect();
+            // An instruction of no line has no chain.
+            let known = expected.last().is_some_and(|it| it.1 > 0);
+            assert_eq!(
+                shown,
+                if known { expected } else { Vec::new() },
+                "{compiler} {at}"
+            );
+            let starts = [("square", 2), ("both", 8), ("main", 13)];
+            for frame in found {
+                let start = starts.iter().find(|it| it.0 == frame.function);
+                assert_eq!(start.map(|it| it.1), Some(frame.start), "{compiler} {at}");
+            }
+        }
+        assert!(inlined > 5, "{compiler}");
+    }
 }

@@ -33,12 +33,15 @@ pub struct Headcount {
 pub enum Verb {
     Demo(Demo),
     Run(Run),
+    Stat(Stat),
     Attach(Attach),
     Cc(Cc),
     Collect(Collect),
     Report(Report),
     Annotate(Annotate),
     Explain(Explain),
+    Export(Export),
+    Diff(Diff),
     Runs(Runs),
     Merge(Merge),
     Doctor(Doctor),
@@ -76,17 +79,39 @@ Examples:
 pub struct Run {
     #[command(flatten)]
     pub counting: Counting,
-    /// Count only the program itself, not its children.
-    #[arg(long)]
-    pub no_follow: bool,
-    /// The program and its arguments.
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        required = true,
-        value_name = "PROGRAM"
-    )]
-    pub command: Vec<OsString>,
+    #[command(flatten)]
+    pub program: ProgramArgument,
+}
+
+/// Run a program, once or several times, and show its totals on one screen.
+///
+/// With -r, the functions whose counts differ between runs are named: those are what a comparison of
+/// two builds had better leave out. Standard output is the program's, so the totals go to standard
+/// error. The exit status is the program's; with -r, the first that is not 0.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount stat -- ./max 3 1 2
+  headcount stat -r 5 -- ./max 3 1 2              what varies from run to run
+  headcount stat -r 5 --modules main --format json --report stat.json -- ./max")]
+pub struct Stat {
+    /// Run it so often. What it reads from standard input is there for the first run only.
+    #[arg(short, long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+    /// Show so many functions that differ.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+    /// How to write it.
+    #[arg(long, value_enum, default_value_t = StatFormat::Text)]
+    pub format: StatFormat,
+    /// Where to write it; `-` is standard output [default: standard error].
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub counting: Counting,
+    #[command(flatten)]
+    pub program: ProgramArgument,
 }
 
 /// Count a program that already runs, until it ends or until Ctrl-C.
@@ -110,10 +135,26 @@ pub struct Attach {
     pub pid: i32,
 }
 
-/// What to count, and where to put it.
+/// What to run.
 #[derive(Debug, Args)]
+pub struct ProgramArgument {
+    /// Count only the program itself, not its children.
+    #[arg(long)]
+    pub no_follow: bool,
+    /// The program and its arguments.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "PROGRAM"
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// What to count, and where to put it.
+#[derive(Clone, Debug, Args)]
 pub struct Counting {
-    /// The profile to add to [default: headcount.db].
+    /// The profile to add to [default: headcount.db; for stat, none].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// How counters get into the program: `detour` runs copies of its functions that count, and is
@@ -322,6 +363,101 @@ pub struct Explain {
     pub names: NamesArgument,
 }
 
+/// Write counts in a format of another tool.
+///
+/// Sources are found where annotate finds them. Files of the system, and files whose source is not
+/// here, are left out of coverage formats unless --only names them.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount export --format lcov -o lcov.info       then: genhtml lcov.info
+  headcount export --format lcov --only 'src/*' --max-count 2147483647
+  headcount export --format callgrind -o cg.out     then: kcachegrind cg.out
+  headcount export --format pprof -o it.pb.gz       then: go tool pprof it.pb.gz
+  headcount export --format folded | flamegraph.pl > flame.svg
+  headcount export --format json | jq .totals.executed
+  headcount export --format bolt -o it.fdata        then: llvm-bolt -data it.fdata")]
+pub struct Export {
+    #[command(flatten)]
+    pub profile: ProfileArgument,
+    /// The format.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        required_unless_present = "schema"
+    )]
+    pub format: Option<ExportFormat>,
+    /// Print the JSON Schema of the format json.
+    #[arg(long, conflicts_with = "format")]
+    pub schema: bool,
+    /// Export only functions and files with such names (`*` any text, `?` any character).
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Export only modules with such paths (`*` any text, `?` any character). For bolt and
+    /// llvm-sample, which are about one module, it is the program itself unless this says another.
+    #[arg(long, value_name = "PATTERN")]
+    pub module: Option<String>,
+    /// The largest count to write: some readers fail above 2147483647 or 9223372036854775807.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_count: Option<u64>,
+    /// A folder to look for sources in; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+    #[command(flatten)]
+    pub names: NamesArgument,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Compare two runs, function by function and line by line.
+///
+/// Without a profile: the last two runs of headcount.db. With one: its last two runs. With two: the
+/// last run of each. Modules and functions are matched by name, so two builds can be compared. Exit
+/// status: 0, or 1 if something is over a limit.
+///
+/// In GitHub Actions the comparison also goes to the summary of the step, and what is over a limit
+/// is marked beside its line.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount diff                               the last two runs
+  headcount diff --runs 2,5                    two runs by their numbers
+  headcount diff main.db pr.db --fail-over 1%
+  headcount diff main.db pr.db --fail-over function=5% --only 'src/*'
+  headcount diff main.db pr.db --format markdown")]
+pub struct Diff {
+    /// The profile with the old counts.
+    #[arg(value_name = "OLD")]
+    pub old: Option<PathBuf>,
+    /// The profile with the new counts.
+    #[arg(value_name = "NEW")]
+    pub new: Option<PathBuf>,
+    /// Of one profile, the numbers of the old and of the new run, such as `2,5`. Of two profiles,
+    /// `last`, `all` or numbers, which are added up on each side.
+    #[arg(long, value_parser = run_selection, value_name = "RUNS")]
+    pub runs: Option<RunSelection>,
+    /// Fail if so much more is executed: `1%`, `10000`, or of any one function `function=5%`. May
+    /// be given several times.
+    #[arg(long, value_name = "LIMIT", value_parser = headcount_report::diff::Limit::parse)]
+    pub fail_over: Vec<headcount_report::diff::Limit>,
+    /// Compare only functions and files with such names (`*` any text, `?` any character).
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Show so many functions.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+    /// How to write it.
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    pub format: DiffFormat,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
 /// List the runs in a profile.
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -467,6 +603,47 @@ pub enum Histogram {
 pub enum Format {
     Text,
     Csv,
+    Json,
+}
+
+/// How to write totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatFormat {
+    Text,
+    Json,
+}
+
+/// How to write a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    Text,
+    Csv,
+    Json,
+    Markdown,
+}
+
+/// The format of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Lines, functions and branches, for genhtml, Codecov, Coveralls and editors.
+    Lcov,
+    /// Lines, functions and branches, for GitLab, Jenkins and Azure.
+    Cobertura,
+    /// Every instruction and call site, for KCachegrind and callgrind_annotate.
+    Callgrind,
+    /// Instructions, blocks and calls, for pprof; there are no stacks.
+    Pprof,
+    /// Modules, functions and lines as flame graphs have them.
+    Folded,
+    /// Branches of one program, for llvm-bolt: link it with --emit-relocs, and let gcc leave its
+    /// functions whole with -fno-reorder-blocks-and-partition.
+    Bolt,
+    /// Lines of one program, for clang -fprofile-sample-use: build it with -gline-tables-only
+    /// -fdebug-info-for-profiling.
+    LlvmSample,
+    /// Which blocks ran, for Lighthouse, IDA, Ghidra and Binary Ninja.
+    Drcov,
+    /// Everything that is known; --schema says how.
     Json,
 }
 

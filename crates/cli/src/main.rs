@@ -11,11 +11,13 @@ mod counters;
 #[cfg(test)]
 mod hostile;
 mod module;
+mod module_files;
 mod monitored;
 mod output;
 mod progress;
 mod recovered;
 mod selection;
+mod sources;
 mod talk;
 mod verbs;
 
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
 /// own failure is 125.
 fn usage(error: clap::Error) -> Headcount {
     let _ = error.print();
-    let in_front = ["cc", "run", "attach"];
+    let in_front = ["cc", "run", "attach", "stat"];
     let verb = std::env::args_os().nth(1);
     let in_front = verb.is_some_and(|verb| in_front.iter().any(|it| verb == *it));
     std::process::exit(match error.exit_code() {
@@ -70,12 +72,15 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
     match verb {
         Verb::Demo(it) => verbs::demo::run(it),
         Verb::Run(it) => verbs::run::run(it),
+        Verb::Stat(it) => verbs::stat::run(it),
         Verb::Attach(it) => verbs::attach::run(it),
         Verb::Cc(it) => verbs::cc::run(it),
         Verb::Collect(it) => verbs::collect::run(it),
         Verb::Report(it) => verbs::report::run(it),
         Verb::Annotate(it) => verbs::annotate::run(it),
         Verb::Explain(it) => verbs::explain::run(it),
+        Verb::Diff(it) => verbs::diff::run(it),
+        Verb::Export(it) => verbs::export::run(it),
         Verb::Runs(it) => verbs::runs::run(it),
         Verb::Merge(it) => verbs::merge::run(it),
         Verb::Doctor(it) => verbs::doctor::run(it),
@@ -88,7 +93,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
 /// mistaken for it, so that is 125, as with `timeout`.
 fn failure_status(verb: &Verb) -> u8 {
     match verb {
-        Verb::Cc(_) | Verb::Run(_) | Verb::Attach(_) => 125,
+        Verb::Cc(_) | Verb::Run(_) | Verb::Attach(_) | Verb::Stat(_) => 125,
         _ => 2,
     }
 }

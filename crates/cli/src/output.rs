@@ -8,7 +8,7 @@ use std::path::Path;
 /// it, only where it is wanted (`NO_COLOR`, terminals).
 pub fn write(to: Option<&Path>, text: &str) -> anyhow::Result<()> {
     match file(to) {
-        Some(path) => write_file(path, &anstream::adapter::strip_str(text).to_string()),
+        Some(path) => write_file(path, anstream::adapter::strip_str(text).to_string()),
         None => write_to(anstream::stdout().lock(), text),
     }
 }
@@ -19,8 +19,24 @@ pub fn write_exact(to: Option<&Path>, text: &str) -> anyhow::Result<()> {
     let stdout = io::stdout().lock();
     match file(to) {
         Some(path) => write_file(path, text),
-        None if stdout.is_terminal() => write_to(stdout, &headcount_report::visible_lines(text)),
+        None if stdout.is_terminal() => {
+            write_to(stdout, headcount_report::visible_lines(text).as_bytes())
+        }
         None => write_to(stdout, text),
+    }
+}
+
+/// Writes bytes that must arrive as they are. A terminal gets them only if they are text, which it
+/// must not obey.
+pub fn write_bytes(to: Option<&Path>, bytes: &[u8]) -> anyhow::Result<()> {
+    let stdout = io::stdout().lock();
+    match (file(to), std::str::from_utf8(bytes)) {
+        (Some(path), _) => write_file(path, bytes),
+        (None, _) if !stdout.is_terminal() => write_to(stdout, bytes),
+        (None, Ok(text)) => write_to(stdout, headcount_report::visible_lines(text).as_bytes()),
+        (None, Err(_)) => {
+            anyhow::bail!("this format is no text for a terminal; -o FILE writes it to a file")
+        }
     }
 }
 
@@ -41,12 +57,12 @@ fn file(to: Option<&Path>) -> Option<&Path> {
     to.filter(|path| *path != Path::new("-"))
 }
 
-fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| format!("{}: cannot be written", path.display()))
+fn write_file(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    std::fs::write(path, bytes).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
-fn write_to(mut stdout: impl Write, text: &str) -> anyhow::Result<()> {
-    let written = stdout.write_all(text.as_bytes());
+fn write_to(mut stdout: impl Write, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    let written = stdout.write_all(bytes.as_ref());
     written
         .and_then(|()| stdout.flush())
         .context("standard output: cannot be written")

@@ -16,7 +16,9 @@ mod run;
 pub use address::{LinkAddr, LoadAddr, LoadBias};
 pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
 pub use plan::{GraphCounts, Place, Plan, ProbeCosts, Readings};
-pub use program::{Block, FileId, Function, FunctionEdge, LineRun, Module, Span};
+pub use program::{
+    Block, CodeSymbol, FileId, Function, FunctionEdge, InlineFrame, LineRun, Module, Span,
+};
 pub use refusal::Refusal;
 pub use routine::{Entrance, Routine, RoutineBlock};
 pub use run::{Counted, FunctionCounts, ModuleCounts, Placement, Process, Run, Shift};

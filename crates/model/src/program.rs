@@ -94,3 +94,30 @@ pub struct FunctionEdge {
     /// Why control takes it.
     pub kind: EdgeKind,
 }
+
+/// A symbol of code, as the file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeSymbol {
+    /// Where it is.
+    pub address: LinkAddr,
+    /// How many bytes it names.
+    pub size: u64,
+    /// The name.
+    pub name: String,
+    /// For a local one: its number among the local symbols with this name, by address, from 1.
+    pub local: Option<u32>,
+}
+
+/// A function that an instruction belongs to: the one it was compiled into, or one that was inlined
+/// there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InlineFrame {
+    /// The linker's name.
+    pub function: String,
+    /// The line that it is declared on.
+    pub start: u32,
+    /// The line of the instruction, or of the call that was inlined.
+    pub line: u32,
+    /// Tells code of one line apart, where the compiler does.
+    pub discriminator: u64,
+}

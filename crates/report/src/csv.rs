@@ -28,7 +28,8 @@ pub fn write(table: &Table) -> String {
     out
 }
 
-fn field(text: &str, out: &mut String) {
+/// A text, in quotes where it needs them.
+pub fn field(text: &str, out: &mut String) {
     match text.contains(['"', ',', '\n', '\r']) {
         false => out.push_str(text),
         true => {

@@ -24,7 +24,8 @@ pub fn write(report: &Report) -> String {
     out
 }
 
-fn list<T>(out: &mut String, key: &str, items: &[T], write: impl Fn(&T, &mut String)) {
+/// A list under its name, one item a line.
+pub fn list<T>(out: &mut String, key: &str, items: &[T], write: impl Fn(&T, &mut String)) {
     out.push_str(&format!(",\n\"{key}\":["));
     for (place, item) in items.iter().enumerate() {
         out.push_str(if place > 0 { ",\n " } else { "\n " });
@@ -33,7 +34,8 @@ fn list<T>(out: &mut String, key: &str, items: &[T], write: impl Fn(&T, &mut Str
     out.push(']');
 }
 
-fn run(run: &RunSummary, out: &mut String) {
+/// A run.
+pub fn run(run: &RunSummary, out: &mut String) {
     out.push_str("{\"command\":[");
     for (place, word) in run.command.iter().enumerate() {
         if place > 0 {
@@ -74,7 +76,8 @@ fn row(table: &Table, row: &Row, out: &mut String) {
     out.push('}');
 }
 
-fn refused(it: &Refused, out: &mut String) {
+/// Something that is not counted.
+pub fn refused(it: &Refused, out: &mut String) {
     let fields = [
         ("module", &it.module),
         ("subject", &it.refusal.subject),
@@ -90,7 +93,8 @@ fn refused(it: &Refused, out: &mut String) {
     out.push_str(&format!("\"line\":{}}}", it.refusal.line));
 }
 
-fn string(text: &str, out: &mut String) {
+/// A text.
+pub fn string(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {
         match c {

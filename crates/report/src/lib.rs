@@ -2,7 +2,8 @@
 //!
 //! [`Report::new`] makes a table of counted modules: one row a module, file, function, line,
 //! block, instruction or edge. [`text`], [`csv`] and [`json`] write it. [`annotate`] puts counts
-//! beside source text or instructions. Nothing here opens a file or prints: whoever calls hands
+//! beside source text or instructions. [`export`] writes formats of other tools. [`diff`] compares
+//! two sets of counts. Nothing here opens a file or prints: whoever calls hands
 //! over what is needed, and gets a string.
 #![forbid(unsafe_code)]
 
@@ -12,7 +13,9 @@ mod count;
 mod coverage;
 pub mod csv;
 mod demangle;
+pub mod diff;
 mod escape;
+pub mod export;
 mod glob;
 pub mod json;
 mod names;
@@ -20,6 +23,7 @@ mod number;
 mod report;
 mod rows;
 mod source;
+pub mod stat;
 mod table;
 pub mod text;
 
@@ -47,5 +51,19 @@ pub enum Error {
         key: String,
         /// What there is.
         columns: &'static [&'static str],
+    },
+    /// A format is about one module.
+    #[error("this format is about one module; --module names one of {}", modules.join(", "))]
+    OneModule {
+        /// What there is.
+        modules: Vec<String>,
+    },
+    /// A format needs what a module does not have.
+    #[error("{path}: {why}")]
+    Unfit {
+        /// The path of the module.
+        path: String,
+        /// What is missing, and the cure.
+        why: String,
     },
 }

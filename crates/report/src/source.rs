@@ -44,7 +44,8 @@ pub fn line_counts(
 
 type Lines = BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>;
 
-fn all_lines(counted: &[Counted], demangle: bool, only: &[Pattern]) -> Result<Lines, Error> {
+/// The same, of the files that are wanted, or of the wanted functions in them.
+pub fn all_lines(counted: &[Counted], demangle: bool, only: &[Pattern]) -> Result<Lines, Error> {
     let mut sums: BTreeMap<Arc<str>, BTreeMap<u32, LineSum>> = BTreeMap::new();
     for module in counted {
         let names: Vec<Arc<str>> = module

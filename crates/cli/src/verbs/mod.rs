@@ -6,13 +6,16 @@ pub mod cc;
 pub mod collect;
 pub mod completions;
 pub mod demo;
+pub mod diff;
 pub mod doctor;
 pub mod explain;
+pub mod export;
 pub mod man;
 pub mod merge;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod stat;
 
 use crate::progress;
 use headcount_model::{LinkAddr, Span};

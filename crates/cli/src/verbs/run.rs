@@ -10,9 +10,13 @@ use crate::monitored;
 /// Runs the verb. The exit status is the program's.
 pub fn run(args: &Run) -> Result<ExitCode> {
     let folder = monitored::new_folder()?;
-    let counted = monitored::count(&args.counting, !args.no_follow, None, &|| (), |settings| {
-        headcount_monitor::run(&args.command, &folder, settings)
-    });
+    let counted = monitored::count(
+        &args.counting,
+        !args.program.no_follow,
+        None,
+        &|| (),
+        |settings| headcount_monitor::run(&args.program.command, &folder, settings),
+    );
     let outcome = match counted {
         Ok(outcome) => outcome,
         Err(error) => return Err(monitored::failed(&args.counting, &folder, error)),

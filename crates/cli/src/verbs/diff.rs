@@ -1,0 +1,101 @@
+//! Compare two runs.
+
+use crate::args::{Diff as Args, DiffFormat};
+use crate::{output, progress, talk};
+use anyhow::{Context, bail};
+use headcount_profile::{Loaded, RunSelection};
+use headcount_report::Pattern;
+use headcount_report::diff::{self, Diff, Regression, Side};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let (old, new) = load(args)?;
+    let only: Vec<Pattern> = args.only.iter().map(|it| Pattern::new(it)).collect();
+    let diff = progress::during("comparing", || Diff::new(&side(&old), &side(&new), &only))?;
+    let regressions = diff.regressions(&args.fail_over);
+    let shown = match args.format {
+        DiffFormat::Text => diff::text(&diff, &regressions, args.top),
+        DiffFormat::Csv => diff::csv(&diff),
+        DiffFormat::Json => diff::json(&diff, &regressions),
+        DiffFormat::Markdown => diff::markdown(&diff, &regressions, args.top),
+    };
+    output::write_exact(args.output.as_deref(), &shown)?;
+    if args.format == DiffFormat::Csv {
+        diff.notes.iter().for_each(talk::say);
+    }
+    for regression in &regressions {
+        let what = diff::sentence(&diff, regression);
+        talk::say(format!("over the limit: {what}"));
+    }
+    if std::env::var_os("GITHUB_ACTIONS").is_some_and(|it| it == "true") {
+        tell_github(&diff, &regressions, args.top)?;
+    }
+    Ok(match regressions.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
+    })
+}
+
+/// The counts of both sides.
+fn load(args: &Args) -> anyhow::Result<(Loaded, Loaded)> {
+    if let (Some(old), Some(new)) = (&args.old, &args.new) {
+        let runs = args.runs.as_ref().unwrap_or(&RunSelection::Last);
+        return Ok((super::load(Some(old), runs)?, super::load(Some(new), runs)?));
+    }
+    let named = args.old.as_ref();
+    let numbers = match &args.runs {
+        Some(RunSelection::These(numbers)) => numbers.clone(),
+        Some(_) => bail!("of one profile, name two runs: --runs 2,5"),
+        None => last_two(named)?,
+    };
+    let [old, new] = numbers.as_slice() else {
+        bail!("of one profile, name two runs: --runs 2,5");
+    };
+    let one = |number: i64| super::load(named, &RunSelection::These(vec![number]));
+    Ok((one(*old)?, one(*new)?))
+}
+
+fn last_two(named: Option<&std::path::PathBuf>) -> anyhow::Result<Vec<i64>> {
+    let profile = super::open(named)?;
+    let runs: Vec<i64> = profile.runs()?.iter().map(|it| it.id).collect();
+    match runs.as_slice() {
+        [.., old, new] => Ok(vec![*old, *new]),
+        _ => bail!(
+            "{}: has only one run: nothing to compare it with",
+            named
+                .map_or(super::DEFAULT_PROFILE.as_ref(), |it| it.as_path())
+                .display()
+        ),
+    }
+}
+
+fn side(loaded: &Loaded) -> Side<'_> {
+    Side {
+        counted: &loaded.counted,
+        runs: super::summaries(loaded),
+        cpus: loaded.runs.iter().map(|it| it.cpu.clone()).collect(),
+    }
+}
+
+/// Adds to the summary of a step of GitHub Actions, and marks lines.
+fn tell_github(diff: &Diff, regressions: &[Regression], top: usize) -> anyhow::Result<()> {
+    for annotation in diff::annotations(diff, regressions) {
+        // Not through `talk`: the runner looks for `::` at the start of a line.
+        let _ = writeln!(
+            std::io::stderr(),
+            "{}",
+            headcount_report::visible(&annotation)
+        );
+    }
+    let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY") else {
+        return Ok(());
+    };
+    let path = Path::new(&summary);
+    let text = diff::markdown(diff, regressions, top);
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("{}: cannot be written", path.display()))
+}

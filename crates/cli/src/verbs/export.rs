@@ -1,0 +1,108 @@
+//! Write counts in a format of another tool.
+
+use crate::args::{Export, ExportFormat};
+use crate::module_files::Files;
+use crate::sources::Sources;
+use crate::{output, progress, talk};
+use anyhow::bail;
+use headcount_model::{Counted, Span};
+use headcount_profile::Loaded;
+use headcount_report::export::{self, Format, Material};
+use headcount_report::{Pattern, thousands};
+use std::process::ExitCode;
+
+pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
+    let Some(format) = args.format.map(format) else {
+        output::write_exact(args.output.as_deref(), export::JSON_SCHEMA)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
+    let mut loaded = super::load(named, &args.runs.runs)?;
+    choose_modules(&mut loaded, args.module.as_deref(), format)?;
+    let files = Files::default();
+    let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
+    let mut notes = super::notes(&loaded);
+    notes.extend(headcount_report::coverage_notes(&loaded.counted, true));
+    let only: Vec<Pattern> = args.only.iter().map(|it| Pattern::new(it)).collect();
+    let material = Material {
+        counted: &loaded.counted,
+        runs: &super::summaries(&loaded),
+        notes: &notes,
+        only: &only,
+        demangle: !args.names.no_demangle,
+        max_count: args.max_count,
+        source: &|file| sources.whole(file),
+        lengths: &lengths,
+        calls: &super::calls,
+        base: &|module| files.base(module),
+        symbols: &|module| files.symbols(module),
+        chains: &|module, addresses| files.chains(module, addresses),
+    };
+    let exported = progress::during("exporting", || export::write(format, &material))?;
+    output::write_bytes(args.output.as_deref(), &exported.bytes)?;
+    if format != Format::Json {
+        say_what_it_cannot(&loaded, &notes);
+    }
+    exported.notes.iter().for_each(talk::say);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn format(format: ExportFormat) -> Format {
+    match format {
+        ExportFormat::Lcov => Format::Lcov,
+        ExportFormat::Cobertura => Format::Cobertura,
+        ExportFormat::Callgrind => Format::Callgrind,
+        ExportFormat::Pprof => Format::Pprof,
+        ExportFormat::Folded => Format::Folded,
+        ExportFormat::Bolt => Format::Bolt,
+        ExportFormat::LlvmSample => Format::LlvmSample,
+        ExportFormat::Drcov => Format::Drcov,
+        ExportFormat::Json => Format::Json,
+    }
+}
+
+/// The lengths of the instructions in a piece of code, up to where it is none.
+fn lengths(span: &Span) -> Vec<u8> {
+    headcount_x86::count(span).unwrap_or_default()
+}
+
+/// Leaves out modules that are not wanted.
+fn choose_modules(loaded: &mut Loaded, wanted: Option<&str>, format: Format) -> anyhow::Result<()> {
+    if let Some(wanted) = wanted {
+        let pattern = Pattern::new(wanted);
+        loaded
+            .counted
+            .retain(|it| pattern.matches_path(&it.module.path));
+        if loaded.counted.is_empty() {
+            bail!("no module is called {wanted}; `headcount report --by module` lists them");
+        }
+    } else if matches!(format, Format::Bolt | Format::LlvmSample) {
+        let programs: Vec<&str> = loaded
+            .runs
+            .iter()
+            .filter_map(|run| run.command.first())
+            .map(|it| base_name(it))
+            .collect();
+        let is_program = |it: &Counted| programs.contains(&base_name(&it.module.path));
+        if loaded.counted.iter().any(is_program) {
+            loaded.counted.retain(is_program);
+        }
+    }
+    Ok(())
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Few formats have a place for what was not counted, and for what is uncertain.
+fn say_what_it_cannot(loaded: &Loaded, notes: &[String]) {
+    match headcount_report::refused(&loaded.counted).len() {
+        0 => (),
+        refused => talk::say(format!(
+            "not counted: {}; `headcount report` says what and why",
+            thousands(refused as u64)
+        )),
+    }
+    notes.iter().for_each(talk::say);
+}

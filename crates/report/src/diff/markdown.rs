@@ -1,0 +1,152 @@
+//! A comparison for the pages of a continuous integration.
+
+use super::shown::{percent, place, sentence, signed};
+use super::{Diff, Regression};
+use crate::{thousands, visible};
+
+/// As a table in Markdown, as short as a summary must be.
+pub fn markdown(diff: &Diff, regressions: &[Regression], top: usize) -> String {
+    let mut out = String::from("### headcount\n\n");
+    for regression in regressions {
+        out.push_str(&format!(
+            "**Over the limit:** {}\n\n",
+            escaped(&sentence(diff, regression))
+        ));
+    }
+    let [old, new] = diff.executed;
+    out.push_str(&format!(
+        "{} instructions executed, before {}: {} ({})\n",
+        thousands(new),
+        thousands(old),
+        signed(diff.difference()),
+        percent(diff.executed)
+    ));
+    if diff.is_empty() {
+        out.push_str("\nNo function differs.\n");
+        return out;
+    }
+    out.push_str("\n| change | | old | new | function | most changed line |\n");
+    out.push_str("| ---: | ---: | ---: | ---: | --- | --- |\n");
+    for change in diff.changes.iter().take(top) {
+        let [old, new] = change
+            .executed
+            .map(|it| it.map_or("-".to_owned(), thousands));
+        let share = match change.executed {
+            [Some(old), Some(new)] => percent([old, new]),
+            [None, _] => "new".to_owned(),
+            [_, None] => "gone".to_owned(),
+        };
+        let line = change.lines.first().map(place).unwrap_or_default();
+        out.push_str(&format!(
+            "| {} | {share} | {old} | {new} | {} | {} |\n",
+            signed(change.difference()),
+            escaped(&change.function),
+            escaped(&line)
+        ));
+    }
+    if diff.changes.len() > top {
+        let more = thousands((diff.changes.len() - top) as u64);
+        out.push_str(&format!("\n{more} more functions differ.\n"));
+    }
+    for note in &diff.notes {
+        out.push_str(&format!("\n{}\n", escaped(note)));
+    }
+    out
+}
+
+/// Text that is neither Markdown nor HTML.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in visible(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            _ if c.is_ascii_punctuation() && !".,:;()/%+-".contains(c) => {
+                out.push('\\');
+                out.push(c);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// GitHub shows ten annotations of a step.
+const MOST_ANNOTATIONS: usize = 10;
+
+/// What is over a limit, as commands that GitHub's runners read: a mark beside the line that changed
+/// most.
+pub fn annotations(diff: &Diff, regressions: &[Regression]) -> Vec<String> {
+    let annotation = |regression: &Regression| {
+        let change = regression.change.and_then(|it| diff.changes.get(it));
+        let change = change.or(diff.changes.first());
+        let line = change.and_then(|it| it.lines.iter().find(|it| it.numbers[1].is_some()));
+        let place = match (line, change.and_then(|it| it.source.as_ref())) {
+            (Some(line), _) => line.numbers[1].map(|number| (line.file.as_str(), number)),
+            (None, Some((file, line))) => Some((file.as_str(), *line)),
+            _ => None,
+        };
+        let place = place.map_or(String::new(), |(file, line)| {
+            format!("file={},line={line},", property(file))
+        });
+        let message = data(&sentence(diff, regression));
+        format!("::error {place}title=headcount::{message}")
+    };
+    let all = regressions.iter().map(annotation);
+    all.take(MOST_ANNOTATIONS).collect()
+}
+
+fn data(text: &str) -> String {
+    let text = text.replace('%', "%25").replace('\r', "%0D");
+    text.replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::{Change, Limit, LineChange};
+
+    fn diff() -> Diff {
+        let change = Change {
+            module: "/bin/it".into(),
+            function: "std::vector<int>::f(a|b)".into(),
+            source: Some(("src/a,b.cc".into(), 7)),
+            executed: [Some(1000), Some(1500)],
+            calls: [Some(1), Some(1)],
+            lines: vec![LineChange {
+                file: "src/a,b.cc".into(),
+                numbers: [Some(9), Some(10)],
+                executed: [100, 600],
+            }],
+        };
+        Diff {
+            executed: [2000, 2500],
+            changes: vec![change],
+            ..Diff::default()
+        }
+    }
+
+    #[test]
+    fn names_do_not_break_the_table() {
+        let text = markdown(&diff(), &[], 10);
+        let row = "| +500 | +50.00% | 1,000 | 1,500 | std::vector&lt;int&gt;::f(a\\|b) | \
+                   src/a,b.cc:10 (was 9) |\n";
+        assert!(text.contains(row), "{text}");
+    }
+
+    #[test]
+    fn annotations_stand_beside_the_line_that_changed() {
+        let diff = diff();
+        let limits = [Limit::parse("function=10%").unwrap()];
+        let annotations = annotations(&diff, &diff.regressions(&limits));
+        let expected = "::error file=src/a%2Cb.cc,line=10,title=headcount::\
+                        std::vector<int>::f(a|b): 1,500 instead of 1,000 instructions executed \
+                        (+50.00%25); the limit is 10%25";
+        assert_eq!(annotations, [expected]);
+    }
+}

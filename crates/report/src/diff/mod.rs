@@ -1,0 +1,192 @@
+//! Two sets of counts, function by function and line by line.
+//!
+//! Modules and functions are matched by their names, so that two builds can be compared although
+//! every address has moved; lines are aligned where they moved with the source. Equal counts make no
+//! difference at all.
+
+mod alignment;
+mod limits;
+mod markdown;
+mod matching;
+mod shown;
+pub mod variation;
+
+pub use limits::{Amount, Limit, Regression, Scope};
+pub use markdown::{annotations, markdown};
+pub use shown::{csv, json, sentence, text};
+
+use crate::glob::Pattern;
+use crate::{Error, RunSummary};
+use headcount_model::Counted;
+
+/// One of the two sides.
+pub struct Side<'a> {
+    /// The counts.
+    pub counted: &'a [Counted],
+    /// The runs that they were counted in.
+    pub runs: Vec<RunSummary>,
+    /// The processors of those.
+    pub cpus: Vec<String>,
+}
+
+/// What differs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diff {
+    /// The commands of both sides.
+    pub commands: [String; 2],
+    /// Instructions executed on both sides, in all functions that were counted.
+    pub executed: [u64; 2],
+    /// The functions that differ, the largest change first.
+    pub changes: Vec<Change>,
+    /// How many functions are the same.
+    pub unchanged: usize,
+    /// What makes the comparison doubtful, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A function that differs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// The path of its module, on the new side if it is there.
+    pub module: String,
+    /// Its name, as the programmer wrote it.
+    pub function: String,
+    /// Where its source begins, on the new side if it is there.
+    pub source: Option<(String, u32)>,
+    /// Instructions executed; none where there is no such function.
+    pub executed: [Option<u64>; 2],
+    /// How often it was called.
+    pub calls: [Option<u64>; 2],
+    /// The lines that account for it, the largest change first.
+    pub lines: Vec<LineChange>,
+}
+
+/// A line that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineChange {
+    /// Its file.
+    pub file: String,
+    /// Its number on both sides, where it is there.
+    pub numbers: [Option<u32>; 2],
+    /// Instructions executed.
+    pub executed: [u64; 2],
+}
+
+impl Change {
+    /// How much more, or less, was executed.
+    pub fn difference(&self) -> i128 {
+        let [old, new] = self.executed.map(|it| i128::from(it.unwrap_or(0)));
+        new - old
+    }
+}
+
+impl LineChange {
+    /// How much more, or less, was executed.
+    pub fn difference(&self) -> i128 {
+        i128::from(self.executed[1]) - i128::from(self.executed[0])
+    }
+}
+
+impl Diff {
+    /// Compares what is wanted of both sides.
+    pub fn new(old: &Side<'_>, new: &Side<'_>, only: &[Pattern]) -> Result<Self, Error> {
+        let mut diff = Self {
+            commands: [old, new].map(commands),
+            ..Self::default()
+        };
+        let mut uncounted = 0;
+        for (a, b) in matching::modules(old.counted, new.counted) {
+            let [a, b] = [a, b].map(|it| matching::Functions::of(it, only));
+            let (a, b) = (a?, b?);
+            uncounted += a.uncounted.max(b.uncounted);
+            diff.add(&a, &b)?;
+        }
+        diff.changes.sort_by_cached_key(|it| {
+            let size = it.difference().unsigned_abs();
+            (
+                std::cmp::Reverse(size),
+                it.function.clone(),
+                it.module.clone(),
+            )
+        });
+        if uncounted > 0 {
+            let what = match uncounted {
+                1 => "1 function was".to_owned(),
+                many => format!("{} functions were", crate::thousands(many as u64)),
+            };
+            diff.notes.push(format!(
+                "{what} not counted on both sides, and not compared."
+            ));
+        }
+        diff.notes
+            .extend(variation::other_processor(&old.cpus, &new.cpus));
+        Ok(diff)
+    }
+
+    fn add(
+        &mut self,
+        old: &matching::Functions<'_>,
+        new: &matching::Functions<'_>,
+    ) -> Result<(), Error> {
+        for (sum, side) in self.executed.iter_mut().zip([old, new]) {
+            for function in side.by_name.values().flatten() {
+                let more = sum.checked_add(function.executed);
+                *sum = more.ok_or(Error::TooLarge)?;
+            }
+        }
+        let names = old.by_name.keys().chain(new.by_name.keys());
+        let names: std::collections::BTreeSet<_> = names.collect();
+        for name in names {
+            let [old_ones, new_ones] = [old, new].map(|it| it.by_name.get(name));
+            let [old_ones, new_ones] = [old_ones, new_ones].map(|it| it.map_or(&[][..], |it| it));
+            for sides in matching::namesakes(old_ones, new_ones) {
+                match self::change(sides, old.build_id == new.build_id) {
+                    Some(change) => self.changes.push(change),
+                    None => self.unchanged += 1,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Is there no difference at all?
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// How much more, or less, was executed.
+    pub fn difference(&self) -> i128 {
+        i128::from(self.executed[1]) - i128::from(self.executed[0])
+    }
+}
+
+fn change(sides: matching::Sides<'_, '_>, same_build: bool) -> Option<Change> {
+    let shown = sides[1].or(sides[0])?;
+    let lines = alignment::changes(sides, same_build);
+    let executed = sides.map(|side| side.map(|it| it.executed));
+    let calls = sides.map(|side| side.map(|it| it.calls));
+    // A function that is there on one side only, and never ran, says nothing.
+    let number = |it: Option<u64>| it.unwrap_or(0);
+    let same = number(executed[0]) == number(executed[1]) && number(calls[0]) == number(calls[1]);
+    let of_both = sides.iter().all(Option::is_some);
+    if same && (lines.is_empty() || !of_both) {
+        return None;
+    }
+    Some(Change {
+        module: shown.module.to_owned(),
+        function: shown.name.clone(),
+        source: shown.source.map(|(file, line)| (file.to_owned(), line)),
+        executed,
+        calls,
+        lines,
+    })
+}
+
+fn commands(side: &Side<'_>) -> String {
+    let commands: Vec<String> = side.runs.iter().map(crate::text::command).collect();
+    match commands.as_slice() {
+        [] => "?".to_owned(),
+        [one] => one.clone(),
+        [first, ..] => format!("{first} and {} more runs", commands.len() - 1),
+    }
+}

@@ -1,0 +1,250 @@
+//! A comparison for people and for programs.
+
+use super::{Change, Diff, LineChange, Regression, Scope, variation};
+use crate::glob::base_name;
+use crate::json::string;
+use crate::{thousands, visible};
+
+/// Lines shown of each function.
+const MOST_LINES: usize = 5;
+
+/// For people: the totals, then the functions that differ most with their lines.
+pub fn text(diff: &Diff, regressions: &[Regression], top: usize) -> String {
+    let [old, new] = diff.executed;
+    let mut out = format!(
+        "old: {}: {} instructions executed\nnew: {}: {} instructions executed\n",
+        visible(&diff.commands[0]),
+        thousands(old),
+        visible(&diff.commands[1]),
+        thousands(new)
+    );
+    if diff.is_empty() {
+        out.push_str("\nNo difference.\n");
+    } else {
+        let (by, share) = (signed(diff.difference()), percent(diff.executed));
+        out.push_str(&format!("change: {by} ({share})\n\n"));
+        table(&mut out, diff, top);
+        let same = thousands(diff.unchanged as u64);
+        out.push_str(&format!("\nThe same on both sides: {same} functions.\n"));
+    }
+    for regression in regressions {
+        out.push_str(&format!(
+            "\nOver the limit: {}\n",
+            sentence(diff, regression)
+        ));
+    }
+    if !diff.notes.is_empty() {
+        out.push_str("\nNotes:\n");
+        for note in &diff.notes {
+            out.push_str(&format!("  {}\n", visible(note)));
+        }
+    }
+    out
+}
+
+fn table(out: &mut String, diff: &Diff, top: usize) {
+    out.push_str(&row("change", "", "old", "new", "function"));
+    for change in diff.changes.iter().take(top) {
+        let [old, new] = change.executed.map(number);
+        let share = match change.executed {
+            [Some(old), Some(new)] => percent([old, new]),
+            [None, _] => "new".to_owned(),
+            [_, None] => "gone".to_owned(),
+        };
+        let by = signed(change.difference());
+        out.push_str(&row(&by, &share, &old, &new, &named(change)));
+        if let Some(cause) = variation::cause(&change.module, &change.function) {
+            out.push_str(&row("", "", "", "", &format!("  ({cause})")));
+        }
+        for line in change.lines.iter().take(MOST_LINES) {
+            let by = signed(line.difference());
+            let [old, new] = line.executed.map(thousands);
+            out.push_str(&row(&by, "", &old, &new, &format!("  {}", place(line))));
+        }
+        if change.lines.len() > MOST_LINES {
+            let more = thousands((change.lines.len() - MOST_LINES) as u64);
+            out.push_str(&row("", "", "", "", &format!("  and {more} more lines")));
+        }
+    }
+    if diff.changes.len() > top {
+        let more = thousands((diff.changes.len() - top) as u64);
+        out.push_str(&format!(
+            "  ({more} more functions that differ are not shown)\n"
+        ));
+    }
+}
+
+fn row(change: &str, share: &str, old: &str, new: &str, name: &str) -> String {
+    let row = format!("{change:>15}  {share:>9}  {old:>15}  {new:>15}  {name}");
+    format!("{}\n", row.trim_end())
+}
+
+fn number(count: Option<u64>) -> String {
+    count.map_or("-".to_owned(), thousands)
+}
+
+/// The function, its module, and where it is.
+fn named(change: &Change) -> String {
+    let module = visible(base_name(&change.module)).into_owned();
+    let name = visible(&change.function).into_owned();
+    match &change.source {
+        Some((file, line)) => format!("{name}  {}:{line} ({module})", visible(file)),
+        None => format!("{name}  ({module})"),
+    }
+}
+
+/// The line, under both numbers where it moved.
+pub fn place(line: &LineChange) -> String {
+    let file = visible(&line.file);
+    match line.numbers {
+        [Some(old), Some(new)] if old != new => format!("{file}:{new} (was {old})"),
+        [_, Some(new)] => format!("{file}:{new}"),
+        [Some(old), None] => format!("{file}:{old} (gone)"),
+        [None, None] => file.into_owned(),
+    }
+}
+
+/// What is over which limit.
+pub fn sentence(diff: &Diff, regression: &Regression) -> String {
+    let [old, new] = regression.executed;
+    let what = match regression.change.and_then(|it| diff.changes.get(it)) {
+        Some(change) => visible(&change.function).into_owned(),
+        None => "the total".to_owned(),
+    };
+    format!(
+        "{what}: {} instead of {} instructions executed ({}); the limit is {}",
+        thousands(new),
+        thousands(old),
+        percent([old, new]),
+        regression.limit
+    )
+}
+
+/// `+1,234`.
+pub fn signed(number: i128) -> String {
+    let size = u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX);
+    let sign = match number {
+        0 => "",
+        1.. => "+",
+        _ => "-",
+    };
+    format!("{sign}{}", thousands(size))
+}
+
+/// `+1.23%`, computed in whole numbers.
+pub fn percent([old, new]: [u64; 2]) -> String {
+    if old == new {
+        return "0.00%".to_owned();
+    }
+    if old == 0 {
+        return "new".to_owned();
+    }
+    let (sign, size) = match new > old {
+        true => ('+', new - old),
+        false => ('-', old - new),
+    };
+    let hundredths = (u128::from(size) * 10_000 + u128::from(old) / 2) / u128::from(old);
+    format!("{sign}{}.{:02}%", hundredths / 100, hundredths % 100)
+}
+
+/// For programs: a row a function.
+pub fn csv(diff: &Diff) -> String {
+    let mut out = "module,function,old,new,change,old_calls,new_calls\n".to_owned();
+    for change in &diff.changes {
+        for text in [&change.module, &change.function] {
+            crate::csv::field(text, &mut out);
+            out.push(',');
+        }
+        let plain = |it: Option<u64>| it.map(|it| it.to_string()).unwrap_or_default();
+        let [old, new] = change.executed.map(plain);
+        let [old_calls, new_calls] = change.calls.map(plain);
+        let by = change.difference();
+        out.push_str(&format!("{old},{new},{by},{old_calls},{new_calls}\n"));
+    }
+    out
+}
+
+/// For programs: everything.
+pub fn json(diff: &Diff, regressions: &[Regression]) -> String {
+    let mut out = format!(
+        "{{\"version\":1,\"executed\":{}",
+        pair(diff.executed.map(Some))
+    );
+    out.push_str(&format!(",\"unchanged\":{}", diff.unchanged));
+    crate::json::list(&mut out, "functions", &diff.changes, function);
+    crate::json::list(&mut out, "regressions", regressions, |it, out| {
+        regression(diff, it, out);
+    });
+    crate::json::list(&mut out, "notes", &diff.notes, |it, out| string(it, out));
+    out.push_str("\n}\n");
+    out
+}
+
+fn function(change: &Change, out: &mut String) {
+    out.push_str("{\"module\":");
+    string(&change.module, out);
+    out.push_str(",\"function\":");
+    string(&change.function, out);
+    if let Some((file, line)) = &change.source {
+        out.push_str(",\"file\":");
+        string(file, out);
+        out.push_str(&format!(",\"line\":{line}"));
+    }
+    let (executed, calls) = (pair(change.executed), pair(change.calls));
+    out.push_str(&format!(",\"executed\":{executed},\"calls\":{calls}"));
+    if let Some(cause) = variation::cause(&change.module, &change.function) {
+        out.push_str(",\"may_vary\":");
+        string(cause, out);
+    }
+    out.push_str(",\"lines\":[");
+    for (place, line) in change.lines.iter().enumerate() {
+        out.push_str(if place > 0 {
+            ",{\"file\":"
+        } else {
+            "{\"file\":"
+        });
+        string(&line.file, out);
+        let lines = pair(line.numbers.map(|it| it.map(u64::from)));
+        let executed = pair(line.executed.map(Some));
+        out.push_str(&format!(",\"line\":{lines},\"executed\":{executed}}}"));
+    }
+    out.push_str("]}");
+}
+
+fn regression(diff: &Diff, it: &Regression, out: &mut String) {
+    let scope = match it.limit.scope {
+        Scope::Total => "total",
+        Scope::Function => "function",
+    };
+    out.push_str(&format!(
+        "{{\"scope\":\"{scope}\",\"limit\":\"{}\"",
+        it.limit
+    ));
+    if let Some(change) = it.change.and_then(|it| diff.changes.get(it)) {
+        out.push_str(",\"function\":");
+        string(&change.function, out);
+    }
+    out.push_str(&format!(",\"executed\":{}}}", pair(it.executed.map(Some))));
+}
+
+/// What was and what is; `null` for what is not there.
+fn pair(sides: [Option<u64>; 2]) -> String {
+    let [old, new] = sides.map(|it| it.map_or("null".to_owned(), |it| it.to_string()));
+    format!("{{\"old\":{old},\"new\":{new}}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_have_signs() {
+        assert_eq!(signed(1234), "+1,234");
+        assert_eq!(signed(-7), "-7");
+        assert_eq!(signed(0), "0");
+        assert_eq!(percent([1000, 1010]), "+1.00%");
+        assert_eq!(percent([3, 2]), "-33.33%");
+        assert_eq!(percent([0, 5]), "new");
+        assert_eq!(percent([u64::MAX, 0]), "-100.00%");
+    }
+}

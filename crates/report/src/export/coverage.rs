@@ -1,0 +1,255 @@
+//! Lines, functions and branches of source files: what formats for coverage are made of.
+
+use super::exclusions::Exclusions;
+use super::{Exported, Material, is_wanted, several};
+use crate::Error;
+use crate::annotate::is_of_the_system;
+use crate::count::{Count, edges};
+use crate::names::{Named, functions};
+use crate::rows;
+use crate::source::all_lines;
+use headcount_model::{EdgeKind, FileId};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// What is known of a source file.
+#[derive(Debug, Default)]
+pub struct CoveredFile {
+    /// Where it is, if it was found, or its name.
+    pub path: String,
+    /// The counts of its lines.
+    pub lines: BTreeMap<u32, u64>,
+    /// Its functions: line and linker's name, and how often each was called.
+    pub functions: BTreeMap<(u32, Arc<str>), u64>,
+    /// The branches of each line.
+    pub branches: BTreeMap<u32, Vec<Branch>>,
+}
+
+/// How often each way out of a block was taken; nothing if the block never ran.
+pub type Branch = Vec<Option<u64>>;
+
+impl CoveredFile {
+    /// How many ways there are, and how many of those were taken.
+    pub fn branch_ways(&self) -> (usize, usize) {
+        ways(self.branches.values().flatten())
+    }
+
+    /// How many lines ran.
+    pub fn lines_hit(&self) -> usize {
+        self.lines.values().filter(|count| **count > 0).count()
+    }
+}
+
+/// How many ways these branches have, and how many of those were taken.
+pub fn ways<'b>(branches: impl Iterator<Item = &'b Branch>) -> (usize, usize) {
+    let (mut all, mut taken) = (0, 0);
+    for branch in branches {
+        all += branch.len();
+        taken += branch.iter().flatten().filter(|it| **it > 0).count();
+    }
+    (all, taken)
+}
+
+/// The source files of a profile, by name.
+pub struct Coverage {
+    pub files: BTreeMap<Arc<str>, CoveredFile>,
+    left_out: usize,
+    uncounted_lines: usize,
+    uncounted_branches: usize,
+    excluded_lines: usize,
+}
+
+impl Coverage {
+    /// Of all files that are wanted. Where the user names none, that is every file that is not the
+    /// system's, and whose source is here: tools that read the format want to show it.
+    pub fn new(material: &Material<'_>) -> Result<Self, Error> {
+        let mut coverage = Self {
+            files: BTreeMap::new(),
+            left_out: 0,
+            uncounted_lines: 0,
+            uncounted_branches: 0,
+            excluded_lines: 0,
+        };
+        coverage.add_lines(material)?;
+        coverage.add_functions(material)?;
+        coverage.add_branches(material)?;
+        coverage.exclude(material);
+        Ok(coverage)
+    }
+
+    /// Text in a format, with what it does not say.
+    pub fn exported(&self, text: String) -> Exported {
+        let mut notes = Vec::new();
+        if self.left_out > 0 {
+            notes.push(format!(
+                "{} left out: of the system, or its source is not here. --only '*' exports all.",
+                several(self.left_out, "file")
+            ));
+        }
+        let counts = [
+            (self.uncounted_lines, "line", "not counted, and left out."),
+            (
+                self.uncounted_branches,
+                "branch",
+                "not counted, and left out.",
+            ),
+            (self.excluded_lines, "line", "excluded by LCOV_EXCL marks."),
+        ];
+        for (number, what, why) in counts {
+            if number > 0 {
+                let what = several(number, what).replace("branchs", "branches");
+                notes.push(format!("{what} {why}"));
+            }
+        }
+        Exported {
+            bytes: text.into_bytes(),
+            notes,
+        }
+    }
+
+    fn add_lines(&mut self, material: &Material<'_>) -> Result<(), Error> {
+        for (name, lines) in all_lines(material.counted, material.demangle, material.only)? {
+            let is_here = || !is_of_the_system(&name) && (material.source)(&name).is_some();
+            if material.only.is_empty() && !is_here() {
+                self.left_out += 1;
+                continue;
+            }
+            let known = |(line, it): (&u32, &crate::LineCount)| Some((*line, it.count.value()?));
+            let counts: BTreeMap<u32, u64> = lines.iter().filter_map(known).collect();
+            self.uncounted_lines += lines.len() - counts.len();
+            if !counts.is_empty() {
+                let path = (material.source)(&name).map(|it| it.path);
+                let file = self.files.entry(name.clone()).or_default();
+                file.path = path.unwrap_or_else(|| name.to_string());
+                file.lines = counts;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_functions(&mut self, material: &Material<'_>) -> Result<(), Error> {
+        for named in wanted(material) {
+            let Some((file, line @ 1..)) = named.function.source else {
+                continue;
+            };
+            let covered = named.file(file).and_then(|it| self.files.get_mut(it));
+            if let (Some(covered), Some(calls)) = (covered, rows::calls(&named).value()) {
+                let name = named.function.name.as_str().into();
+                let sum = covered.functions.entry((line, name)).or_default();
+                *sum = sum.checked_add(calls).ok_or(Error::TooLarge)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The branches of a line, in each function and inlined copy. Copies whose branches have the
+    /// same shape are summed; others, which were compiled in another way, stay apart.
+    fn add_branches(&mut self, material: &Material<'_>) -> Result<(), Error> {
+        let mut sums: BTreeMap<(Arc<str>, u32, Vec<usize>), Vec<Branch>> = BTreeMap::new();
+        for named in wanted(material) {
+            let (branches, uncounted) = branches_of(&named);
+            self.uncounted_branches += uncounted;
+            for (place, branches) in branches {
+                let Some(file) = named.file(place.file) else {
+                    continue;
+                };
+                let shape: Vec<usize> = branches.iter().map(Vec::len).collect();
+                let sum = sums.entry((file.into(), place.line, shape)).or_default();
+                add(sum, branches)?;
+            }
+        }
+        for ((file, line, _), branches) in sums {
+            if let Some(covered) = self.files.get_mut(&file)
+                && covered.lines.contains_key(&line)
+            {
+                covered.branches.entry(line).or_default().extend(branches);
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out what the sources say.
+    fn exclude(&mut self, material: &Material<'_>) {
+        for (name, file) in &mut self.files {
+            let Some(source) = (material.source)(name) else {
+                continue;
+            };
+            let excluded = Exclusions::of(&source.lines);
+            let before = file.lines.len();
+            file.lines.retain(|line, _| !excluded.lines.contains(line));
+            self.excluded_lines += before - file.lines.len();
+            let is_in = |line: &u32| !excluded.lines.contains(line);
+            file.functions.retain(|(line, _), _| is_in(line));
+            file.branches
+                .retain(|line, _| is_in(line) && !excluded.branches.contains(line));
+        }
+        self.files.retain(|_, file| !file.lines.is_empty());
+    }
+}
+
+/// The functions that are wanted, or whose files are.
+fn wanted<'a>(material: &Material<'a>) -> Vec<Named<'a>> {
+    let of_module = |module| functions(module, material.demangle);
+    let all = material.counted.iter().flat_map(of_module);
+    all.filter(|named| is_wanted(named, material)).collect()
+}
+
+/// A line in a function, or in one copy of another that was inlined there.
+#[derive(PartialEq, Eq, Hash)]
+struct Place {
+    file: FileId,
+    line: u32,
+    inline_copy: u32,
+}
+
+/// The blocks with several ways out, by the line that decides, in the order of their addresses; and
+/// how many there are of which not all is known.
+fn branches_of(named: &Named<'_>) -> (HashMap<Place, Vec<Branch>>, usize) {
+    let mut ways = vec![Vec::new(); named.function.blocks.len()];
+    for (edge, count) in named.function.edges.iter().zip(edges(named.counts)) {
+        let from = edge.from.and_then(|from| ways.get_mut(from as usize));
+        if let (Some(ways), true) = (from, edge.kind != EdgeKind::Lost) {
+            ways.push((edge.kind, edge.to, count));
+        }
+    }
+    let mut found: HashMap<Place, Vec<Branch>> = HashMap::new();
+    let mut uncounted = 0;
+    for (block, mut ways) in named.blocks().zip(ways) {
+        let (Some(run), 2..) = (block.block.lines.last(), ways.len()) else {
+            continue;
+        };
+        if run.line == 0 {
+            continue;
+        }
+        ways.sort_by_key(|(kind, to, _)| (*kind, *to));
+        let counts: Option<Vec<u64>> = ways.iter().map(|(.., count)| count.value()).collect();
+        let Some(counts) = counts else {
+            uncounted += 1;
+            continue;
+        };
+        let ran = block.count() != Count::Exact(0) || counts.iter().any(|it| *it > 0);
+        let place = Place {
+            file: run.file,
+            line: run.line,
+            inline_copy: run.inline_copy,
+        };
+        let branch = counts.into_iter().map(|count| ran.then_some(count));
+        found.entry(place).or_default().push(branch.collect());
+    }
+    (found, uncounted)
+}
+
+fn add(sums: &mut Vec<Branch>, more: Vec<Branch>) -> Result<(), Error> {
+    if sums.is_empty() {
+        *sums = more;
+        return Ok(());
+    }
+    let ways = sums.iter_mut().flatten().zip(more.iter().flatten());
+    for (sum, more) in ways {
+        *sum = match (*sum, *more) {
+            (Some(a), Some(b)) => Some(a.checked_add(b).ok_or(Error::TooLarge)?),
+            (a, b) => a.or(b),
+        };
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! Counts in the formats of other tools: one file a format.
+//!
+//! [`write()`] gives the bytes, and says in notes what the format had no room for. Whoever calls
+//! hands over what only files know (source texts) and what only a decoder knows (instructions).
+
+mod bolt;
+mod callgrind;
+mod cobertura;
+mod code;
+mod coverage;
+mod drcov;
+mod exclusions;
+mod folded;
+mod inclusive;
+mod json;
+mod lcov;
+mod limit;
+mod llvm_sample;
+pub mod pprof;
+
+pub use json::SCHEMA as JSON_SCHEMA;
+
+use crate::glob::Pattern;
+use crate::names::{self, Named};
+use crate::report::FindCalls;
+use crate::{Error, RunSummary};
+use headcount_model::{CodeSymbol, Counted, InlineFrame, LinkAddr, Module, Span};
+use limit::Limit;
+use std::rc::Rc;
+
+/// A format of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Tracefiles of lcov, for `genhtml`, Codecov, Coveralls and editors.
+    Lcov,
+    /// XML of Cobertura, for GitLab, Jenkins and Azure.
+    Cobertura,
+    /// Profiles of callgrind, for KCachegrind.
+    Callgrind,
+    /// Profiles of pprof.
+    Pprof,
+    /// Folded stacks, for flame graphs.
+    Folded,
+    /// Branches, for BOLT.
+    Bolt,
+    /// Sample profiles of LLVM, for clang.
+    LlvmSample,
+    /// Blocks that ran, for tools of reverse engineers.
+    Drcov,
+    /// Everything, for programs.
+    Json,
+}
+
+/// What an export is made of.
+pub struct Material<'a> {
+    /// The counts.
+    pub counted: &'a [Counted],
+    /// The runs that they were counted in.
+    pub runs: &'a [RunSummary],
+    /// What makes them uncertain, in sentences.
+    pub notes: &'a [String],
+    /// Only functions and files with such names; all, if there is no pattern.
+    pub only: &'a [Pattern],
+    /// Whether names are shown as the programmer wrote them, where the format does not care.
+    pub demangle: bool,
+    /// The largest count to write.
+    pub max_count: Option<u64>,
+    /// Finds a source file.
+    pub source: FindSource<'a>,
+    /// Knows the lengths of instructions.
+    pub lengths: &'a dyn Fn(&Span) -> Vec<u8>,
+    /// Knows the calls among them.
+    pub calls: FindCalls<'a>,
+    /// Knows the link address of a module's first byte.
+    pub base: &'a dyn Fn(&Module) -> u64,
+    /// Knows the symbols of a module's code, by address; or says why not.
+    pub symbols: FindSymbols<'a>,
+    /// Knows, for each address, which functions it belongs to; or says why not.
+    pub chains: FindChains<'a>,
+}
+
+/// Finds the symbols of a module's code, by address.
+pub type FindSymbols<'a> = &'a dyn Fn(&Module) -> Result<Vec<CodeSymbol>, String>;
+
+/// Finds, for each address, the functions that it belongs to. The addresses are sorted.
+pub type FindChains<'a> = &'a dyn Fn(&Module, &[LinkAddr]) -> Result<Vec<Chain>, String>;
+
+/// The functions that an instruction belongs to, each inlined into the one before.
+pub type Chain = Vec<InlineFrame>;
+
+/// Finds a source file.
+pub type FindSource<'a> = &'a dyn Fn(&str) -> Option<Source>;
+
+/// A source file that was found.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Where it is.
+    pub path: String,
+    /// What is in it.
+    pub lines: Rc<Vec<String>>,
+}
+
+/// An export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// What goes into the file.
+    pub bytes: Vec<u8>,
+    /// What the file does not say, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Writes counts in a format of another tool.
+pub fn write(format: Format, material: &Material<'_>) -> Result<Exported, Error> {
+    let limit = Limit::new(material.max_count);
+    let mut exported = match format {
+        Format::Lcov => lcov::write(material, &limit)?,
+        Format::Cobertura => cobertura::write(material, &limit)?,
+        Format::Callgrind => callgrind::write(material, &limit)?,
+        Format::Pprof => pprof::write(material, &limit)?,
+        Format::Folded => folded::write(material, &limit)?,
+        Format::Bolt => bolt::write(material, &limit)?,
+        Format::LlvmSample => llvm_sample::write(material, &limit)?,
+        Format::Drcov => drcov::write(material, &limit)?,
+        Format::Json => json::write(material, &limit)?,
+    };
+    exported.notes.extend(limit.note());
+    Ok(exported)
+}
+
+/// Is a function wanted, by its own name or by its file's?
+fn is_wanted(named: &Named<'_>, material: &Material<'_>) -> bool {
+    let by_file = |file| names::file_is_wanted(file, material.only);
+    named.is_wanted(material.only) || named.own_file().is_some_and(by_file)
+}
+
+/// The module, where a format is about one alone.
+fn only_module<'a>(material: &Material<'a>) -> Result<&'a Counted, Error> {
+    match material.counted {
+        [one] => Ok(one),
+        several => Err(Error::OneModule {
+            modules: several.iter().map(|it| it.module.path.clone()).collect(),
+        }),
+    }
+}
+
+/// Why a module cannot be exported.
+fn unfit(module: &Counted, why: String) -> Error {
+    Error::Unfit {
+        path: module.module.path.clone(),
+        why,
+    }
+}
+
+/// `1 line was`, `7 lines were`.
+fn several(number: usize, one: &str) -> String {
+    match number {
+        1 => format!("1 {one} was"),
+        many => format!("{} {one}s were", crate::thousands(many as u64)),
+    }
+}
