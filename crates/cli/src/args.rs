@@ -38,6 +38,7 @@ pub enum Verb {
     Collect(Collect),
     Report(Report),
     Annotate(Annotate),
+    Html(Html),
     Explain(Explain),
     Runs(Runs),
     Merge(Merge),
@@ -299,6 +300,38 @@ pub struct Annotate {
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Write everything as one HTML page: files, sources, functions, calls, branches, instructions.
+///
+/// The page is one file that needs no network: open it from disk, attach it to a build, send it to
+/// a colleague. It holds the source text it shows, but for files that came with the system.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount html -o report.html
+  headcount html -o report.html --runs all     the sum of all runs
+  headcount html -o mine.html --only 'src/*'   some files, or some functions
+  headcount html -o small.html --no-asm        without instructions")]
+pub struct Html {
+    #[command(flatten)]
+    pub profile: ProfileArgument,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Show only functions and files with such names (`*` any text, `?` any character).
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Leave out instructions: the page is smaller.
+    #[arg(long)]
+    pub no_asm: bool,
+    /// A folder to look for sources in; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+    #[command(flatten)]
+    pub names: NamesArgument,
 }
 
 /// Say how a function is counted, or why it is not.

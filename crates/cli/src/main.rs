@@ -16,6 +16,7 @@ mod output;
 mod progress;
 mod recovered;
 mod selection;
+mod sources;
 mod talk;
 mod verbs;
 
@@ -75,6 +76,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
         Verb::Collect(it) => verbs::collect::run(it),
         Verb::Report(it) => verbs::report::run(it),
         Verb::Annotate(it) => verbs::annotate::run(it),
+        Verb::Html(it) => verbs::html::run(it),
         Verb::Explain(it) => verbs::explain::run(it),
         Verb::Runs(it) => verbs::runs::run(it),
         Verb::Merge(it) => verbs::merge::run(it),

@@ -2,11 +2,12 @@
 //!
 //! [`Report::new`] makes a table of counted modules: one row a module, file, function, line,
 //! block, instruction or edge. [`text`], [`csv`] and [`json`] write it. [`annotate`] puts counts
-//! beside source text or instructions. Nothing here opens a file or prints: whoever calls hands
+//! beside source text or instructions; [`html`] makes one page of everything. Nothing here opens a file or prints: whoever calls hands
 //! over what is needed, and gets a string.
 #![forbid(unsafe_code)]
 
 pub mod annotate;
+mod branches;
 mod calls;
 mod count;
 mod coverage;
@@ -14,6 +15,7 @@ pub mod csv;
 mod demangle;
 mod escape;
 mod glob;
+pub mod html;
 pub mod json;
 mod names;
 mod number;
@@ -23,6 +25,7 @@ mod source;
 mod table;
 pub mod text;
 
+pub use branches::{Branch, Way, branches};
 pub use count::{Count, CountedBlock, blocks, edges};
 pub use coverage::coverage_notes;
 pub use demangle::demangle;

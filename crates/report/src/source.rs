@@ -42,9 +42,10 @@ pub fn line_counts(
     all_lines(counted, false, &[])
 }
 
-type Lines = BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>;
+pub type Lines = BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>;
 
-fn all_lines(counted: &[Counted], demangle: bool, only: &[Pattern]) -> Result<Lines, Error> {
+/// The same for wanted functions and files.
+pub fn all_lines(counted: &[Counted], demangle: bool, only: &[Pattern]) -> Result<Lines, Error> {
     let mut sums: BTreeMap<Arc<str>, BTreeMap<u32, LineSum>> = BTreeMap::new();
     for module in counted {
         let names: Vec<Arc<str>> = module

@@ -1,6 +1,7 @@
 //! Print source text, or instructions, with counts in the margin.
 
 use crate::args::{Annotate, Histogram};
+use crate::sources::Sources;
 use crate::{output, talk};
 use anyhow::bail;
 use headcount_profile::Loaded;
@@ -9,12 +10,8 @@ use headcount_report::{
     annotate::{self, Chosen, Scale},
     coverage_notes, demangle, is_counted, line_counts, text, visible,
 };
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::rc::Rc;
-use std::time::{Duration, SystemTime};
 
 pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
     let loaded = super::load(args.profile.input.as_ref(), &args.runs.runs)?;
@@ -22,7 +19,7 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         true => all_that_ran(&loaded)?,
         false => chosen(&loaded, &args.names_wanted)?,
     };
-    let sources = Sources::new(&loaded, args);
+    let sources = Sources::new(&loaded, &args.source, args.profile.input.as_deref());
     let mut shown = match args.asm {
         true => assembly(&loaded, &chosen, args, &sources)?,
         false => listings(&loaded, &chosen, args, &sources)?,
@@ -180,88 +177,4 @@ fn ending(loaded: &Loaded, demangle: bool) -> String {
         out.push_str(&format!("Note: {}\n", visible(&note)));
     }
     out
-}
-
-/// The source files, each looked for once.
-struct Sources {
-    folders: Vec<PathBuf>,
-    /// When the first of the runs began: sources changed later may not be what ran.
-    began: Option<SystemTime>,
-    known: RefCell<BTreeMap<String, Option<Lines>>>,
-}
-
-type Lines = Rc<Vec<String>>;
-
-impl Sources {
-    fn new(loaded: &Loaded, args: &Annotate) -> Self {
-        let mut folders = args.source.clone();
-        folders.push(PathBuf::new());
-        // A relative name is often relative to where the program was built, and programs are
-        // often still there; or the profile is.
-        for it in &loaded.counted {
-            folders.extend(Path::new(&it.module.path).parent().map(Path::to_owned));
-        }
-        let input = args.profile.input.as_deref();
-        folders.extend(input.and_then(Path::parent).map(Path::to_owned));
-        let starts = loaded.runs.iter().map(|run| run.started);
-        let began = starts.filter(|at| *at > 0).min();
-        Self {
-            folders,
-            began: began.map(|at| SystemTime::UNIX_EPOCH + Duration::from_nanos(at)),
-            known: RefCell::default(),
-        }
-    }
-
-    /// The lines of a file; if it is not found, says so, once.
-    fn lines(&self, file: &str) -> Option<Lines> {
-        let mut known = self.known.borrow_mut();
-        if let Some(lines) = known.get(file) {
-            return lines.clone();
-        }
-        let text = self.read(file);
-        if text.is_none() {
-            talk::say(format!("{file}: source not found; --source DIR says where"));
-        }
-        let lines = text.map(|text| Rc::new(text.lines().map(str::to_owned).collect()));
-        known.insert(file.to_owned(), lines.clone());
-        lines
-    }
-
-    fn read(&self, file: &str) -> Option<String> {
-        let (path, bytes) = self
-            .folders
-            .iter()
-            .flat_map(|folder| candidates(folder, file))
-            .find_map(|path| Some((path.clone(), read_source(&path)?)))?;
-        let changed = path.metadata().and_then(|it| it.modified()).ok();
-        if let (Some(changed), Some(began)) = (changed, self.began)
-            && changed > began
-        {
-            talk::say(format!(
-                "{}: changed after the run began; counts may stand beside other lines",
-                path.display()
-            ));
-        }
-        Some(String::from_utf8_lossy(&bytes).into_owned())
-    }
-}
-
-/// The bytes of a source file. A profile may come from anyone and may name anything: what is no
-/// ordinary file, or too large for a source, is not read.
-fn read_source(path: &Path) -> Option<Vec<u8>> {
-    const LARGEST: u64 = 1 << 28;
-    let about = path.metadata().ok()?;
-    let ordinary = about.is_file() && about.len() <= LARGEST;
-    ordinary.then(|| std::fs::read(path).ok())?
-}
-
-/// Where a file may be in a folder the user named: under its whole path, or ever less of it.
-fn candidates(folder: &Path, file: &str) -> Vec<PathBuf> {
-    if folder.as_os_str().is_empty() {
-        return vec![PathBuf::from(file)];
-    }
-    let parts: Vec<&str> = file.split('/').filter(|it| !it.is_empty()).collect();
-    (0..parts.len())
-        .map(|skip| folder.join(parts[skip..].join("/")))
-        .collect()
 }

@@ -8,6 +8,7 @@ pub mod completions;
 pub mod demo;
 pub mod doctor;
 pub mod explain;
+pub mod html;
 pub mod man;
 pub mod merge;
 pub mod report;
