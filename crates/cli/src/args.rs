@@ -34,6 +34,7 @@ pub enum Verb {
     Demo(Demo),
     Run(Run),
     Attach(Attach),
+    Cargo(Cargo),
     Cc(Cc),
     Collect(Collect),
     Report(Report),
@@ -80,6 +81,9 @@ pub struct Run {
     /// Count only the program itself, not its children.
     #[arg(long)]
     pub no_follow: bool,
+    /// Let a program that is only asked for a list of its tests run uncounted.
+    #[arg(long, hide = true)]
+    pub no_lists: bool,
     /// The program and its arguments.
     #[arg(
         trailing_var_arg = true,
@@ -168,6 +172,50 @@ impl Counting {
 pub enum EngineName {
     Detour,
     Breakpoint,
+}
+
+/// Count the tests, benchmarks or programs of a Rust project: `cargo headcount test`.
+///
+/// Nothing is built in another way than cargo would: programs that are built already are counted
+/// as they are. Each program that cargo runs is a run in the profile; a table says how much of the
+/// workspace ran in each and in all. The exit status is cargo's.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  cargo headcount test
+  cargo headcount test --workspace -- --skip slow     words for cargo; behind `--`, for the tests
+  cargo headcount nextest run
+  cargo headcount --modules all run --release -- input.txt")]
+pub struct Cargo {
+    /// The profile to add to [default: headcount.db].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Which modules to count: `main` is each program itself, `all` its libraries too; or a
+    /// pattern for paths.
+    #[arg(long, default_value = "main", value_name = "MODULES")]
+    pub modules: String,
+    /// Count only functions and files with such names, or lines such as `sort.rs:20-40`.
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Write the table, and every function of the workspace, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// `test`, `run`, `bench` or `nextest run`, and what else cargo is to be told.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "COMMAND"
+    )]
+    pub command: Vec<OsString>,
+}
+
+impl Cargo {
+    /// How reading verbs are told of the profile: nothing, if they find it themselves.
+    pub fn output_words(&self) -> String {
+        let output = self.output.as_ref();
+        output.map_or(String::new(), |it| format!(" -i {}", it.display()))
+    }
 }
 
 /// Compile a program so that it counts itself.
@@ -452,7 +500,7 @@ pub struct InputOption {
 /// Which runs to add up.
 #[derive(Debug, Args)]
 pub struct RunsArgument {
-    /// `last`, `all`, or numbers such as `2,5`; several runs are added up.
+    /// `last`, `all`, or numbers such as `2,5` or `3-7`; several runs are added up.
     #[arg(long, default_value = "last", value_parser = run_selection, value_name = "RUNS")]
     pub runs: RunSelection,
 }
@@ -509,11 +557,19 @@ fn run_selection(text: &str) -> Result<RunSelection, String> {
         "all" => Ok(RunSelection::All),
         _ => text
             .split(',')
-            .map(|number| number.trim().parse())
-            .collect::<Result<_, _>>()
-            .map(RunSelection::These)
-            .map_err(|_| "say `last`, `all`, or numbers such as `2,5`".into()),
+            .map(numbers)
+            .collect::<Option<Vec<_>>>()
+            .map(|ranges| RunSelection::These(ranges.into_iter().flatten().collect()))
+            .ok_or_else(|| "say `last`, `all`, or numbers such as `2,5` or `3-7`".into()),
     }
+}
+
+/// `3` or `3-7`.
+fn numbers(text: &str) -> Option<std::ops::RangeInclusive<i64>> {
+    let number = |text: &str| text.trim().parse().ok();
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last): (i64, i64) = (number(first)?, number(last)?);
+    (first <= last && last - first < 1_000_000).then_some(first..=last)
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -568,7 +624,9 @@ mod tests {
         assert_eq!(run_selection("last"), Ok(RunSelection::Last));
         assert_eq!(run_selection("all"), Ok(RunSelection::All));
         assert_eq!(run_selection("2, 5"), Ok(RunSelection::These(vec![2, 5])));
-        for nonsense in ["", "2,", "first", "1-3"] {
+        let some = RunSelection::These(vec![1, 3, 4, 5]);
+        assert_eq!(run_selection("1,3-5"), Ok(some));
+        for nonsense in ["", "2,", "first", "3-1", "-1", "1-", "1-9999999999"] {
             assert!(run_selection(nonsense).is_err(), "{nonsense}");
         }
     }

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
 /// own failure is 125.
 fn usage(error: clap::Error) -> Headcount {
     let _ = error.print();
-    let in_front = ["cc", "run", "attach"];
+    let in_front = ["cargo", "cc", "run", "attach"];
     let verb = std::env::args_os().nth(1);
     let in_front = verb.is_some_and(|verb| in_front.iter().any(|it| verb == *it));
     std::process::exit(match error.exit_code() {
@@ -72,6 +72,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
         Verb::Demo(it) => verbs::demo::run(it),
         Verb::Run(it) => verbs::run::run(it),
         Verb::Attach(it) => verbs::attach::run(it),
+        Verb::Cargo(it) => verbs::cargo::run(it),
         Verb::Cc(it) => verbs::cc::run(it),
         Verb::Collect(it) => verbs::collect::run(it),
         Verb::Report(it) => verbs::report::run(it),
@@ -90,7 +91,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
 /// mistaken for it, so that is 125, as with `timeout`.
 fn failure_status(verb: &Verb) -> u8 {
     match verb {
-        Verb::Cc(_) | Verb::Run(_) | Verb::Attach(_) => 125,
+        Verb::Cargo(_) | Verb::Cc(_) | Verb::Run(_) | Verb::Attach(_) => 125,
         _ => 2,
     }
 }

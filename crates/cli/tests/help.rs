@@ -13,8 +13,8 @@ fn headcount(words: &[&str]) -> String {
 }
 
 const VERBS: &[&str] = &[
-    "annotate", "attach", "cc", "collect", "demo", "doctor", "explain", "html", "merge", "report",
-    "run", "runs",
+    "annotate", "attach", "cargo", "cc", "collect", "demo", "doctor", "explain", "html", "merge",
+    "report", "run", "runs",
 ];
 
 #[test]

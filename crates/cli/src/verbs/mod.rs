@@ -2,6 +2,7 @@
 
 pub mod annotate;
 pub mod attach;
+pub mod cargo;
 pub mod cc;
 pub mod collect;
 pub mod completions;
