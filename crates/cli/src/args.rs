@@ -306,9 +306,8 @@ pub struct Report {
     pub runs: RunsArgument,
     #[command(flatten)]
     pub names: NamesArgument,
-    /// How to write it.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[command(flatten)]
+    pub format: FormatArgument,
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -317,7 +316,8 @@ pub struct Report {
 /// Print source text with the count of each line in the margin.
 ///
 /// A count is how often a statement of that line began. A line without a count holds no code. A
-/// 0 is marked with `!`: its code never ran. A `-` was not counted.
+/// 0 is marked with `!`: its code never ran. A `-` was not counted. The sign beside a count grows
+/// with it. `jumps` tells of branches: `31%` jumped, `1/2` of two ways were gone.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
@@ -325,7 +325,8 @@ Examples:
   headcount annotate max              all sources of the program max
   headcount annotate max.c 'max()'    one file; one function
   headcount annotate --asm main       every instruction with its count
-  headcount annotate --histogram scaled max.c    a bar beside each line")]
+  headcount annotate --histogram scaled max.c    a bar beside each line
+  headcount annotate --never --context 2         what never ran, in its place")]
 pub struct Annotate {
     /// Programs, source files or functions; `max()` is the function where `max` is a program too.
     #[arg(value_name = "NAME")]
@@ -335,9 +336,25 @@ pub struct Annotate {
     /// Show instructions.
     #[arg(long)]
     pub asm: bool,
+    /// Show only lines that ran, and so many lines before and after each.
+    #[arg(long, value_name = "N", conflicts_with = "asm")]
+    pub context: Option<u32>,
+    /// Show only lines that never ran, with those around them.
+    #[arg(long, conflicts_with = "asm")]
+    pub never: bool,
     /// Show a bar beside each line, as wide as the terminal allows (or `COLUMNS`).
     #[arg(long, value_enum, value_name = "SCALE", conflicts_with = "asm")]
     pub histogram: Option<Histogram>,
+    /// How many columns rows may have; longer lines go on in the next row [default: what a
+    /// terminal has; elsewhere, as many as it takes].
+    #[arg(long, value_name = "N")]
+    pub width: Option<usize>,
+    /// Do not show long listings through a pager (`HEADCOUNT_PAGER`, `PAGER`, or `less`).
+    #[arg(long)]
+    pub no_pager: bool,
+    /// Write JSON.
+    #[arg(long, conflicts_with_all = ["histogram", "context", "never", "width"])]
+    pub json: bool,
     /// A folder to look for sources in; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
@@ -401,6 +418,9 @@ pub struct Explain {
     pub runs: RunsArgument,
     #[command(flatten)]
     pub names: NamesArgument,
+    /// Write JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// List the runs in a profile.
@@ -409,13 +429,12 @@ pub struct Explain {
 Examples:
   headcount runs
   headcount runs other.db
-  headcount runs --format json")]
+  headcount runs --json")]
 pub struct Runs {
     #[command(flatten)]
     pub profile: ProfileArgument,
-    /// How to write it.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[command(flatten)]
+    pub format: FormatArgument,
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -541,6 +560,27 @@ pub enum Histogram {
     Full,
     /// The longest bar fills the width, the others are in proportion.
     Scaled,
+}
+
+/// How to write a table, as the user says it.
+#[derive(Debug, Args)]
+pub struct FormatArgument {
+    /// How to write it.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The same as `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+}
+
+impl FormatArgument {
+    /// What was said.
+    pub fn get(&self) -> Format {
+        match self.json {
+            true => Format::Json,
+            false => self.format,
+        }
+    }
 }
 
 /// How to write a table.
