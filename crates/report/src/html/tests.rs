@@ -5,11 +5,11 @@ use headcount_model::Module;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-fn page(counted: &[Counted]) -> String {
+fn page(counted: &[Counted], runs: &[RunFacts], notes: &[&str]) -> String {
     write(&Page {
         counted,
-        runs: &[],
-        notes: Vec::new(),
+        runs,
+        notes: notes.iter().map(|it| (*it).to_owned()).collect(),
         only: Vec::new(),
         demangle: true,
         assembly: true,
@@ -41,12 +41,12 @@ fn the_policy_names_the_very_script() {
         pack::base64(&bytes),
         "src/html/page/script.sha256 should be what is on the right"
     );
-    assert!(page(&[]).contains(&format!("<script>{text}</script>")));
+    assert!(page(&[], &[], &[]).contains(&format!("<script>{text}</script>")));
 }
 
 #[test]
 fn a_page_of_nothing_is_a_page_and_asks_for_nothing_outside() {
-    let page = page(&[]);
+    let page = page(&[], &[], &[]);
     assert!(page.starts_with("<!doctype html>\n"));
     assert!(page.ends_with("</html>\n"));
     assert!(
@@ -73,18 +73,7 @@ fn names_never_become_markup() {
         },
         functions: Vec::new(),
     }];
-    let page = write(&Page {
-        counted: &counted,
-        runs: &[run],
-        notes: vec![name.into()],
-        only: Vec::new(),
-        demangle: true,
-        assembly: true,
-        decode: &|_| Vec::new(),
-        calls: &|_| Vec::new(),
-        source: &|_| None,
-    });
-    let page = page.unwrap();
+    let page = page(&counted, &[run], &[name]);
     assert!(!page.contains("alert(1)</script>"));
     // The last part of the path is `script>`.
     assert!(page.contains("<title>script&gt; - headcount</title>"));

@@ -21,7 +21,7 @@ async function functionView(key) {
     callTable("Called from", sites.filter((site) => site.callee === it), { callee: false }, "No call instruction that is counted names it: it is called through a pointer, from elsewhere, or not at all."),
     callTable("Calls made", sites.filter((site) => site.caller === it), { caller: false }, ran(it) ? "It calls nothing." : "It never ran."),
     make("h2", null, "Instructions"),
-    code ? listing(code) : make("p", { class: "muted" }, index.assembly ? "It never ran, and no source of it is shown: its instructions are left out of this page." : "This page was made without instructions."),
+    code ? listing(code, it.module) : make("p", { class: "muted" }, index.assembly ? "It never ran, and no source of it is shown: its instructions are left out of this page." : "This page was made without instructions."),
   ];
 }
 
@@ -30,10 +30,10 @@ function callTable(title, rows, columns, empty) {
   return [make("h2", null, `${title} (${shown(rows.length)})`), list.element];
 }
 
-function listing({ blocks, edges }) {
+function listing({ blocks, edges }, module) {
   const from = blocks.map(() => []);
   for (const it of edges) from[it.from]?.push(it);
-  const most = Math.max(...blocks.map((it) => size(it.count)));
+  const most = mostOf(blocks.map((it) => it.count));
   return make(
     "div",
     { class: "assembly", role: "region", "aria-label": "Instructions", tabindex: "0" },
@@ -42,7 +42,7 @@ function listing({ blocks, edges }) {
         "section",
         { class: "block", id: `B${block.number}`, "aria-label": `Block ${block.number}` },
         blockHeading(block, from[block.number]),
-        instructions(block.code, most),
+        instructions(block.code, most, module),
       ),
     ),
   );
@@ -74,7 +74,7 @@ function toBlock(number) {
 }
 
 /** Rows of instructions, each below the line that it belongs to. */
-function instructions(code, most, withLines = true) {
+function instructions(code, most, module, withLines = true) {
   const rows = [];
   let last = null;
   for (const it of code) {
@@ -89,11 +89,22 @@ function instructions(code, most, withLines = true) {
         { class: isNever(it.count) ? "instruction cold" : "instruction", "--heat": heat(it.count, most) },
         span("count", isNever(it.count) ? "never" : shown(it.count)),
         span("address", hex(it.at)),
-        span("words", it.words),
+        span("words", it.words, calledBy(it.words, module)),
       ),
     );
   }
   return make("code", { class: "instructions" }, rows);
+}
+
+/** Whom an instruction calls or jumps to, if that is a function's beginning. */
+function calledBy(words, module) {
+  const target = /^(?:call|j\w+) 0x([0-9a-f]+)$/.exec(words);
+  const it = target && index.functionByAddress.get(`${module}:${target[1]}`);
+  return it ? ["  ", functionName(it)] : null;
+}
+
+function mostOf(counts) {
+  return counts.reduce((most, it) => Math.max(most, size(it)), 0);
 }
 
 /** From 0 to 1: a tenth as much is half as hot, or so; what ran once beside millions is cold. */
@@ -124,7 +135,7 @@ async function lineDetail(file, line, functions, onLine) {
     const mine = code.blocks
       .map((block) => ({ ...block, code: block.code.filter((i) => i.file === file.id && i.line === line) }))
       .filter((block) => block.code.length > 0);
-    const most = Math.max(...mine.map((block) => size(block.code[0].count)));
+    const most = mostOf(mine.map((block) => block.code[0].count));
     if (functions.length > 1 || file.id !== it.file) element.append(make("p", { class: "in" }, "In ", functionName(it)));
     for (const block of mine) {
       if (blocks >= MOST_BLOCKS) {
@@ -144,7 +155,7 @@ async function lineDetail(file, line, functions, onLine) {
             span(isNever(block.code[0].count) ? "never" : "often", isNever(block.code[0].count) ? "never ran" : number(block.code[0].count, "time")),
             branch ? ways(branch) : null,
           ),
-          instructions(block.code, most, false),
+          instructions(block.code, most, it.module, false),
         ),
       );
     }

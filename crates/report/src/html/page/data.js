@@ -64,6 +64,7 @@ async function openIndex() {
     })),
   };
   index.fileByPath = new Map(index.files.map((it) => [it.path, it]));
+  index.functionByAddress = new Map(index.functions.map((it) => [`${it.module}:${it.address}`, it]));
   index.functionByKey = new Map();
   const taken = new Set();
   for (const it of index.functions) {

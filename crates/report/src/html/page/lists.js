@@ -314,7 +314,7 @@ function refusedView() {
     ],
     rows: index.refused,
     sort: "What",
-    empty: "Nothing was refused: every count is exact.",
+    empty: "Nothing was refused.",
   });
   return [
     heading("Not counted", "A number in this report is exact, or what it is about stands here with the reason."),

@@ -90,8 +90,10 @@ let programName = "";
 
 function mark(kind) {
   for (const link of document.querySelectorAll("#views a")) {
-    if (link.dataset.path === kind) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.dataset.path === kind) {
+      link.setAttribute("aria-current", "page");
+      link.scrollIntoView({ block: "nearest", inline: "center" });
+    } else link.removeAttribute("aria-current");
   }
 }
 
@@ -180,8 +182,8 @@ function onKey(event) {
 
 async function begin() {
   setTheme(remembered("headcount-theme") ?? "auto");
-  if (typeof DecompressionStream === "undefined") {
-    content.replaceChildren(heading("This browser is too old", "The page needs one of 2023 or later."));
+  if (typeof DecompressionStream === "undefined" || !CSS.supports("color", "light-dark(red, red)")) {
+    content.replaceChildren(heading("This browser is too old", "The page needs one of 2024 or later."));
     return;
   }
   await openIndex();

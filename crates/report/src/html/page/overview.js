@@ -76,9 +76,14 @@ function cards() {
     ofBranches.replaceWith(card("Branch ways gone", share(waysGone, waysAll), detail, "#/branches", fraction(waysGone, waysAll)));
   });
   all.push(
-    card("Not counted", refused === 0 ? "nothing" : shown(refused), refused === 0 ? "every count is exact" : "each with its reason", "#/refused"),
+    card("Not counted", refused === 0 ? "nothing" : shown(refused), notCounted(refused), "#/refused"),
   );
   return make("div", { class: "cards" }, all);
+}
+
+function notCounted(refused) {
+  if (refused > 0) return "each with its reason";
+  return index.notes.length > 0 ? "but see the notes" : "every count is exact";
 }
 
 function hottest() {
