@@ -35,10 +35,12 @@ pub enum Verb {
     Run(Run),
     Stat(Stat),
     Attach(Attach),
+    Cargo(Cargo),
     Cc(Cc),
     Collect(Collect),
     Report(Report),
     Annotate(Annotate),
+    Html(Html),
     Explain(Explain),
     Export(Export),
     Diff(Diff),
@@ -81,6 +83,9 @@ pub struct Run {
     pub counting: Counting,
     #[command(flatten)]
     pub program: ProgramArgument,
+    /// Let a program that is only asked for a list of its tests run uncounted.
+    #[arg(long, hide = true)]
+    pub no_lists: bool,
 }
 
 /// Run a program, once or several times, and show its totals on one screen.
@@ -210,6 +215,50 @@ pub enum EngineName {
     Breakpoint,
 }
 
+/// Count the tests, benchmarks or programs of a Rust project: `cargo headcount test`.
+///
+/// Nothing is built in another way than cargo would: programs that are built already are counted
+/// as they are. Each program that cargo runs is a run in the profile; a table says how much of the
+/// workspace ran in each and in all. The exit status is cargo's.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  cargo headcount test
+  cargo headcount test --workspace -- --skip slow     words for cargo; behind `--`, for the tests
+  cargo headcount nextest run
+  cargo headcount --modules all run --release -- input.txt")]
+pub struct Cargo {
+    /// The profile to add to [default: headcount.db].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Which modules to count: `main` is each program itself, `all` its libraries too; or a
+    /// pattern for paths.
+    #[arg(long, default_value = "main", value_name = "MODULES")]
+    pub modules: String,
+    /// Count only functions and files with such names, or lines such as `sort.rs:20-40`.
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Write the table, and every function of the workspace, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// `test`, `run`, `bench` or `nextest run`, and what else cargo is to be told.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "COMMAND"
+    )]
+    pub command: Vec<OsString>,
+}
+
+impl Cargo {
+    /// How reading verbs are told of the profile: nothing, if they find it themselves.
+    pub fn output_words(&self) -> String {
+        let output = self.output.as_ref();
+        output.map_or(String::new(), |it| format!(" -i {}", it.display()))
+    }
+}
+
 /// Compile a program so that it counts itself.
 ///
 /// Put this in front of the command that compiles or links. The program is built as before, and
@@ -298,9 +347,8 @@ pub struct Report {
     pub runs: RunsArgument,
     #[command(flatten)]
     pub names: NamesArgument,
-    /// How to write it.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[command(flatten)]
+    pub format: FormatArgument,
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -309,7 +357,8 @@ pub struct Report {
 /// Print source text with the count of each line in the margin.
 ///
 /// A count is how often a statement of that line began. A line without a count holds no code. A
-/// 0 is marked with `!`: its code never ran. A `-` was not counted.
+/// 0 is marked with `!`: its code never ran. A `-` was not counted. The sign beside a count grows
+/// with it. `jumps` tells of branches: `31%` jumped, `1/2` of two ways were gone.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
@@ -317,7 +366,8 @@ Examples:
   headcount annotate max              all sources of the program max
   headcount annotate max.c 'max()'    one file; one function
   headcount annotate --asm main       every instruction with its count
-  headcount annotate --histogram scaled max.c    a bar beside each line")]
+  headcount annotate --histogram scaled max.c    a bar beside each line
+  headcount annotate --never --context 2         what never ran, in its place")]
 pub struct Annotate {
     /// Programs, source files or functions; `max()` is the function where `max` is a program too.
     #[arg(value_name = "NAME")]
@@ -327,9 +377,25 @@ pub struct Annotate {
     /// Show instructions.
     #[arg(long)]
     pub asm: bool,
+    /// Show only lines that ran, and so many lines before and after each.
+    #[arg(long, value_name = "N", conflicts_with = "asm")]
+    pub context: Option<u32>,
+    /// Show only lines that never ran, with those around them.
+    #[arg(long, conflicts_with = "asm")]
+    pub never: bool,
     /// Show a bar beside each line, as wide as the terminal allows (or `COLUMNS`).
     #[arg(long, value_enum, value_name = "SCALE", conflicts_with = "asm")]
     pub histogram: Option<Histogram>,
+    /// How many columns rows may have; longer lines go on in the next row [default: what a
+    /// terminal has; elsewhere, as many as it takes].
+    #[arg(long, value_name = "N")]
+    pub width: Option<usize>,
+    /// Do not show long listings through a pager (`HEADCOUNT_PAGER`, `PAGER`, or `less`).
+    #[arg(long)]
+    pub no_pager: bool,
+    /// Write JSON.
+    #[arg(long, conflicts_with_all = ["histogram", "context", "never", "width"])]
+    pub json: bool,
     /// A folder to look for sources in; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
@@ -340,6 +406,38 @@ pub struct Annotate {
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Write everything as one HTML page: files, sources, functions, calls, branches, instructions.
+///
+/// The page is one file that needs no network: open it from disk, attach it to a build, send it to
+/// a colleague. It holds the source text it shows, but for files that came with the system.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount html -o report.html
+  headcount html -o report.html --runs all     the sum of all runs
+  headcount html -o mine.html --only 'src/*'   some files, or some functions
+  headcount html -o small.html --no-asm        without instructions")]
+pub struct Html {
+    #[command(flatten)]
+    pub profile: ProfileArgument,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Show only functions and files with such names (`*` any text, `?` any character).
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Leave out instructions: the page is smaller.
+    #[arg(long)]
+    pub no_asm: bool,
+    /// A folder to look for sources in; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+    #[command(flatten)]
+    pub names: NamesArgument,
 }
 
 /// Say how a function is counted, or why it is not.
@@ -361,6 +459,9 @@ pub struct Explain {
     pub runs: RunsArgument,
     #[command(flatten)]
     pub names: NamesArgument,
+    /// Write JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Write counts in a format of another tool.
@@ -464,13 +565,12 @@ pub struct Diff {
 Examples:
   headcount runs
   headcount runs other.db
-  headcount runs --format json")]
+  headcount runs --json")]
 pub struct Runs {
     #[command(flatten)]
     pub profile: ProfileArgument,
-    /// How to write it.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[command(flatten)]
+    pub format: FormatArgument,
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -555,7 +655,7 @@ pub struct InputOption {
 /// Which runs to add up.
 #[derive(Debug, Args)]
 pub struct RunsArgument {
-    /// `last`, `all`, or numbers such as `2,5`; several runs are added up.
+    /// `last`, `all`, or numbers such as `2,5` or `3-7`; several runs are added up.
     #[arg(long, default_value = "last", value_parser = run_selection, value_name = "RUNS")]
     pub runs: RunSelection,
 }
@@ -596,6 +696,27 @@ pub enum Histogram {
     Full,
     /// The longest bar fills the width, the others are in proportion.
     Scaled,
+}
+
+/// How to write a table, as the user says it.
+#[derive(Debug, Args)]
+pub struct FormatArgument {
+    /// How to write it.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The same as `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+}
+
+impl FormatArgument {
+    /// What was said.
+    pub fn get(&self) -> Format {
+        match self.json {
+            true => Format::Json,
+            false => self.format,
+        }
+    }
 }
 
 /// How to write a table.
@@ -653,11 +774,19 @@ fn run_selection(text: &str) -> Result<RunSelection, String> {
         "all" => Ok(RunSelection::All),
         _ => text
             .split(',')
-            .map(|number| number.trim().parse())
-            .collect::<Result<_, _>>()
-            .map(RunSelection::These)
-            .map_err(|_| "say `last`, `all`, or numbers such as `2,5`".into()),
+            .map(numbers)
+            .collect::<Option<Vec<_>>>()
+            .map(|ranges| RunSelection::These(ranges.into_iter().flatten().collect()))
+            .ok_or_else(|| "say `last`, `all`, or numbers such as `2,5` or `3-7`".into()),
     }
+}
+
+/// `3` or `3-7`.
+fn numbers(text: &str) -> Option<std::ops::RangeInclusive<i64>> {
+    let number = |text: &str| text.trim().parse().ok();
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last): (i64, i64) = (number(first)?, number(last)?);
+    (first <= last && last - first < 1_000_000).then_some(first..=last)
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -712,7 +841,9 @@ mod tests {
         assert_eq!(run_selection("last"), Ok(RunSelection::Last));
         assert_eq!(run_selection("all"), Ok(RunSelection::All));
         assert_eq!(run_selection("2, 5"), Ok(RunSelection::These(vec![2, 5])));
-        for nonsense in ["", "2,", "first", "1-3"] {
+        let some = RunSelection::These(vec![1, 3, 4, 5]);
+        assert_eq!(run_selection("1,3-5"), Ok(some));
+        for nonsense in ["", "2,", "first", "3-1", "-1", "1-", "1-9999999999"] {
             assert!(run_selection(nonsense).is_err(), "{nonsense}");
         }
     }

@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 /// own failure is 125.
 fn usage(error: clap::Error) -> Headcount {
     let _ = error.print();
-    let in_front = ["cc", "run", "attach", "stat"];
+    let in_front = ["cargo", "cc", "run", "attach", "stat"];
     let verb = std::env::args_os().nth(1);
     let in_front = verb.is_some_and(|verb| in_front.iter().any(|it| verb == *it));
     std::process::exit(match error.exit_code() {
@@ -74,10 +74,12 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
         Verb::Run(it) => verbs::run::run(it),
         Verb::Stat(it) => verbs::stat::run(it),
         Verb::Attach(it) => verbs::attach::run(it),
+        Verb::Cargo(it) => verbs::cargo::run(it),
         Verb::Cc(it) => verbs::cc::run(it),
         Verb::Collect(it) => verbs::collect::run(it),
         Verb::Report(it) => verbs::report::run(it),
         Verb::Annotate(it) => verbs::annotate::run(it),
+        Verb::Html(it) => verbs::html::run(it),
         Verb::Explain(it) => verbs::explain::run(it),
         Verb::Diff(it) => verbs::diff::run(it),
         Verb::Export(it) => verbs::export::run(it),
@@ -93,7 +95,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
 /// mistaken for it, so that is 125, as with `timeout`.
 fn failure_status(verb: &Verb) -> u8 {
     match verb {
-        Verb::Cc(_) | Verb::Run(_) | Verb::Attach(_) | Verb::Stat(_) => 125,
+        Verb::Cargo(_) | Verb::Cc(_) | Verb::Run(_) | Verb::Attach(_) | Verb::Stat(_) => 125,
         _ => 2,
     }
 }

@@ -3,6 +3,7 @@
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Writes a result to the file the user named, or to standard output: colour, if there is any in
 /// it, only where it is wanted (`NO_COLOR`, terminals).
@@ -38,6 +39,58 @@ pub fn write_bytes(to: Option<&Path>, bytes: &[u8]) -> anyhow::Result<()> {
             anyhow::bail!("this format is no text for a terminal; -o FILE writes it to a file")
         }
     }
+}
+
+/// Writes a result as [`write`] does; on a terminal, through the user's pager, which knows what to
+/// do with long ones.
+pub fn page(to: Option<&Path>, text: &str) -> anyhow::Result<()> {
+    let stdout = io::stdout();
+    if file(to).is_some() || !stdout.is_terminal() || fits(text) {
+        return write(to, text);
+    }
+    let Some(mut child) = pager().and_then(|mut it| it.spawn().ok()) else {
+        return write(to, text);
+    };
+    let has_colour = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
+    let text = match has_colour {
+        true => text.to_owned(),
+        false => anstream::adapter::strip_str(text).to_string(),
+    };
+    if let Some(mut stdin) = child.stdin.take() {
+        // Who has seen enough leaves the pager.
+        let _ = stdin.write_all(text.as_bytes());
+    }
+    child.wait().context("the pager cannot be waited for")?;
+    Ok(())
+}
+
+/// Does it fit on the terminal?
+fn fits(text: &str) -> bool {
+    let size = terminal_size::terminal_size_of(io::stdout());
+    size.is_some_and(|(_, height)| text.lines().count() < usize::from(height.0))
+}
+
+/// The user's pager; none, if it is said to be nothing or `cat`.
+fn pager() -> Option<Command> {
+    let said = ["HEADCOUNT_PAGER", "PAGER"].map(std::env::var_os);
+    let pager = said.into_iter().flatten().next();
+    let pager = pager.unwrap_or_else(|| "less".into());
+    if pager.is_empty() || pager == "cat" {
+        return None;
+    }
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(pager).stdin(Stdio::piped());
+    // Colours as they are, and nothing wiped away in the end.
+    if std::env::var_os("LESS").is_none() {
+        command.env("LESS", "FRX");
+    }
+    Some(command)
+}
+
+/// How many columns the terminal has that a result goes to, if it goes to one.
+pub fn terminal_width(to: Option<&Path>) -> Option<usize> {
+    let is_terminal = file(to).is_none() && io::stdout().is_terminal();
+    is_terminal.then(|| width(to))
 }
 
 /// How many columns a result may have: what `COLUMNS` says, or the terminal it goes to, or 80.

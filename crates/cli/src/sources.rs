@@ -53,7 +53,7 @@ impl Sources {
     /// The lines of a file; if it is not found, says so, once.
     pub fn lines(&self, file: &str) -> Option<Lines> {
         let is_new = !self.known.borrow().contains_key(file);
-        let lines = self.find(file);
+        let lines = self.quietly(file);
         if is_new && lines.is_none() {
             talk::say(format!("{file}: source not found; --source DIR says where"));
         }
@@ -73,7 +73,8 @@ impl Sources {
         })
     }
 
-    fn find(&self, file: &str) -> Option<Lines> {
+    /// The lines of a file, if it is found.
+    pub fn quietly(&self, file: &str) -> Option<Lines> {
         self.found(file).map(|it| it.lines)
     }
 
@@ -81,6 +82,25 @@ impl Sources {
         let mut known = self.known.borrow_mut();
         let found = known.entry(file.to_owned());
         found.or_insert_with(|| self.read(file)).clone()
+    }
+
+    /// Says in one line which files were looked for in vain.
+    pub fn say_missing(&self) {
+        const MOST: usize = 3;
+        let known = self.known.borrow();
+        let missing = known.iter().filter(|(_, lines)| lines.is_none());
+        let missing: Vec<&str> = missing.map(|(file, _)| file.as_str()).collect();
+        let named = missing[..missing.len().min(MOST)].join(", ");
+        match missing.len() {
+            0 => (),
+            1..=MOST => talk::say(format!(
+                "source not found: {named}; --source DIR says where"
+            )),
+            many => talk::say(format!(
+                "source not found: {named} and {} more files; --source DIR says where",
+                many - MOST
+            )),
+        }
     }
 
     fn read(&self, file: &str) -> Option<Found> {

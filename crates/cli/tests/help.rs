@@ -12,10 +12,24 @@ fn headcount(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const VERBS: [&str; 14] = [
-    "annotate", "attach", "cc", "collect", "demo", "diff", "doctor", "explain", "export", "merge",
-    "report", "run", "runs", "stat",
+const VERBS: &[&str] = &[
+    "annotate", "attach", "cargo", "cc", "collect", "demo", "diff", "doctor", "explain", "export",
+    "html", "merge", "report", "run", "runs", "stat",
 ];
+
+#[test]
+fn the_list_of_verbs_is_whole() {
+    let help = headcount(&["--help"]);
+    let (_, commands) = help.split_once("Commands:\n").unwrap();
+    let (commands, _) = commands.split_once("\n\n").unwrap();
+    let is_verb = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    let verbs = commands.lines().filter(is_verb);
+    let mut verbs: Vec<&str> = verbs
+        .filter_map(|it| it.split_whitespace().next())
+        .collect();
+    verbs.sort_unstable();
+    assert_eq!(verbs, VERBS);
+}
 
 #[test]
 fn help_is_as_reviewed() {

@@ -36,6 +36,22 @@ fn escaped(text: &str, bad: impl Fn(char) -> bool) -> String {
     shown
 }
 
+/// Text as HTML, in an element or between quotes.
+pub fn markup(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// C0, DEL and C1 controls; line and paragraph separators; the marks, embeddings, overrides and
 /// isolates of the bidirectional algorithm.
 pub fn commands_a_terminal(c: char) -> bool {

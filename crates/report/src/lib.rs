@@ -2,21 +2,25 @@
 //!
 //! [`Report::new`] makes a table of counted modules: one row a module, file, function, line,
 //! block, instruction or edge. [`text`], [`csv`] and [`json`] write it. [`annotate`] puts counts
-//! beside source text or instructions. [`export`] writes formats of other tools. [`diff`] compares
-//! two sets of counts. Nothing here opens a file or prints: whoever calls hands
+//! beside source text or instructions; [`html`] makes one page of everything. [`export`] writes
+//! formats of other tools. [`diff`] compares two sets of counts. Nothing here opens a file or prints:
+//! whoever calls hands
 //! over what is needed, and gets a string.
 #![forbid(unsafe_code)]
 
 pub mod annotate;
+mod branches;
 mod calls;
 mod count;
 mod coverage;
+mod covered;
 pub mod csv;
 mod demangle;
 pub mod diff;
 mod escape;
 pub mod export;
 mod glob;
+pub mod html;
 pub mod json;
 mod names;
 mod number;
@@ -27,8 +31,10 @@ pub mod stat;
 mod table;
 pub mod text;
 
+pub use branches::{Branch, Way, branches};
 pub use count::{Count, CountedBlock, blocks, edges};
 pub use coverage::coverage_notes;
+pub use covered::{Covered, CoveredFunction, covered};
 pub use demangle::demangle;
 pub use escape::{visible, visible_lines};
 pub use glob::Pattern;

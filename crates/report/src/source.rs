@@ -42,7 +42,7 @@ pub fn line_counts(
     all_lines(counted, false, &[])
 }
 
-type Lines = BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>;
+pub type Lines = BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>;
 
 /// The same, of the files that are wanted, or of the wanted functions in them.
 pub fn all_lines(counted: &[Counted], demangle: bool, only: &[Pattern]) -> Result<Lines, Error> {

@@ -3,7 +3,7 @@
 use headcount_model::{
     Block, Counted, FileId, Function, FunctionCounts, LineRun, LinkAddr, Module, Shift, Span,
 };
-use headcount_report::annotate::{self, Chosen, Excerpt, Scale};
+use headcount_report::annotate::{self, Around, Chosen, Excerpt, Fold, LineBranches, Scale, View};
 use headcount_report::{Count, LineCount, line_counts};
 use std::collections::BTreeMap;
 
@@ -96,12 +96,13 @@ fn counts_stand_in_the_margin() {
         &lines(text),
         &counts(&[(1, 1_234_567), (3, 0), (5, 1)]),
         &[all],
+        &View::default(),
     );
     let expected = "\
 max.c
 
     count   line
-1,234,567      1 | int main()
+1,234,567 █    1 | int main()
                2 | {
         0 !    3 |         return\\x1b[2J   x;
                4 |
@@ -120,6 +121,7 @@ fn hot_and_never_are_coloured() {
         &lines("a\nb\nc\nd\n"),
         &counts(&[(1, 100), (2, 20), (3, 2), (4, 0)]),
         &[all],
+        &View::default(),
     );
     let count_of = |line: &str| {
         let row = shown
@@ -141,7 +143,12 @@ fn an_excerpt_beyond_the_end_of_the_file_is_empty() {
         heading: "gone".into(),
         lines: 10..=20,
     };
-    let shown = annotate::listing(&lines("one\n"), &BTreeMap::new(), &[excerpt]);
+    let shown = annotate::listing(
+        &lines("one\n"),
+        &BTreeMap::new(),
+        &[excerpt],
+        &View::default(),
+    );
     assert_eq!(plain(&shown), "gone\n\ncount   line\n");
 }
 
@@ -156,6 +163,7 @@ fn a_function_that_begins_at_its_brace_is_shown_with_its_heading() {
         &lines(text),
         &counts(&[(5, 1)]),
         &[excerpt],
+        &View::default(),
     ));
     let first = shown.lines().nth(3);
     assert_eq!(first, Some("           3 | static int"));
@@ -235,9 +243,9 @@ max(int, int)  /home/u/src/max.c:3
 
 count      address
                  3 |         line 3;
-1,000         0x10  nop
+1,000 █       0x10  nop
                  4 |         line 4;
-1,000         0x11  nop
+1,000 █       0x11  nop
 ";
     assert_eq!(plain(&shown), expected);
 }
@@ -271,6 +279,7 @@ fn bars(scale: Scale) -> String {
         &lines(text),
         &counts,
         &[all],
+        None,
         scale,
         80,
     ))
@@ -326,7 +335,7 @@ fn bars_fit_into_any_width() {
     for width in [0, 1, 20, 40, 1000] {
         for scale in [Scale::Full, Scale::Scaled] {
             let counts = counts(&[(1, u64::MAX), (2, 1), (3, 0)]);
-            let shown = annotate::histogram(&lines("a\nb\nc\n"), &counts, &all, scale, width);
+            let shown = annotate::histogram(&lines("a\nb\nc\n"), &counts, &all, None, scale, width);
             let rows: Vec<String> = plain(&shown).lines().skip(3).map(str::to_owned).collect();
             assert!(rows[0].contains("| a | **"), "{rows:?}");
             assert!(rows[1].ends_with("| b | *"), "{rows:?}");
@@ -347,7 +356,12 @@ fn lines_that_were_not_counted_have_a_dash_in_the_margin() {
         lines: 3..=5,
     };
     let text = lines(&"text\n".repeat(12));
-    let shown = annotate::listing(&text, &counts["/home/u/src/max.c"], &[excerpt]);
+    let shown = annotate::listing(
+        &text,
+        &counts["/home/u/src/max.c"],
+        &[excerpt],
+        &View::default(),
+    );
     let rows: Vec<String> = plain(&shown).lines().skip(3).map(str::to_owned).collect();
     assert_eq!(
         rows,
@@ -382,9 +396,77 @@ max(int, int)  /home/u/src/max.c:3
 
   count      address
                    3 | x;
-≥ 1,000         0x10  nop
+≥ 1,000 █       0x10  nop
                    4 | x;
-  ≥ 999         0x11  nop
+  ≥ 999 █       0x11  nop
 ";
     assert_eq!(plain(&shown), expected);
+}
+
+/// A loop with a branch in it, and much that does not matter.
+fn shown_with(view: &View<'_>) -> String {
+    let text = "int f(int n)\n{\n".to_owned()
+        + &"    /* nothing */\n".repeat(10)
+        + "    for (int i = 0; i < n && some_condition_that_is_long(i, n); i++)\n\
+           \t\twork(i);\n    if (n < 0)\n        abort();\n}\n";
+    let counts = counts(&[(2, 1), (13, 1001), (14, 1000), (15, 1), (16, 0), (17, 1)]);
+    let all = [Excerpt {
+        heading: "f.c".into(),
+        lines: 1..=u32::MAX,
+    }];
+    plain(&annotate::listing(&lines(&text), &counts, &all, view))
+}
+
+#[test]
+fn branches_folds_and_widths() {
+    let of = |gone, ways, jumped| LineBranches {
+        branches: ways / 2,
+        ways,
+        gone,
+        jumped,
+    };
+    let branches = BTreeMap::from([(13, of(3, 4, None)), (15, of(1, 2, Some((1, 1))))]);
+    let mut view = View {
+        branches: Some(&branches),
+        fold: Some(Fold {
+            around: Around::Ran,
+            context: 1,
+        }),
+        width: Some(60),
+    };
+    insta::assert_snapshot!(shown_with(&view), @r"
+    f.c
+
+    count   jumps line
+                     1 | int f(int n)
+        1            2 | {
+                     3 |     /* nothing */
+                   ... : 8 lines
+                    12 |     /* nothing */
+    1,001 █   3/4   13 |     for (int i = 0; i < n &&
+                       |         some_condition_that_is_long(i,
+                       |         n); i++)
+    1,000 █         14 |                 work(i);
+        1     1/2   15 |     if (n < 0)
+        0 !         16 |         abort();
+        1           17 | }
+    ");
+    view.fold = Some(Fold {
+        around: Around::Never,
+        context: 0,
+    });
+    insta::assert_snapshot!(shown_with(&view), @r"
+    f.c
+
+    count   jumps line
+                   ... : 15 lines
+        0 !         16 |         abort();
+                   ... : 1 line
+    ");
+    for width in [0, 30, 45, 60, 80] {
+        view.width = Some(width);
+        view.fold = None;
+        let widest = shown_with(&view).lines().map(|it| it.chars().count()).max();
+        assert!(widest <= Some(width.max(45)), "{width}");
+    }
 }

@@ -4,10 +4,11 @@ use crate::args::{Annotate, Histogram};
 use crate::sources::Sources;
 use crate::{output, talk};
 use anyhow::bail;
+use headcount_model::Counted;
 use headcount_profile::Loaded;
 use headcount_report::{
     LineCount,
-    annotate::{self, Chosen, Scale},
+    annotate::{self, Around, Chosen, Fold, Scale, View},
     coverage_notes, demangle, is_counted, line_counts, text, visible,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,11 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         false => chosen(&loaded, &args.names_wanted)?,
     };
     let sources = Sources::new(&loaded, &args.source, args.profile.input.as_deref());
+    if args.json {
+        let json = as_json(&loaded, &chosen, args, &sources)?;
+        output::write_exact(args.output.as_deref(), &format!("{json:#}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut shown = match args.asm {
         true => assembly(&loaded, &chosen, args, &sources)?,
         false => listings(&loaded, &chosen, args, &sources)?,
@@ -28,7 +34,10 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         bail!("nothing to show: no source was found; `headcount annotate --asm` needs none");
     }
     shown.push_str(&ending(&loaded, !args.names.no_demangle));
-    output::write(args.output.as_deref(), &shown)?;
+    match args.no_pager {
+        true => output::write(args.output.as_deref(), &shown)?,
+        false => output::page(args.output.as_deref(), &shown)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -108,22 +117,96 @@ fn listings(
     let counts = line_counts(&loaded.counted)?;
     let none = BTreeMap::new();
     let excerpts = annotate::excerpts(&loaded.counted, chosen, !args.names.no_demangle)?;
+    let branches = annotate::line_branches(&loaded.counted);
     let mut shown = String::new();
     for (file, excerpts) in &excerpts {
         let Some(lines) = sources.lines(file) else {
             continue;
         };
         let counts = counts.get(file.as_str()).unwrap_or(&none);
+        let to = args.output.as_deref();
         shown.push_str(&match args.histogram {
-            None => annotate::listing(&lines, counts, excerpts),
+            None => {
+                let view = View {
+                    branches: branches.get(file.as_str()),
+                    fold: fold(args),
+                    width: args.width.or_else(|| output::terminal_width(to)),
+                };
+                annotate::listing(&lines, counts, excerpts, &view)
+            }
             Some(scale) => {
-                let width = output::width(args.output.as_deref());
-                annotate::histogram(&lines, counts, excerpts, scale.into(), width)
+                let width = args.width.unwrap_or_else(|| output::width(to));
+                annotate::histogram(&lines, counts, excerpts, fold(args), scale.into(), width)
             }
         });
         shown.push('\n');
     }
     Ok(shown)
+}
+
+/// What to fold away. Who asks for what never ran wants to see it in its place.
+fn fold(args: &Annotate) -> Option<Fold> {
+    const SOME: u32 = 3;
+    match (args.never, args.context) {
+        (true, context) => Some(Fold {
+            around: Around::Never,
+            context: context.unwrap_or(SOME),
+        }),
+        (false, Some(context)) => Some(Fold {
+            around: Around::Ran,
+            context,
+        }),
+        (false, None) => None,
+    }
+}
+
+/// The same for machines.
+fn as_json(
+    loaded: &Loaded,
+    chosen: &Chosen,
+    args: &Annotate,
+    sources: &Sources,
+) -> anyhow::Result<serde_json::Value> {
+    let demangle = !args.names.no_demangle;
+    if args.asm {
+        let mut functions = Vec::new();
+        for (module, it) in loaded.counted.iter().enumerate() {
+            let is_chosen = |function: usize| is_chosen(it, module, function, chosen, args);
+            let some = annotate::functions_as_json(it, &is_chosen, demangle, &super::decode)?;
+            functions.extend(some);
+        }
+        return Ok(serde_json::json!({ "version": 1, "functions": functions }));
+    }
+    let counts = line_counts(&loaded.counted)?;
+    let branches = annotate::line_branches(&loaded.counted);
+    let none = BTreeMap::new();
+    let mut files = Vec::new();
+    for (file, excerpts) in annotate::excerpts(&loaded.counted, chosen, demangle)? {
+        let lines = sources.lines(&file);
+        files.push(annotate::lines_as_json(
+            &file,
+            lines.as_ref().map(|it| it.as_slice()),
+            counts.get(file.as_str()).unwrap_or(&none),
+            branches.get(file.as_str()),
+            &excerpts,
+        ));
+    }
+    Ok(serde_json::json!({ "version": 1, "files": files }))
+}
+
+/// Is this function among what the user named, by itself or by its file?
+fn is_chosen(
+    it: &Counted,
+    module: usize,
+    function: usize,
+    chosen: &Chosen,
+    args: &Annotate,
+) -> bool {
+    let source = it.module.functions[function].source;
+    let file = source.and_then(|(file, _)| it.module.files.get(file.index()));
+    chosen.functions.contains(&(module, function))
+        || file.is_some_and(|file| chosen.files.contains(file))
+        || args.names_wanted.is_empty()
 }
 
 impl From<Histogram> for Scale {
@@ -147,13 +230,7 @@ fn assembly(
     };
     let mut shown = String::new();
     for (index, it) in loaded.counted.iter().enumerate() {
-        let is_chosen = |function: usize| {
-            let source = it.module.functions[function].source;
-            let file = source.and_then(|(file, _)| it.module.files.get(file.index()));
-            chosen.functions.contains(&(index, function))
-                || file.is_some_and(|file| chosen.files.contains(file))
-                || args.names_wanted.is_empty()
-        };
+        let is_chosen = |function: usize| is_chosen(it, index, function, chosen, args);
         let demangle = !args.names.no_demangle;
         let listing = annotate::assembly(it, &is_chosen, demangle, &super::decode, &line)?;
         if !listing.is_empty() {

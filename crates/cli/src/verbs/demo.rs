@@ -41,8 +41,10 @@ fn show(folder: &Path) -> anyhow::Result<ExitCode> {
     step(folder, &build)?;
     tell("\n2. Run it, as often as you like. It behaves as always:\n")?;
     step(folder, &["./max"])?;
-    tell("\n3. See how often each line ran. A line without a number has no code, and ! marks\n")?;
-    tell("   what never ran:\n")?;
+    tell(
+        "\n3. See how often each line ran. A line without a number has no code, ! marks what never\n",
+    )?;
+    tell("   ran, and of branches you see how often they jumped, or how many ways were gone:\n")?;
     step(folder, &["headcount", "annotate", "max.c"])?;
     tell("\n4. Or ask where the instructions went:\n")?;
     step(folder, &["headcount", "report", "--by", "function"])?;
@@ -73,6 +75,8 @@ fn step(folder: &Path, words: &[&str]) -> anyhow::Result<()> {
         .current_dir(folder)
         // The demonstration is about its own folder, wherever the user keeps other counts.
         .env_remove(headcount_wire::FOLDER_VARIABLE)
+        // One step comes after the other; none waits in a pager.
+        .env("HEADCOUNT_PAGER", "cat")
         .status()
         .with_context(|| format!("`{}` could not be started", words.join(" ")))?;
     match status.success() {

@@ -6,7 +6,9 @@ use crate::copied::{Copied, Files};
 use crate::output;
 use anyhow::bail;
 use headcount_model::{Counted, Function, FunctionCounts, Refusal};
+use headcount_profile::Loaded;
 use headcount_report::{Pattern, demangle, is_counted, thousands, visible};
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
@@ -17,6 +19,9 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         let bare = shown.split('(').next().unwrap_or(&shown);
         [name, &shown, bare].iter().any(|it| pattern.matches(it))
     };
+    if args.json {
+        return as_json(&loaded, &is_meant, args);
+    }
     let mut files = Files::default();
     let (mut counted, mut refused) = (String::new(), String::new());
     let mut all_counted = true;
@@ -43,11 +48,86 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn shown_name(name: &str, args: &Explain) -> String {
-    match args.names.no_demangle {
-        true => visible(name).into_owned(),
-        false => visible(&demangle(name)).into_owned(),
+/// The same for machines: functions with blocks and edges, and what was refused.
+fn as_json(
+    loaded: &Loaded,
+    is_meant: &dyn Fn(&str) -> bool,
+    args: &Explain,
+) -> anyhow::Result<ExitCode> {
+    let (mut functions, mut refused) = (Vec::new(), Vec::new());
+    let mut all_counted = true;
+    for it in &loaded.counted {
+        for (function, counts) in it.module.functions.iter().zip(&it.functions) {
+            if is_meant(&function.name) {
+                all_counted &= is_counted(counts);
+                functions.push(function_as_json(it, function, counts, args));
+            }
+        }
+        for refusal in it.module.refusals.iter().filter(|it| is_meant(&it.subject)) {
+            refused.push(json!({
+                "module": it.module.path,
+                "subject": plain_name(&refusal.subject, args),
+                "file": refusal.file,
+                "line": refusal.line,
+                "reason": refusal.reason,
+            }));
+        }
     }
+    if functions.is_empty() && refused.is_empty() {
+        bail!("{}", nothing_called(loaded, &args.function));
+    }
+    let is_well = refused.is_empty() && all_counted;
+    let all = json!({ "version": 1, "functions": functions, "refused": refused });
+    output::write_exact(None, &format!("{all:#}\n"))?;
+    Ok(ExitCode::from(u8::from(!is_well)))
+}
+
+fn function_as_json(
+    it: &Counted,
+    function: &Function,
+    counts: &FunctionCounts,
+    args: &Explain,
+) -> Value {
+    let source = function.source;
+    let file = source.and_then(|(file, _)| it.module.files.get(file.index()));
+    let blocks = headcount_report::blocks(function, counts).map(|it| {
+        json!({
+            "address": it.block.address.to_string(),
+            "instructions": it.block.instructions,
+            "count": it.count().value(),
+        })
+    });
+    let edges = function.edges.iter().zip(headcount_report::edges(counts));
+    let edges = edges.map(|(edge, count)| {
+        json!({
+            "from": edge.from,
+            "to": edge.to,
+            "kind": edge.kind.name(),
+            "count": count.value(),
+        })
+    });
+    json!({
+        "module": it.module.path,
+        "function": plain_name(&function.name, args),
+        "linkage_name": function.name,
+        "file": file,
+        "line": source.map(|(_, line)| line),
+        "counted": is_counted(counts),
+        "counters": function.counters,
+        "blocks": blocks.collect::<Vec<_>>(),
+        "edges": edges.collect::<Vec<_>>(),
+    })
+}
+
+fn plain_name(name: &str, args: &Explain) -> String {
+    match args.names.no_demangle {
+        true => name.to_owned(),
+        false => demangle(name).into_owned(),
+    }
+}
+
+fn shown_name(name: &str, args: &Explain) -> String {
+    visible(&plain_name(name, args)).into_owned()
 }
 
 fn refusal_text(it: &Counted, refusal: &Refusal, name: &str) -> String {

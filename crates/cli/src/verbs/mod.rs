@@ -2,6 +2,7 @@
 
 pub mod annotate;
 pub mod attach;
+pub mod cargo;
 pub mod cc;
 pub mod collect;
 pub mod completions;
@@ -10,6 +11,7 @@ pub mod diff;
 pub mod doctor;
 pub mod explain;
 pub mod export;
+pub mod html;
 pub mod man;
 pub mod merge;
 pub mod report;

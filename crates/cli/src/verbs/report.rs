@@ -24,7 +24,7 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
         report::Report::new(&loaded.counted, runs, notes, &request)
     })?;
     let to = args.output.as_deref();
-    match args.format {
+    match args.format.get() {
         Format::Text => output::write_exact(to, &report::text::write(&report))?,
         Format::Json => output::write_exact(to, &report::json::write(&report))?,
         Format::Csv => {

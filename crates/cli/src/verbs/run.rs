@@ -1,6 +1,8 @@
 //! `headcount run`: runs a program and counts it.
 
-use std::process::ExitCode;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
 
 use anyhow::Result;
 
@@ -9,6 +11,9 @@ use crate::monitored;
 
 /// Runs the verb. The exit status is the program's.
 pub fn run(args: &Run) -> Result<ExitCode> {
+    if args.no_lists && args.program.command.iter().any(|it| it == "--list") {
+        return Err(uncounted(&args.program.command));
+    }
     let folder = monitored::new_folder()?;
     let counted = monitored::count(
         &args.counting,
@@ -24,4 +29,10 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     monitored::store(&args.counting, &folder, &outcome)?;
     let status = outcome.status.unwrap_or(0);
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
+}
+
+/// Becomes the program; comes back only if that cannot be.
+fn uncounted(command: &[OsString]) -> anyhow::Error {
+    let error = Command::new(&command[0]).args(&command[1..]).exec();
+    anyhow::anyhow!("{}: cannot be run: {error}", command[0].display())
 }

@@ -11,7 +11,7 @@ pub fn run(args: &Runs) -> anyhow::Result<ExitCode> {
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
     let profile = super::open(named)?;
     let rows = progress::during("reading the profile", || rows(&profile))?;
-    let shown = match args.format {
+    let shown = match args.format.get() {
         Format::Text => as_text(&rows),
         Format::Csv => as_csv(&rows),
         Format::Json => as_json(&rows),

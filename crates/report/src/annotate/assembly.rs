@@ -65,7 +65,8 @@ fn one_function(
                     out.push_str(&line_heading(named, run, width, source_line));
                 }
             }
-            let margin = margin.show(Some(it.at(number)));
+            let count = it.at(number);
+            let margin = margin.show(Some(count), count.is_never());
             let text = visible(&text).into_owned();
             out.push_str(&format!(
                 "{margin} {QUIET}{:>10}{QUIET:#}  {text}\n",

@@ -1,6 +1,8 @@
 //! Source text with a bar beside each line: how often it ran, for the eye.
 
-use super::listing::{Excerpt, Page};
+use super::fold::Fold;
+use super::listing::{Excerpt, Page, Row, View};
+use super::width::columns;
 use crate::count::Count;
 use crate::source::LineCount;
 use std::collections::BTreeMap;
@@ -26,26 +28,34 @@ pub fn histogram(
     lines: &[String],
     counts: &BTreeMap<u32, LineCount>,
     excerpts: &[Excerpt],
+    fold: Option<Fold>,
     scale: Scale,
     width: usize,
 ) -> String {
-    let page = Page::new(lines, counts);
+    let view = View {
+        fold,
+        ..View::default()
+    };
+    let page = Page::new(lines, counts, &view).without_heat();
     let (mut longest, mut most) = (0, 0);
-    for (_, count, text) in excerpts.iter().flat_map(|it| page.lines(it)) {
-        longest = longest.max(text.chars().count());
-        most = most.max(count.and_then(Count::value).unwrap_or(0));
+    for row in excerpts.iter().flat_map(|it| page.rows(it)) {
+        if let Row::Line(_, count, text) = row {
+            longest = longest.max(columns(&text));
+            most = most.max(count.and_then(|it| it.count.value()).unwrap_or(0));
+        }
     }
     let room = width.saturating_sub(page.before_text() + BETWEEN.len());
     let room = room.max(NARROWEST);
     let text_width = longest.min(room / 2);
     let bar_width = room - text_width;
     page.show(excerpts, |count, text| {
-        let bar = count.map_or(String::new(), |count| match scale {
-            Scale::Full => full(count, bar_width),
-            Scale::Scaled => scaled(count, most, bar_width),
+        let bar = count.map_or(String::new(), |it| match scale {
+            Scale::Full => full(it.count, bar_width),
+            Scale::Scaled => scaled(it.count, most, bar_width),
         });
         let text = shortened(text, text_width);
-        format!("{text:<text_width$}{BETWEEN}{bar}")
+        let blanks = text_width.saturating_sub(columns(&text));
+        format!("{text}{:blanks$}{BETWEEN}{bar}", "")
     })
 }
 
@@ -71,11 +81,16 @@ fn scaled(count: Count, most: u64, width: usize) -> String {
 /// The beginning of a text that is too long, and dots.
 fn shortened(text: &str, width: usize) -> String {
     const DOTS: &str = "...";
-    match text.chars().count() <= width {
-        true => text.to_owned(),
-        false => {
-            let kept = text.chars().take(width.saturating_sub(DOTS.len()));
-            kept.chain(DOTS.chars()).collect()
-        }
+    if columns(text) <= width {
+        return text.to_owned();
     }
+    let room = width.saturating_sub(DOTS.len());
+    let mut kept = String::new();
+    for c in text.chars() {
+        if columns(&kept) + columns(c.encode_utf8(&mut [0; 4])) > room {
+            break;
+        }
+        kept.push(c);
+    }
+    kept + &DOTS[..width.min(DOTS.len())]
 }

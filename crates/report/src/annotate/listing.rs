@@ -1,8 +1,11 @@
 //! Source text with the count of each line in the margin.
 
-use super::{HEADING, Margin, QUIET};
-use crate::count::Count;
+use super::fold::Fold;
+use super::jumps::LineBranches;
+use super::width::{columns, pieces};
+use super::{HEADING, Margin, NEVER, QUIET};
 use crate::escape::{visible, visible_lines};
+use crate::number::thousands;
 use crate::source::LineCount;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -16,8 +19,25 @@ pub struct Excerpt {
     pub lines: RangeInclusive<u32>,
 }
 
+/// How to show a listing.
+#[derive(Clone, Copy, Default)]
+pub struct View<'a> {
+    /// What to say of branches, by line.
+    pub branches: Option<&'a BTreeMap<u32, LineBranches>>,
+    /// What to fold away.
+    pub fold: Option<Fold>,
+    /// How many columns a row may have; longer lines go on in the next row.
+    pub width: Option<usize>,
+}
+
 /// How far apart tab stops are.
 const TAB: usize = 8;
+
+/// The least room that text is given, however narrow the terminal.
+const NARROWEST: usize = 16;
+
+/// How much further to the right a line goes on in the next row.
+const FURTHER: usize = 4;
 
 /// The lines of one file, or some excerpts of it, each line with its count. A line without a
 /// count holds no code; a `0` is marked, for its code never ran; a `-` was not counted.
@@ -25,8 +45,10 @@ pub fn listing(
     lines: &[String],
     counts: &BTreeMap<u32, LineCount>,
     excerpts: &[Excerpt],
+    view: &View<'_>,
 ) -> String {
-    Page::new(lines, counts).show(excerpts, |_, text| text.to_owned())
+    let page = Page::new(lines, counts, view);
+    page.show(excerpts, |_, text| text.to_owned())
 }
 
 /// A source file and the counts of its lines.
@@ -35,42 +57,84 @@ pub struct Page<'a> {
     counts: &'a BTreeMap<u32, LineCount>,
     margin: Margin,
     number_width: usize,
+    branches: Option<&'a BTreeMap<u32, LineBranches>>,
+    fold: Option<Fold>,
+    width: Option<usize>,
 }
 
+/// A row of an excerpt.
+pub enum Row {
+    /// Number, counts, text.
+    Line(u32, Option<LineCount>, String),
+    /// So many lines are not shown.
+    Folded(u32),
+}
+
+/// The title of the column that tells of branches, and its width.
+const JUMPS: &str = "jumps";
+
 impl<'a> Page<'a> {
-    pub fn new(lines: &'a [String], counts: &'a BTreeMap<u32, LineCount>) -> Self {
+    pub fn new(lines: &'a [String], counts: &'a BTreeMap<u32, LineCount>, view: &View<'a>) -> Self {
         Self {
             lines,
             counts,
             margin: Margin::of(counts.values().map(|it| it.count)),
             number_width: lines.len().to_string().len().max("line".len()),
+            branches: view.branches.filter(|it| !it.is_empty()),
+            fold: view.fold,
+            width: view.width,
         }
+    }
+
+    /// Without signs of heat in the margin: there are others.
+    pub fn without_heat(mut self) -> Self {
+        self.margin.has_heat = false;
+        self
     }
 
     /// How many columns stand before the text of a line.
     pub fn before_text(&self) -> usize {
-        self.margin.width + "  ".len() + " ".len() + self.number_width + " | ".len()
+        let branches = self.branches.map_or(0, |_| " ".len() + JUMPS.len());
+        self.margin.width + "  ".len() + branches + " ".len() + self.number_width + " | ".len()
     }
 
-    /// The lines of an excerpt: number, count, text.
-    pub fn lines(&self, excerpt: &Excerpt) -> impl Iterator<Item = (u32, Option<Count>, String)> {
+    /// The rows of an excerpt.
+    pub fn rows(&self, excerpt: &Excerpt) -> Vec<Row> {
         let first = with_heading(self.lines, *excerpt.lines.start());
-        let shown = first..=*excerpt.lines.end();
-        let all = (1_u32..).zip(self.lines);
-        let wanted = all.filter(move |(number, _)| shown.contains(number));
-        wanted.map(|(number, line)| {
-            let count = self.counts.get(&number).map(|it| it.count);
-            (number, count, source(line))
-        })
+        let last = (*excerpt.lines.end()).min(self.lines.len() as u32);
+        let whole = vec![(first, last)];
+        let shown = self.fold.map_or(whole, |it| it.stretches(self.counts));
+        let mut rows = Vec::new();
+        let mut next = first;
+        for (begin, end) in shown {
+            let (begin, end) = (begin.max(next), end.min(last));
+            if begin > end {
+                continue;
+            }
+            if begin > next {
+                rows.push(Row::Folded(begin - next));
+            }
+            rows.extend((begin..=end).map(|number| self.line(number)));
+            next = end + 1;
+        }
+        if next <= last {
+            rows.push(Row::Folded(last - next + 1));
+        }
+        rows
+    }
+
+    fn line(&self, number: u32) -> Row {
+        let count = self.counts.get(&number).copied();
+        let text = self.lines.get(number as usize - 1);
+        Row::Line(number, count, text.map_or(String::new(), |it| source(it)))
     }
 
     /// All excerpts, each line as `text_of` wants it.
     pub fn show(
         &self,
         excerpts: &[Excerpt],
-        text_of: impl Fn(Option<Count>, &str) -> String,
+        text_of: impl Fn(Option<LineCount>, &str) -> String,
     ) -> String {
-        let (width, number_width) = (self.margin.width, self.number_width);
         let mut out = String::new();
         for excerpt in excerpts {
             if !out.is_empty() {
@@ -80,21 +144,71 @@ impl<'a> Page<'a> {
                 "{HEADING}{}{HEADING:#}\n\n",
                 visible_lines(&excerpt.heading)
             ));
-            out.push_str(&format!(
-                "{QUIET}{:>width$}   {:>number_width$}{QUIET:#}\n",
-                "count", "line"
-            ));
-            for (number, count, text) in self.lines(excerpt) {
-                let margin = self.margin.show(count);
-                let row = format!(
-                    "{margin} {QUIET}{number:>number_width$} |{QUIET:#} {}",
-                    text_of(count, &text)
-                );
-                out.push_str(row.trim_end());
-                out.push('\n');
+            out.push_str(&self.titles());
+            for row in self.rows(excerpt) {
+                match row {
+                    Row::Line(number, count, text) => {
+                        self.show_line(number, count, &text_of(count, &text), &mut out);
+                    }
+                    Row::Folded(lines) => out.push_str(&self.folded(lines)),
+                }
             }
         }
         out
+    }
+
+    fn titles(&self) -> String {
+        let (width, number_width) = (self.margin.width, self.number_width);
+        let jumps = self.branches.map_or(String::new(), |_| format!(" {JUMPS}"));
+        format!(
+            "{QUIET}{:>width$}  {jumps} {:>number_width$}{QUIET:#}\n",
+            "count", "line"
+        )
+    }
+
+    fn show_line(&self, number: u32, count: Option<LineCount>, text: &str, out: &mut String) {
+        let number_width = self.number_width;
+        let never = count.is_some_and(|it| !it.ran());
+        let margin = self.margin.show(count.map(|it| it.count), never);
+        let jumps = self
+            .branches
+            .map_or(String::new(), |it| jumps(it.get(&number)));
+        let room = self.width.map(|it| it.saturating_sub(self.before_text()));
+        let room = room.map_or(usize::MAX, |room| room.max(NARROWEST));
+        let indent = (text.len() - text.trim_start().len() + FURTHER).min(room / 2);
+        let pieces = pieces(text, room, room - indent).into_iter();
+        for (place, piece) in pieces.enumerate() {
+            let row = match place {
+                0 => format!("{margin}{jumps} {QUIET}{number:>number_width$} |{QUIET:#} {piece}"),
+                _ => {
+                    let before = self.before_text() - "| ".len();
+                    format!("{:before$}{QUIET}|{QUIET:#} {:indent$}{piece}", "", "")
+                }
+            };
+            out.push_str(row.trim_end());
+            out.push('\n');
+        }
+    }
+
+    fn folded(&self, lines: u32) -> String {
+        let before = self.before_text() - " | ".len();
+        let lines = match lines {
+            1 => "1 line".to_owned(),
+            many => format!("{} lines", thousands(many.into())),
+        };
+        format!("{QUIET}{:>before$} : {lines}{QUIET:#}\n", "...")
+    }
+}
+
+/// What is said of the branches of a line. Ways that were never gone are for the eye, too.
+fn jumps(it: Option<&LineBranches>) -> String {
+    let width = JUMPS.len();
+    match it {
+        None => format!(" {:width$}", ""),
+        Some(it) => {
+            let style = if it.gone < it.ways { NEVER } else { QUIET };
+            format!(" {style}{:>width$}{style:#}", it.short())
+        }
     }
 }
 
@@ -123,7 +237,7 @@ pub fn source(line: &str) -> String {
             column += blanks;
         }
         let piece = visible(piece);
-        column += piece.chars().count();
+        column += columns(&piece);
         out.push_str(&piece);
     }
     out

@@ -6,14 +6,21 @@
 mod assembly;
 mod excerpts;
 mod find;
+mod fold;
 mod histogram;
+mod json;
+mod jumps;
 mod listing;
+mod width;
 
 pub use assembly::assembly;
 pub use excerpts::excerpts;
 pub use find::{Chosen, choose, is_of_the_system, similar};
+pub use fold::{Around, Fold};
 pub use histogram::{Scale, histogram};
-pub use listing::{Excerpt, listing};
+pub use json::{functions_as_json, lines_as_json};
+pub use jumps::{LineBranches, line_branches};
+pub use listing::{Excerpt, View, listing};
 
 use crate::count::Count;
 use anstyle::{AnsiColor, Style};
@@ -28,17 +35,22 @@ const HOT: Style = AnsiColor::Red.on_default().bold();
 fn heat(count: Count, most: u64) -> Style {
     match count.value() {
         None => QUIET,
-        Some(0) => NEVER,
+        Some(0) => Style::new(),
         Some(count) if count >= most / 2 && most > 1 => HOT,
         Some(count) if count >= most / 10 && most > 1 => WARM,
         Some(_) => Style::new(),
     }
 }
 
+/// Signs of heat, from little to most. They tell without colours, too.
+const HEAT: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
 /// Counts in the margin of one listing.
 struct Margin {
     most: u64,
     width: usize,
+    /// Whether there is a sign of heat beside a count.
+    has_heat: bool,
 }
 
 impl Margin {
@@ -46,6 +58,7 @@ impl Margin {
         let mut margin = Self {
             most: 0,
             width: "count".len(),
+            has_heat: true,
         };
         for count in counts {
             margin.most = margin.most.max(count.value().unwrap_or(0));
@@ -55,13 +68,47 @@ impl Margin {
     }
 
     /// A count, and a mark beside it where nothing ever ran; blank where there is no code.
-    fn show(&self, count: Option<Count>) -> String {
+    fn show(&self, count: Option<Count>, never: bool) -> String {
         let width = self.width;
         let Some(count) = count else {
             return format!("{:width$}  ", "");
         };
-        let style = heat(count, self.most);
-        let mark = if count.is_never() { '!' } else { ' ' };
+        let never = never && count.is_never();
+        let style = if never { NEVER } else { heat(count, self.most) };
+        let mark = match count.value() {
+            _ if never => '!',
+            Some(value) if self.has_heat => sign(value, self.most),
+            _ => ' ',
+        };
         format!("{style}{count:>width$} {mark}{style:#}")
+    }
+}
+
+/// Each sign stands for twice as much as the one before it; the last one for the most. What ran
+/// less than a two hundred and fiftieth of that is cold.
+fn sign(count: u64, most: u64) -> char {
+    let halvings = most
+        .checked_div(count)
+        .map_or(u32::MAX, |it| it.max(1).ilog2());
+    let place = HEAT.len().checked_sub(1 + halvings as usize);
+    match place {
+        Some(place) if most > 1 => HEAT[place],
+        _ => ' ',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_of_heat_stands_for_a_part_of_the_most() {
+        let signs: String = [1000, 501, 500, 250, 100, 8, 4, 3]
+            .map(|it| sign(it, 1000))
+            .iter()
+            .collect();
+        assert_eq!(signs, "██▇▆▅▂▁ ");
+        assert_eq!(sign(1, 1), ' ');
+        assert_eq!(sign(u64::MAX, u64::MAX), '█');
     }
 }

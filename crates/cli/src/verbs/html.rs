@@ -1,0 +1,50 @@
+//! Write everything as one HTML page.
+
+use crate::args::Html;
+use crate::sources::Sources;
+use crate::{output, progress, talk};
+use headcount_profile::RunInfo;
+use headcount_report::Pattern;
+use headcount_report::html::{self, Page, RunFacts};
+use std::path::Path;
+use std::process::ExitCode;
+
+pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
+    let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
+    let loaded = super::load(named, &args.runs.runs)?;
+    let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
+    let runs: Vec<RunFacts> = loaded.runs.iter().map(facts).collect();
+    let page = Page {
+        counted: &loaded.counted,
+        runs: &runs,
+        notes: super::notes(&loaded),
+        only: args.only.iter().map(|it| Pattern::new(it)).collect(),
+        demangle: !args.names.no_demangle,
+        assembly: !args.no_asm,
+        decode: &super::decode,
+        calls: &super::calls,
+        source: &|file| sources.quietly(file).map(|lines| lines.to_vec()),
+    };
+    let written = progress::during("making the page", || html::write(&page))?;
+    output::write_exact(Some(&args.output), &written)?;
+    sources.say_missing();
+    if args.output != Path::new("-") {
+        let kilobytes = written.len().div_ceil(1000) as u64;
+        talk::say(format!(
+            "{}: {} kB; open it in a browser",
+            args.output.display(),
+            headcount_report::thousands(kilobytes)
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn facts(run: &RunInfo) -> RunFacts {
+    RunFacts {
+        command: run.command.clone(),
+        status: run.status,
+        cpu: run.cpu.clone(),
+        processes: run.processes.len(),
+        threads: run.processes.iter().map(|it| it.threads.len()).sum(),
+    }
+}

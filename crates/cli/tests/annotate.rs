@@ -1,0 +1,169 @@
+//! `headcount annotate` on terminals, in narrow ones, and for machines.
+
+mod sample;
+mod workshop;
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+use workshop::{HEADCOUNT, Said, said};
+
+fn annotate(folder: &Path, words: &[&str]) -> Said {
+    said(headcount(folder).arg("annotate").args(words))
+}
+
+fn headcount(folder: &Path) -> Command {
+    let mut command = Command::new(HEADCOUNT);
+    command.current_dir(folder).env_remove("COLUMNS");
+    command
+}
+
+/// What a terminal of so many columns and 14 lines would show, with this for a pager.
+fn on_terminal(folder: &Path, columns: u32, pager: &str, words: &str) -> String {
+    let script = format!("stty cols {columns} rows 14; '{HEADCOUNT}' annotate {words}");
+    let said = said(
+        Command::new("script")
+            .args(["-qec", &script, "/dev/null"])
+            .current_dir(folder)
+            .env("PAGER", pager)
+            .env("TERM", "xterm")
+            .env_remove("COLUMNS")
+            .env_remove("NO_COLOR")
+            .env_remove("HEADCOUNT_PAGER"),
+    );
+    assert_eq!(said.status, Some(0), "{said:?}");
+    said.stdout.replace('\r', "")
+}
+
+#[test]
+fn long_listings_go_through_the_pager_and_short_ones_do_not() {
+    let folder = sample::folder();
+    let long = on_terminal(folder.path(), 100, "sed s/^/paged:/", "max.c");
+    assert!(long.lines().count() > 14);
+    assert!(long.lines().all(|it| it.starts_with("paged:")), "{long}");
+    assert!(
+        long.contains("\u{1b}[31m"),
+        "colours reach the pager: {long:?}"
+    );
+    let short = on_terminal(
+        folder.path(),
+        100,
+        "sed s/^/paged:/",
+        "--never --context 0 'main'",
+    );
+    assert!(!short.contains("paged:"), "{short}");
+    for (pager, words) in [
+        ("cat", "max.c"),
+        ("", "max.c"),
+        ("sed s/^/paged:/", "--no-pager max.c"),
+    ] {
+        let shown = on_terminal(folder.path(), 100, pager, words);
+        assert!(
+            !shown.contains("paged:") && shown.contains("max.c"),
+            "{shown}"
+        );
+    }
+    // A pager that is not there, or does not read, is no reason to fail.
+    on_terminal(folder.path(), 100, "true", "max.c");
+}
+
+#[test]
+fn no_row_is_wider_than_the_terminal() {
+    let folder = sample::folder();
+    for columns in [40, 60, 80] {
+        let shown = on_terminal(folder.path(), columns, "cat", "max.c");
+        let rows = shown.lines().skip_while(|it| !it.contains("count"));
+        let rows = rows.take_while(|it| !it.is_empty());
+        let plain = rows.map(|row| anstream::adapter::strip_str(row).to_string());
+        let widths: Vec<usize> = plain.map(|row| row.chars().count()).collect();
+        assert!(widths.len() > 17, "{shown}");
+        let widest = widths.iter().max().unwrap();
+        assert!(*widest <= columns as usize, "{columns}: {shown}");
+    }
+    // A file is as wide as it takes.
+    let said = annotate(folder.path(), &["max.c"]);
+    assert!(
+        said.stdout.contains("for (int i = 1; i < n; i++)"),
+        "{said:?}"
+    );
+    let said = annotate(folder.path(), &["--width", "40", "max.c"]);
+    assert!(
+        !said.stdout.contains("for (int i = 1; i < n; i++)"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn what_never_ran_is_shown_in_its_place() {
+    let folder = sample::folder();
+    let said = annotate(folder.path(), &["--never", "--context", "1", "max.c"]);
+    let rows: Vec<&str> = said.stdout.lines().skip(3).take(6).collect();
+    assert_eq!(
+        rows,
+        [
+            "count   jumps line",
+            "               ... : 14 lines",
+            "    1 ▂   1/2   15 |         if (max(x, 100) < 0)",
+            "    0 !         16 |                 abort();",
+            "    1 ▂         17 | }",
+            "",
+        ]
+    );
+}
+
+#[test]
+fn machines_are_told_the_same() {
+    let folder = sample::folder();
+    let json = |words: &[&str]| -> Value {
+        let said = annotate(folder.path(), &[words, &["--json"]].concat());
+        assert_eq!((said.stderr.as_str(), said.status), ("", Some(0)));
+        serde_json::from_str(&said.stdout).unwrap()
+    };
+    let all = json(&["max.c"]);
+    assert_eq!(all["version"], 1);
+    let lines = all["files"][0]["lines"].as_array().unwrap();
+    let line = |number: u32| lines.iter().find(|it| it["line"] == number).unwrap();
+    assert_eq!(
+        (&line(7)["count"], &line(7)["executed"]),
+        (&100.into(), &299.into())
+    );
+    assert_eq!(
+        (&line(7)["jumped"], &line(7)["met"]),
+        (&1.into(), &100.into())
+    );
+    assert_eq!(line(16)["count"], 0);
+    assert_eq!(line(9)["text"], "\t\t\tj = i;");
+    assert_eq!(lines.len(), 11);
+    let all = json(&["--asm", "main"]);
+    let main = &all["functions"][0];
+    assert_eq!(
+        (&main["function"], &main["calls"]),
+        (&"main".into(), &1.into())
+    );
+    assert_eq!(main["instructions"].as_array().unwrap().len(), 5);
+}
+
+/// Every verb that reads a profile.
+#[test]
+fn every_reading_verb_speaks_json() {
+    let folder = sample::folder();
+    for words in [
+        &["report"][..],
+        &["report", "--by", "line"],
+        &["annotate"],
+        &["explain", "main"],
+        &["runs"],
+        &["doctor"],
+    ] {
+        let said = said(headcount(folder.path()).args(words).arg("--json"));
+        let json: Value = serde_json::from_str(&said.stdout).unwrap();
+        assert!(json["version"].is_number(), "{words:?}: {said:?}");
+    }
+    let explained = said(headcount(folder.path()).args(["explain", "--json", "max"]));
+    let explained: Value = serde_json::from_str(&explained.stdout).unwrap();
+    let max = &explained["functions"][0];
+    assert_eq!(max["function"], "max(int*, int)");
+    assert!(max["blocks"].as_array().unwrap().len() > 3);
+    let refused = said(headcount(folder.path()).args(["explain", "--json", "start*"]));
+    assert_eq!(refused.status, Some(1), "{refused:?}");
+}

@@ -1,0 +1,86 @@
+//! Listings for machines.
+
+use super::find::is_of_the_system;
+use super::jumps::LineBranches;
+use super::listing::Excerpt;
+use crate::Error;
+use crate::names::functions;
+use crate::report::Decode;
+use crate::rows::{Tally, by_address, calls};
+use crate::source::LineCount;
+use headcount_model::Counted;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The lines of a file that the excerpts show and that hold code; with their text, where that is at
+/// hand.
+pub fn lines_as_json(
+    file: &str,
+    lines: Option<&[String]>,
+    counts: &BTreeMap<u32, LineCount>,
+    branches: Option<&BTreeMap<u32, LineBranches>>,
+    excerpts: &[Excerpt],
+) -> Value {
+    let is_shown = |line: &u32| excerpts.iter().any(|it| it.lines.contains(line));
+    let row = |(line, it): (&u32, &LineCount)| {
+        let text = lines.and_then(|all| all.get((*line as usize).checked_sub(1)?));
+        let mut row = json!({
+            "line": line,
+            "count": it.count.value(),
+            "executed": it.executed.value(),
+            "text": text,
+        });
+        if let Some(it) = branches.and_then(|all| all.get(line)) {
+            row["branches"] = it.branches.into();
+            row["ways"] = it.ways.into();
+            row["ways_gone"] = it.gone.into();
+            if let Some((jumped, met)) = it.jumped {
+                row["jumped"] = jumped.into();
+                row["met"] = met.into();
+            }
+        }
+        row
+    };
+    let rows = counts.iter().filter(|(line, _)| is_shown(line));
+    json!({
+        "file": file,
+        "system": is_of_the_system(file),
+        "lines": rows.map(row).collect::<Vec<_>>(),
+    })
+}
+
+/// The chosen functions of one module, instruction by instruction.
+pub fn functions_as_json(
+    counted: &Counted,
+    chosen: &dyn Fn(usize) -> bool,
+    demangle: bool,
+    decode: Decode<'_>,
+) -> Result<Vec<Value>, Error> {
+    let mut all = Vec::new();
+    for named in functions(counted, demangle) {
+        if !chosen(named.index) {
+            continue;
+        }
+        let mut instructions = Vec::new();
+        for block in by_address(&named) {
+            let code = block.block.code.iter().flat_map(decode);
+            instructions.extend((0..).zip(code).map(|(number, (address, text))| {
+                json!({
+                    "address": address.to_string(),
+                    "count": block.at(number).value(),
+                    "text": text,
+                })
+            }));
+        }
+        all.push(json!({
+            "module": &counted.module.path,
+            "function": &*named.name,
+            "file": named.own_file(),
+            "line": named.function.source.map(|(_, line)| line),
+            "calls": calls(&named).value(),
+            "executed": Tally::of(&named)?.executed.value(),
+            "instructions": instructions,
+        }));
+    }
+    Ok(all)
+}

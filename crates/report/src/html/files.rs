@@ -1,0 +1,178 @@
+//! Which source files does the page have, and what is told of their lines?
+
+use super::functions::Functions;
+use super::{Page, value};
+use crate::Error;
+use crate::annotate::is_of_the_system;
+use crate::rows::Tally;
+use crate::source::{LineCount, all_lines, file_tallies};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// How many functions are named with one line; of others it is told how many there are.
+const MOST_FUNCTIONS: usize = 40;
+
+/// The files by name: what is told of others names them by their place here.
+pub struct Files {
+    pub list: Vec<SourceFile>,
+    /// How many are left out: their text is not at hand, and nothing of them ran.
+    pub left_out: usize,
+    places: HashMap<String, usize>,
+}
+
+/// A source file with counted code.
+pub struct SourceFile {
+    pub name: String,
+    pub tally: Tally,
+    /// How many lines hold counted code.
+    pub lines: usize,
+    /// How many of those ran.
+    pub ran: usize,
+    /// Whether it came with the compiler or the system.
+    pub is_of_the_system: bool,
+    /// Whether its text is in the page.
+    pub has_text: bool,
+    /// The stretches of lines whose code never ran: first, last, and so on.
+    pub never: Vec<u32>,
+    /// Its text and its lines: what `page/source.js` shows.
+    pub piece: Value,
+}
+
+/// All files with code of functions that are wanted.
+pub fn all(page: &Page<'_>, functions: &Functions<'_>) -> Result<Files, Error> {
+    let lines = all_lines(page.counted, page.demangle, &page.only)?;
+    let tallies = file_tallies(page.counted, page.demangle, &page.only)?;
+    let mut of_lines = functions_of_lines(functions);
+    let mut list = Vec::new();
+    let mut left_out = 0;
+    for (name, lines) in &lines {
+        let lines = counted_lines(lines);
+        let Some(tally) = tallies.get(name.as_ref()) else {
+            continue;
+        };
+        let is_of_the_system = is_of_the_system(name);
+        // The headers of a C++ library would bury what the user wrote.
+        let text = match is_of_the_system {
+            true => None,
+            false => (page.source)(name),
+        };
+        if text.is_none() && !tally.code.ran {
+            left_out += 1;
+            continue;
+        }
+        list.push(SourceFile {
+            name: name.to_string(),
+            tally: tally.code,
+            lines: lines.len(),
+            ran: lines.iter().filter(|(_, it)| it.ran()).count(),
+            is_of_the_system,
+            has_text: text.is_some(),
+            never: never(&lines),
+            piece: piece(
+                text,
+                &lines,
+                &of_lines.remove(name.as_ref()).unwrap_or_default(),
+            ),
+        });
+    }
+    let places = list.iter().enumerate();
+    let places = places.map(|(place, it)| (it.name.clone(), place)).collect();
+    Ok(Files {
+        list,
+        left_out,
+        places,
+    })
+}
+
+impl Files {
+    /// The place of a file.
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
+    }
+}
+
+fn counted_lines(lines: &BTreeMap<u32, LineCount>) -> Vec<(u32, LineCount)> {
+    let all = lines.iter().map(|(line, it)| (*line, *it));
+    all.filter(|(_, it)| it.counted).collect()
+}
+
+/// Lines that follow each other, but for lines without code, and never ran.
+fn never(lines: &[(u32, LineCount)]) -> Vec<u32> {
+    let mut stretches: Vec<u32> = Vec::new();
+    let mut goes_on = false;
+    for (line, it) in lines {
+        let is_never = it.count.is_never() && it.executed.is_never();
+        match (is_never, goes_on) {
+            (true, true) => *stretches.last_mut().unwrap_or(&mut 0) = *line,
+            (true, false) => stretches.extend([*line, *line]),
+            (false, _) => (),
+        }
+        goes_on = is_never;
+    }
+    stretches
+}
+
+type OfLines<'a> = HashMap<&'a str, BTreeMap<u32, BTreeSet<usize>>>;
+
+/// Which functions have code of a line, in them or inlined into them?
+fn functions_of_lines<'a>(functions: &Functions<'a>) -> OfLines<'a> {
+    let mut all: OfLines<'a> = HashMap::new();
+    for (place, it) in functions.list.iter().enumerate() {
+        let runs = it
+            .named
+            .function
+            .blocks
+            .iter()
+            .flat_map(|block| &block.lines);
+        for run in runs.filter(|run| run.line > 0) {
+            if let Some(file) = it.named.file(run.file) {
+                let lines = all.entry(file).or_default();
+                lines.entry(run.line).or_default().insert(place);
+            }
+        }
+    }
+    all
+}
+
+fn piece(
+    text: Option<Vec<String>>,
+    lines: &[(u32, LineCount)],
+    of_lines: &BTreeMap<u32, BTreeSet<usize>>,
+) -> Value {
+    let text = text.map(|lines| {
+        let lines: Vec<String> = lines.iter().map(|line| value::source(line)).collect();
+        lines.join("\n")
+    });
+    let none = BTreeSet::new();
+    let functions = |line: &u32| some_of(of_lines.get(line).unwrap_or(&none));
+    json!({
+        "text": text,
+        "lines": distances(lines.iter().map(|(line, _)| *line)),
+        "counts": lines.iter().map(|(_, it)| value::count(it.count)).collect::<Vec<_>>(),
+        "executed": lines.iter().map(|(_, it)| value::count(it.executed)).collect::<Vec<_>>(),
+        "functions": lines.iter().map(|(line, _)| functions(line)).collect::<Vec<_>>(),
+    })
+}
+
+/// Each number less the one before: small numbers pack better.
+fn distances(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut before = 0;
+    let distance = |number: u32| number - std::mem::replace(&mut before, number);
+    numbers.map(distance).collect()
+}
+
+/// One function as itself, several as a list; how many more there are is below zero.
+fn some_of(functions: &BTreeSet<usize>) -> Value {
+    let mut some: Vec<i64> = functions
+        .iter()
+        .take(MOST_FUNCTIONS)
+        .map(|it| *it as i64)
+        .collect();
+    if functions.len() > MOST_FUNCTIONS {
+        some.push(MOST_FUNCTIONS as i64 - functions.len() as i64);
+    }
+    match some.as_slice() {
+        [one] => Value::from(*one),
+        _ => Value::from(some),
+    }
+}

@@ -1,0 +1,147 @@
+//! All counts as one page that needs nothing but a browser: no network, no other file.
+//!
+//! The page is a template with a style sheet and a script (in `page/`), and what is known of the
+//! program in packed pieces (`pack.rs`): an index, which is unpacked when the page is opened; one
+//! piece a source file and some for instructions, unpacked when they are looked at. So a large
+//! program opens as fast as a small one.
+
+mod code;
+mod files;
+mod functions;
+mod index;
+mod pack;
+mod sites;
+mod value;
+
+use crate::count::Count;
+use crate::glob::Pattern;
+use crate::report::{Decode, FindCalls};
+use crate::{Error, escape};
+use headcount_model::Counted;
+use std::collections::BTreeMap;
+
+const TEMPLATE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n",
+    include_str!("page/data.js"),
+    include_str!("page/dom.js"),
+    include_str!("page/highlight.js"),
+    include_str!("page/lists.js"),
+    include_str!("page/overview.js"),
+    include_str!("page/assembly.js"),
+    include_str!("page/source.js"),
+    include_str!("page/main.js"),
+);
+
+/// What the page's own policy lets run: a script with this SHA-256 and no other, whatever else
+/// might get into the page. `cargo test -p headcount-report` says what it is after a change.
+const SCRIPT_SHA256: &str = include_str!("page/script.sha256");
+
+/// The lines of a source file, if it is at hand.
+pub type SourceText<'a> = &'a dyn Fn(&str) -> Option<Vec<String>>;
+
+/// What to make a page of.
+pub struct Page<'a> {
+    /// The counts.
+    pub counted: &'a [Counted],
+    /// The runs that were added up.
+    pub runs: &'a [RunFacts],
+    /// What makes the counts uncertain, in sentences.
+    pub notes: Vec<String>,
+    /// Only functions and files with such names; all, if there is no pattern.
+    pub only: Vec<Pattern>,
+    /// Whether names are shown as the programmer wrote them.
+    pub demangle: bool,
+    /// Whether instructions are shown.
+    pub assembly: bool,
+    /// Knows the instructions.
+    pub decode: Decode<'a>,
+    /// Knows the calls among them.
+    pub calls: FindCalls<'a>,
+    /// Knows the sources.
+    pub source: SourceText<'a>,
+}
+
+/// A run, as far as the page tells: nothing that differs between two equal runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFacts {
+    /// The command; empty if unknown.
+    pub command: Vec<String>,
+    /// Exit status, or 128 + signal; `None` if nobody saw the end.
+    pub status: Option<i32>,
+    /// The machine's name for its processor.
+    pub cpu: String,
+    /// How many processes there were.
+    pub processes: usize,
+    /// How many threads those had.
+    pub threads: usize,
+}
+
+/// The whole page.
+pub fn write(page: &Page<'_>) -> Result<String, Error> {
+    let functions = functions::all(page)?;
+    let files = files::all(page, &functions)?;
+    let code = match page.assembly {
+        true => code::pieces(page, &functions, &files),
+        false => code::Pieces::default(),
+    };
+    let index = index::index(page, &functions, &files, &code)?;
+    let mut data = pack::element("index", &index);
+    data.push_str(&pack::element(
+        "calls",
+        &sites::calls(page, &functions, &files),
+    ));
+    data.push_str(&pack::element(
+        "branches",
+        &sites::branches(&functions, &files),
+    ));
+    for (number, file) in files.list.iter().enumerate() {
+        data.push_str(&pack::element(&format!("file-{number}"), &file.piece));
+    }
+    for (number, piece) in code.list.iter().enumerate() {
+        data.push_str(&pack::element(&format!("code-{number}"), piece));
+    }
+    Ok(filled(&title(page), &data))
+}
+
+/// The template with everything in its place.
+fn filled(title: &str, data: &str) -> String {
+    let parts = BTreeMap::from([
+        ("title", escape::markup(title)),
+        ("sha256", SCRIPT_SHA256.trim().to_owned()),
+        ("style", STYLE.to_owned()),
+        ("data", data.to_owned()),
+        ("script", SCRIPT.to_owned()),
+    ]);
+    let mut out = String::new();
+    for (place, piece) in TEMPLATE.split("{{").enumerate() {
+        match (place, piece.split_once("}}")) {
+            (1.., Some((name, rest))) => {
+                out.push_str(parts.get(name).map_or("", String::as_str));
+                out.push_str(rest);
+            }
+            _ => out.push_str(piece),
+        }
+    }
+    out
+}
+
+fn title(page: &Page<'_>) -> String {
+    let program = match page.runs {
+        [one] => one.command.first().map(|it| crate::glob::base_name(it)),
+        _ => None,
+    };
+    match program {
+        Some(program) => format!("{} - headcount", escape::visible(program)),
+        None => "headcount".to_owned(),
+    }
+}
+
+/// Did any of it run, or is that not known?
+fn may_have_run(count: Count) -> bool {
+    !count.is_never()
+}
+
+#[cfg(test)]
+mod tests;
