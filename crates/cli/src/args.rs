@@ -169,6 +169,13 @@ pub enum EngineName {
     Breakpoint,
 }
 
+/// How `cc` gets counters into a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Route {
+    Assembly,
+    Source,
+}
+
 /// Compile a program so that it counts itself.
 ///
 /// Put this in front of the command that compiles or links. The program is built as before, and
@@ -179,11 +186,17 @@ Examples:
   headcount cc -- cc -g -O2 -o max max.c
   headcount cc -- g++ -g -c shape.cc
   make CC='headcount cc -- cc'
+  headcount cc --via source -- gcc -O2 -o max max.c    counts of what the source says
   CC='headcount cc -- clang' ./configure")]
 pub struct Cc {
-    /// How counters get into the program.
-    #[arg(long, default_value = "assembly", value_parser = ["assembly"], value_name = "ROUTE")]
-    pub via: String,
+    /// How counters get into the program: into the assembler text that the compiler writes, which
+    /// tells of instructions; or into its C source, before it is compiled, which tells of
+    /// statements and of operands of `?:`, `&&` and `||`.
+    #[arg(long, value_enum, default_value_t = Route::Assembly, value_name = "ROUTE")]
+    pub via: Route,
+    /// Give every block of the source a counter, even where its count follows from others.
+    #[arg(long)]
+    pub every_block: bool,
     /// The compiler and its arguments.
     #[arg(
         trailing_var_arg = true,

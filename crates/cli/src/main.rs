@@ -16,6 +16,8 @@ mod output;
 mod progress;
 mod recovered;
 mod selection;
+mod source_module;
+mod source_route;
 mod talk;
 mod verbs;
 

@@ -23,7 +23,20 @@ pub fn coverage_notes(counted: &[Counted], demangle: bool) -> Vec<String> {
         )),
     }
     notes.extend(limits(counted, demangle));
+    for it in counted.iter().filter(|it| is_of_source(it)) {
+        notes.push(format!(
+            "{}: built with `--via source`, so what is called an instruction here is a statement \
+             of its source.",
+            it.module.path
+        ));
+    }
     notes
+}
+
+/// Was any of the module counted as source text?
+pub fn is_of_source(counted: &Counted) -> bool {
+    let mut blocks = counted.module.functions.iter().flat_map(|it| &it.blocks);
+    blocks.any(|block| block.place.is_some())
 }
 
 /// How many functions there are of which nothing was counted.

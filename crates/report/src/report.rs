@@ -91,7 +91,7 @@ impl Report {
         let whole = Tally::of_all(counted)?;
         let mut report = Self {
             table: Table {
-                unit: request.by,
+                unit: unit(counted, request.by),
                 rows: Vec::new(),
                 left_out: 0,
             },
@@ -113,12 +113,13 @@ impl Report {
 
     fn fill(&mut self, counted: &[Counted], request: &Request<'_>) -> Result<(), Error> {
         let notes = &mut self.notes;
-        self.table.rows = match request.by {
+        self.table.rows = match self.table.unit {
             Unit::Module => rows::modules(counted, request)?,
             Unit::File => source::files(counted, request)?,
             Unit::Line => source::lines(counted, request)?,
             Unit::Function => rows::of_functions(counted, request, rows::function)?,
             Unit::Block => rows::of_functions(counted, request, rows::blocks)?,
+            Unit::SourceBlock => rows::of_functions(counted, request, rows::source_blocks)?,
             Unit::Edge => rows::of_functions(counted, request, rows::edges)?,
             Unit::Call => calls::calls(counted, request),
             Unit::Instruction => rows::of_functions(counted, request, |named, rows| {
@@ -157,6 +158,14 @@ impl Report {
             table.keep_top(most);
         }
         Ok(())
+    }
+}
+
+/// Blocks of source text have more to tell.
+fn unit(counted: &[Counted], by: Unit) -> Unit {
+    match by == Unit::Block && counted.iter().any(coverage::is_of_source) {
+        true => Unit::SourceBlock,
+        false => by,
     }
 }
 

@@ -198,6 +198,29 @@ pub fn blocks(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
     Ok(())
 }
 
+/// The same, with where each block is in its source text. Of a block of instructions that is the
+/// line it begins with.
+pub fn source_blocks(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
+    let first = rows.len();
+    blocks(named, rows)?;
+    for (row, it) in rows[first..].iter_mut().zip(by_address(named)) {
+        let line = it.block.lines.iter().find(|run| run.line != 0);
+        let (file, line, column, kind) = match (it.block.place, line) {
+            (Some(at), _) => (Some(at.file), at.line, at.column, at.kind.name()),
+            (None, Some(run)) => (Some(run.file), run.line, 0, "code"),
+            (None, None) => (None, 0, 0, "code"),
+        };
+        let file = file.and_then(|id| named.file(id));
+        row.cells.extend([
+            text(file.unwrap_or(crate::source::UNKNOWN)),
+            Cell::Number(line.into()),
+            Cell::Number(column.into()),
+            text(kind),
+        ]);
+    }
+    Ok(())
+}
+
 /// The blocks by address, with their counts.
 pub fn by_address<'a>(named: &Named<'a>) -> Vec<CountedBlock<'a>> {
     let mut blocks: Vec<_> = named.blocks().collect();
@@ -225,7 +248,7 @@ pub fn instructions(
             rows.push(row(named, &linkage_name, count, rest));
             found += 1;
         }
-        if found != block.instructions {
+        if found != block.instructions && block.place.is_none() {
             notes.push(missing_instructions(
                 &named.name,
                 block.address,

@@ -205,6 +205,13 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
             number("address"),
             words("function"),
         ],
+        Unit::SourceBlock => vec![
+            number("count"),
+            source("source"),
+            number("column"),
+            words("kind"),
+            words("function"),
+        ],
         Unit::Instruction => vec![
             number("count"),
             number("address"),
