@@ -35,6 +35,7 @@ pub enum Verb {
     Run(Run),
     Attach(Attach),
     Cc(Cc),
+    Csource(Csource),
     Collect(Collect),
     Report(Report),
     Annotate(Annotate),
@@ -205,6 +206,37 @@ pub struct Cc {
         value_name = "COMPILER"
     )]
     pub command: Vec<OsString>,
+}
+
+/// Make C that counts itself, for any compiler and any machine.
+///
+/// The result is one C file with a small runtime of its own, in plain C11. A program built of such
+/// files writes its counts into a folder `headcount.counts` when it exits (by `exit` or from
+/// `main`; not when it is killed, and not in children that it forks). On x86-64 Linux, `headcount cc
+/// --via source` counts those, too.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount csource max.c -o max.counted.c && cc max.counted.c && ./a.out 3 1 2
+  headcount csource --cpp 'aarch64-linux-gnu-gcc -E -DFAST' max.c -o counted.c
+  headcount csource --no-cpp max.c -o counted.c      macros stay as they are")]
+pub struct Csource {
+    /// The C file.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where to write the result; `-` is standard output.
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// The command that preprocesses a file; the file's name is put behind it.
+    #[arg(long, value_name = "CMD", default_value = "cc -E")]
+    pub cpp: String,
+    /// Do not preprocess, so that macros stay readable. Where a file cannot be read as it is, it is
+    /// preprocessed all the same.
+    #[arg(long)]
+    pub no_cpp: bool,
+    /// Give every block a counter, even where its count follows from others.
+    #[arg(long)]
+    pub every_block: bool,
 }
 
 /// Take the counts of programs built with `headcount cc` into the profile.

@@ -19,6 +19,7 @@ mod selection;
 mod source_module;
 mod source_route;
 mod talk;
+mod text_counts;
 mod verbs;
 
 use args::{Headcount, Verb};
@@ -74,6 +75,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
         Verb::Run(it) => verbs::run::run(it),
         Verb::Attach(it) => verbs::attach::run(it),
         Verb::Cc(it) => verbs::cc::run(it),
+        Verb::Csource(it) => verbs::csource::run(it),
         Verb::Collect(it) => verbs::collect::run(it),
         Verb::Report(it) => verbs::report::run(it),
         Verb::Annotate(it) => verbs::annotate::run(it),

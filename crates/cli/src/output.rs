@@ -8,7 +8,7 @@ use std::path::Path;
 /// it, only where it is wanted (`NO_COLOR`, terminals).
 pub fn write(to: Option<&Path>, text: &str) -> anyhow::Result<()> {
     match file(to) {
-        Some(path) => write_file(path, &anstream::adapter::strip_str(text).to_string()),
+        Some(path) => write_file(path, anstream::adapter::strip_str(text).to_string()),
         None => write_to(anstream::stdout().lock(), text),
     }
 }
@@ -19,8 +19,18 @@ pub fn write_exact(to: Option<&Path>, text: &str) -> anyhow::Result<()> {
     let stdout = io::stdout().lock();
     match file(to) {
         Some(path) => write_file(path, text),
-        None if stdout.is_terminal() => write_to(stdout, &headcount_report::visible_lines(text)),
+        None if stdout.is_terminal() => {
+            write_to(stdout, headcount_report::visible_lines(text).as_bytes())
+        }
         None => write_to(stdout, text),
+    }
+}
+
+/// Writes a result that need not be text.
+pub fn write_bytes(to: Option<&Path>, bytes: &[u8]) -> anyhow::Result<()> {
+    match file(to) {
+        Some(path) => write_file(path, bytes),
+        None => write_to(io::stdout().lock(), bytes),
     }
 }
 
@@ -41,12 +51,12 @@ fn file(to: Option<&Path>) -> Option<&Path> {
     to.filter(|path| *path != Path::new("-"))
 }
 
-fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
+fn write_file(path: &Path, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
-fn write_to(mut stdout: impl Write, text: &str) -> anyhow::Result<()> {
-    let written = stdout.write_all(text.as_bytes());
+fn write_to(mut stdout: impl Write, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    let written = stdout.write_all(text.as_ref());
     written
         .and_then(|()| stdout.flush())
         .context("standard output: cannot be written")

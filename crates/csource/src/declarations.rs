@@ -252,20 +252,24 @@ impl Parser<'_, '_> {
 
     /// The dimensions of an array may call functions.
     fn dimensions(&mut self, start: u32, values: &mut Vec<Expr>) {
+        let behind = self.at;
         let mut at = start;
-        while at < self.at {
+        while at < behind {
             if self.kind_at(at) == Kind::OpenBracket {
                 let end = self.partner[at as usize];
-                self.leave_alone(at, end, DIMENSION);
-                let calls = |at: &u32| {
-                    self.kind_at(*at) == Kind::Name && self.kind_at(at + 1) == Kind::OpenParen
-                };
-                if (at..end).any(|at| calls(&at)) {
+                self.at = at + 1;
+                // `[]`, `[*]` and `[static 3]` are no expressions.
+                let value = self.expression().ok().filter(|_| self.at == end);
+                if value.as_ref().is_some_and(|it| it.has_blocks) {
+                    self.leave_alone(at, end, DIMENSION);
+                }
+                if value.is_some_and(|it| it.may_be_lost) {
                     values.push(lost(at));
                 }
                 at = end;
             }
             at += 1;
         }
+        self.at = behind;
     }
 }

@@ -29,6 +29,7 @@ const RAW: [&[u8]; 14] = [
 const UNEVALUATED: usize = 7;
 
 const WANTS_CONSTANTS: &str = "operands of a built-in function that may want constants";
+const MACRO: &str = "arguments of what may be a macro";
 const GENERIC: &str = "operands inside _Generic";
 
 impl Parser<'_, '_> {
@@ -174,16 +175,10 @@ impl Parser<'_, '_> {
 
     fn primary(&mut self, atoms: &mut Vec<Atom>) -> Result<bool, Trouble> {
         match self.kind() {
-            Kind::Name if self.next_kind() == Kind::OpenParen => {
-                self.called(atoms)?;
-                Ok(false)
-            }
+            Kind::Name if self.next_kind() == Kind::OpenParen => self.called(atoms),
             Kind::Name => {
                 self.at += 1;
-                Ok(matches!(
-                    self.bytes(self.at - 1),
-                    b"true" | b"false" | b"NULL"
-                ))
+                Ok(self.names_a_constant(self.at - 1))
             }
             Kind::Number | Kind::Word(Word::Constant) => {
                 self.at += 1;
@@ -210,6 +205,13 @@ impl Parser<'_, '_> {
             Kind::OpenParen => self.group(atoms),
             _ => Err(self.unexpected("an operand")),
         }
+    }
+
+    /// Names that are constants; where there may be macros, names in capitals may all be.
+    fn names_a_constant(&self, at: u32) -> bool {
+        let name = self.bytes(at);
+        let is_loud = |byte: &u8| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'0'..=b'9');
+        matches!(name, b"true" | b"false" | b"NULL") || self.is_raw && name.iter().all(is_loud)
     }
 
     /// `"a" PRId64 "b"`: a macro that stands for a string.
@@ -265,8 +267,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// A call by name.
-    fn called(&mut self, atoms: &mut Vec<Atom>) -> Result<(), Trouble> {
+    /// A call by name. Says whether it may be constant.
+    fn called(&mut self, atoms: &mut Vec<Atom>) -> Result<bool, Trouble> {
         let name_token = self.at;
         let name = self.bytes(name_token);
         self.at += 1;
@@ -275,7 +277,16 @@ impl Parser<'_, '_> {
             if rule >= UNEVALUATED {
                 self.leave_alone(name_token, self.at, WANTS_CONSTANTS);
             }
-            return Ok(());
+            return Ok(rule < UNEVALUATED);
+        }
+        if self.is_raw && !self.defined.contains(name) {
+            self.skip_group()?;
+            self.leave_alone(name_token, self.at, MACRO);
+            atoms.push(Atom::Call(Call {
+                arguments: Vec::new(),
+                fate: Fate::Unsure,
+            }));
+            return Ok(false);
         }
         let arguments = self.arguments()?;
         let may_fork = std::str::from_utf8(name).is_ok_and(library::may_fork);
@@ -287,7 +298,7 @@ impl Parser<'_, '_> {
             fate: self.fate(name),
         });
         atoms.push(call);
-        Ok(())
+        Ok(false)
     }
 
     fn arguments(&mut self) -> Result<Vec<Expr>, Trouble> {

@@ -6,9 +6,10 @@
 
 use std::collections::HashSet;
 
-use headcount_model::{BlockId, Edge, Node, Place, Plan};
+use headcount_model::{BlockId, BlockKind, Edge, Node, Place, Plan};
 
 use crate::flow_graph::{EdgeSite, Site, Unit};
+use crate::lex::Kind;
 use crate::source::Source;
 use crate::tree::Tokens;
 
@@ -78,11 +79,26 @@ pub fn untold(unit: &Unit, plan: &UnitPlan) -> Vec<u32> {
         .collect()
 }
 
+/// What a wrong inserter would do: tests that do not notice are no tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Bodies get no braces, so that only the counter is governed.
+    NoBraces,
+    /// The first statement of every arm is never run.
+    FirstStatementsDropped,
+}
+
 /// The counted text. Counters are numbered through all units.
-pub fn insert(source: &Source, plans: &[UnitPlan], dialect: &dyn Dialect) -> Vec<u8> {
+pub fn insert(
+    source: &Source,
+    plans: &[UnitPlan],
+    dialect: &dyn Dialect,
+    fault: Option<Fault>,
+) -> Vec<u8> {
     let mut inserter = Inserter {
         source,
         dialect,
+        fault,
         edits: Vec::new(),
     };
     let mut first = 0;
@@ -92,6 +108,9 @@ pub fn insert(source: &Source, plans: &[UnitPlan], dialect: &dyn Dialect) -> Vec
     }
     inserter.apply()
 }
+
+/// Lines that are longer were not written by people: who looks at their columns?
+const WIDEST: u32 = 400;
 
 /// What comes first where several edits stand at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,6 +138,7 @@ struct Edit {
 struct Inserter<'s, 't> {
     source: &'s Source<'t>,
     dialect: &'s dyn Dialect,
+    fault: Option<Fault>,
     edits: Vec<Edit>,
 }
 
@@ -128,7 +148,8 @@ impl Inserter<'_, '_> {
             let text = format!(" {}", self.dialect.enter());
             self.put(self.behind(unit.entry), Class::Body, (1, 0), text);
         }
-        for body in &unit.bodies {
+        let has_braces = self.fault != Some(Fault::NoBraces);
+        for body in unit.bodies.iter().filter(|_| has_braces) {
             self.put(
                 self.behind(body.start - 1),
                 Class::Body,
@@ -145,6 +166,9 @@ impl Inserter<'_, '_> {
         for call in &unit.forks {
             self.fork(call);
         }
+        if self.fault == Some(Fault::FirstStatementsDropped) {
+            self.drop_first_statements(unit);
+        }
         let mut ways: Vec<(&EdgeSite, usize)> = Vec::new();
         for (number, place) in plan.counters.iter().enumerate() {
             let counter = first + number;
@@ -154,6 +178,25 @@ impl Inserter<'_, '_> {
             }
         }
         self.conditions(&ways);
+    }
+
+    fn drop_first_statements(&mut self, unit: &Unit) {
+        let is_arm = |kind| matches!(kind, BlockKind::Then | BlockKind::Else | BlockKind::Body);
+        for block in unit.blocks.iter().filter(|it| it.kind.is_some_and(is_arm)) {
+            let Site::Behind(token) = block.site else {
+                continue;
+            };
+            let next = self.source.lexed.tokens.get(token as usize + 1);
+            let is_simple = next.is_some_and(|it| it.kind == Kind::Name);
+            if is_simple && block.statements.first() == Some(&(token + 1)) {
+                self.put(
+                    self.behind(token),
+                    Class::Statement,
+                    (1, 0),
+                    " if (0)".to_owned(),
+                );
+            }
+        }
     }
 
     fn behind(&self, token: u32) -> u32 {
@@ -274,6 +317,9 @@ impl Inserter<'_, '_> {
         }
         let lines = &self.source.lexed.lines;
         let at = lines.position(offset);
+        if at.column > WIDEST {
+            return;
+        }
         let file = lines.files[at.file as usize]
             .replace('\\', "\\\\")
             .replace('"', "\\\"");

@@ -11,6 +11,7 @@
 //! cannot be read is refused by name.
 #![forbid(unsafe_code)]
 
+mod columns;
 mod declarations;
 mod expressions;
 mod flow_graph;
@@ -25,6 +26,6 @@ mod tree;
 mod words;
 
 pub use flow_graph::{Block, EdgeSite, Site, Unit};
-pub use insert::{Dialect, UnitPlan, every_block, insert, untold};
+pub use insert::{Dialect, Fault, UnitPlan, every_block, insert, untold};
 pub use lex::Position;
 pub use source::{Options, Source, Unreadable};

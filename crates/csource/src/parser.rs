@@ -32,6 +32,8 @@ pub struct Parser<'t, 'd> {
     /// The next token.
     pub at: u32,
     pub depth: u32,
+    /// Whether names may be macros.
+    pub is_raw: bool,
     pub left_alone: Vec<(u32, &'static str)>,
     /// Calls that may make a process behind the C library's back.
     pub forks: Vec<Tokens>,
@@ -86,6 +88,7 @@ impl<'t, 'd> Parser<'t, 'd> {
             types: Types::default(),
             at: 0,
             depth: 0,
+            is_raw: false,
             left_alone: Vec::new(),
             forks: Vec::new(),
         }

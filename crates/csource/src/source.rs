@@ -1,9 +1,10 @@
 //! A text, read: its functions as flow graphs, and what of it is not counted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use headcount_model::Refusal;
 
+use crate::columns;
 use crate::flow_graph::{self, Unit};
 use crate::lex::{self, Kind, Lexed, Position};
 use crate::outline::{Outlined, outline};
@@ -41,6 +42,8 @@ pub struct Source<'t> {
     pub(crate) text: &'t [u8],
     pub(crate) lexed: Lexed,
     pub(crate) is_raw: bool,
+    /// Columns of tokens in the user's own files, where those are known.
+    columns: HashMap<u32, u32>,
     /// Its functions.
     pub units: Vec<Unit>,
     /// For each of them, whether a thread may come to it first of all.
@@ -65,6 +68,7 @@ impl<'t> Source<'t> {
             text,
             lexed,
             is_raw: options.is_raw,
+            columns: HashMap::new(),
             units: Vec::new(),
             checks: Vec::new(),
             refusals: Vec::new(),
@@ -113,6 +117,7 @@ impl<'t> Source<'t> {
         let names = Names::new(self.text, lexed, &outline.functions);
         let mut parser = Parser::new(self.text, &lexed.tokens, partner, &names.defined);
         parser.types = outline.types;
+        parser.is_raw = options.is_raw;
         let mut units = Vec::new();
         let mut checks = Vec::new();
         let mut troubles = Vec::new();
@@ -160,8 +165,27 @@ impl<'t> Source<'t> {
     /// Where a token is.
     pub fn position(&self, token: u32) -> Position {
         let last = self.lexed.tokens.last();
-        let token = self.lexed.tokens.get(token as usize).or(last);
-        self.lexed.lines.position(token.map_or(0, |it| it.start))
+        let found = self.lexed.tokens.get(token as usize).or(last);
+        let mut at = self.lexed.lines.position(found.map_or(0, |it| it.start));
+        if let Some(column) = self.columns.get(&token) {
+            at.column = *column;
+        }
+        at
+    }
+
+    /// Reads columns from a file that the text was made of.
+    pub fn take_columns(&mut self, file: u32, written: &[u8]) {
+        let found = columns::in_file(self.text, &self.lexed, file, written);
+        self.columns.extend(found);
+    }
+
+    /// The files in which functions of the text are.
+    pub fn files_with_functions(&self) -> BTreeSet<u32> {
+        let files = self
+            .units
+            .iter()
+            .map(|it| self.position(it.name_token).file);
+        files.collect()
     }
 
     /// The name of a position's file.
@@ -174,9 +198,22 @@ impl<'t> Source<'t> {
         &self.lexed.lines.files
     }
 
-    /// Whether some of the text may not be compiled.
-    pub fn has_conditions(&self) -> bool {
-        self.lexed.has_conditions
+    /// Whether a function with this name is declared outside of all others.
+    pub fn declares(&self, name: &str) -> bool {
+        let mut depth = 0_u32;
+        let tokens = &self.lexed.tokens;
+        tokens
+            .iter()
+            .zip(tokens.iter().skip(1))
+            .any(|(token, next)| {
+                match token.kind {
+                    Kind::OpenBrace => depth += 1,
+                    Kind::CloseBrace => depth = depth.saturating_sub(1),
+                    _ => (),
+                }
+                let bytes = &self.text[token.start as usize..token.end as usize];
+                depth == 0 && next.kind == Kind::OpenParen && bytes == name.as_bytes()
+            })
     }
 }
 

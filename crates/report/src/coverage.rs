@@ -23,13 +23,6 @@ pub fn coverage_notes(counted: &[Counted], demangle: bool) -> Vec<String> {
         )),
     }
     notes.extend(limits(counted, demangle));
-    for it in counted.iter().filter(|it| is_of_source(it)) {
-        notes.push(format!(
-            "{}: built with `--via source`, so what is called an instruction here is a statement \
-             of its source.",
-            it.module.path
-        ));
-    }
     notes
 }
 

@@ -70,6 +70,8 @@ pub struct Report {
     pub instructions: u64,
     /// How many of those never ran.
     pub never: Count,
+    /// Whether what is called an instruction is a statement of source text, at least in part.
+    pub of_source: bool,
     /// How many modules took part.
     pub modules: usize,
     /// What is not counted.
@@ -99,6 +101,7 @@ impl Report {
             executed: whole.executed,
             instructions: whole.instructions,
             never: whole.never,
+            of_source: whole.of_source,
             modules: counted.len(),
             refused: refused(counted),
             not_selected: coverage::not_selected(counted),

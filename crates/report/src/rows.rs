@@ -19,6 +19,8 @@ pub struct Tally {
     pub counted: bool,
     /// Whether any of them ran, or may have: it was not counted.
     pub ran: bool,
+    /// Whether any of them are statements of source text.
+    pub of_source: bool,
 }
 
 impl Tally {
@@ -35,11 +37,13 @@ impl Tally {
             never: never.times(instructions)?,
             counted: count.is_known(),
             ran: !count.is_never() && instructions > 0,
+            of_source: false,
         })
     }
 
     /// Adds some instructions of a block.
     pub fn add_range(&mut self, block: &CountedBlock<'_>, range: Range<u32>) -> Result<(), Error> {
+        self.of_source |= block.block.place.is_some();
         for (instructions, count) in block.stretches(range) {
             self.add(instructions, count)?;
         }
@@ -53,6 +57,7 @@ impl Tally {
         self.never = self.never.plus(other.never)?;
         self.counted |= other.counted;
         self.ran |= other.ran;
+        self.of_source |= other.of_source;
         Ok(())
     }
 

@@ -8,6 +8,7 @@
 pub mod command;
 pub mod dialect;
 pub mod planned;
+pub mod portable;
 pub mod record;
 
 use std::env;
@@ -125,6 +126,8 @@ impl Job<'_> {
         let plain = Counted {
             map: uncounted(&name, reason),
             text,
+            declared: Vec::new(),
+            is_raw: false,
         };
         let output = self.compile_text(&with_record(plain), &text_path, object)?;
         if output.status.success() {

@@ -1,14 +1,21 @@
 //! A text, counted: read, planned, and with probes put in.
 
+use std::path::Path;
+
 use headcount_csource::map::TextMap;
-use headcount_csource::{Dialect, Options, Source, Unit, UnitPlan, Unreadable};
+use headcount_csource::{Dialect, Fault, Options, Source, Unit, UnitPlan, Unreadable};
 use headcount_flow::Frequencies;
 use headcount_model::Refusal;
+
+use super::portable::NEEDED;
 
 /// A counted text and the map of its counters.
 pub struct Counted {
     pub text: Vec<u8>,
     pub map: TextMap,
+    /// What the portable runtime needs, and the text declares already.
+    pub declared: Vec<&'static str>,
+    pub is_raw: bool,
 }
 
 /// How to count.
@@ -24,7 +31,10 @@ pub struct Wish {
 
 /// Counts a text.
 pub fn count(text: &[u8], wish: &Wish, dialect: &dyn Dialect) -> Result<Counted, Unreadable> {
-    let source = Source::parse(text, &wish.options)?;
+    let mut source = Source::parse(text, &wish.options)?;
+    if !wish.options.is_raw {
+        take_columns(&mut source, &wish.folder);
+    }
     let plans: Vec<UnitPlan> = source
         .units
         .iter()
@@ -38,9 +48,36 @@ pub fn count(text: &[u8], wish: &Wish, dialect: &dyn Dialect) -> Result<Counted,
         }
     }
     Ok(Counted {
-        text: headcount_csource::insert(&source, &plans, dialect),
+        text: headcount_csource::insert(&source, &plans, dialect, fault()),
+        declared: NEEDED
+            .into_iter()
+            .filter(|it| source.declares(it))
+            .collect(),
+        is_raw: wish.options.is_raw,
         map,
     })
+}
+
+/// A wrong inserter on purpose, so that tests can tell whether they would notice.
+fn fault() -> Option<Fault> {
+    let wanted = std::env::var("HEADCOUNT_TEST_BREAK").ok()?;
+    match wanted.as_str() {
+        _ if !cfg!(debug_assertions) => None,
+        "braces" => Some(Fault::NoBraces),
+        "arms" => Some(Fault::FirstStatementsDropped),
+        _ => None,
+    }
+}
+
+/// Looks up the columns that preprocessing lost. Where a file is not to be found, its columns are
+/// those of the preprocessed text.
+fn take_columns(source: &mut Source, folder: &str) {
+    for file in source.files_with_functions() {
+        let path = Path::new(folder).join(&source.files()[file as usize]);
+        if let Ok(written) = std::fs::read(path) {
+            source.take_columns(file, &written);
+        }
+    }
 }
 
 /// Few counters, from which all counts follow; or, where that cannot be, one for each block.

@@ -5,6 +5,7 @@ pub mod attach;
 pub mod cc;
 pub mod collect;
 pub mod completions;
+pub mod csource;
 pub mod demo;
 pub mod doctor;
 pub mod explain;
