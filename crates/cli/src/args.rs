@@ -321,7 +321,9 @@ Examples:
   headcount annotate max              all sources of the program max
   headcount annotate max.c 'max()'    one file; one function
   headcount annotate --asm main       every instruction with its count
-  headcount annotate --histogram scaled max.c    a bar beside each line")]
+  headcount annotate --histogram scaled max.c    a bar beside each line
+  headcount annotate --columns max.c  each operand of ?:, && and ||, if built with --via source
+  headcount annotate --write .bb      beside each source max.c, a max.c.bb with counts")]
 pub struct Annotate {
     /// Programs, source files or functions; `max()` is the function where `max` is a program too.
     #[arg(value_name = "NAME")]
@@ -334,6 +336,14 @@ pub struct Annotate {
     /// Show a bar beside each line, as wide as the terminal allows (or `COLUMNS`).
     #[arg(long, value_enum, value_name = "SCALE", conflicts_with = "asm")]
     pub histogram: Option<Histogram>,
+    /// Show below each line the blocks that begin in it, each under its column. Programs built with
+    /// `headcount cc --via source` have such.
+    #[arg(long, conflicts_with_all = ["asm", "histogram"])]
+    pub columns: bool,
+    /// Write each source file, with a count before each line, beside the original, under its name
+    /// with this ending. Only below the current folder.
+    #[arg(long, value_name = "ENDING", value_parser = ending, conflicts_with_all = ["asm", "histogram", "columns", "output"])]
+    pub write: Option<String>,
     /// A folder to look for sources in; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
@@ -525,6 +535,14 @@ fn run_selection(text: &str) -> Result<RunSelection, String> {
             .collect::<Result<_, _>>()
             .map(RunSelection::These)
             .map_err(|_| "say `last`, `all`, or numbers such as `2,5`".into()),
+    }
+}
+
+fn ending(text: &str) -> Result<String, String> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_');
+    match text.strip_prefix('.') {
+        Some(rest) if !rest.is_empty() && rest.chars().all(is_plain) => Ok(text.to_owned()),
+        _ => Err("say an ending such as `.bb`".into()),
     }
 }
 

@@ -45,12 +45,19 @@ fn in_step_again(made: &Line<'_>, written: &Line<'_>, at: usize) -> (usize, usiz
         for enough in (1..=IN_STEP).rev() {
             let rest = written.get(behind..).unwrap_or_default();
             let wanted = rest.len().min(enough);
+            // What goes to the end of one line goes to the end of the other.
+            let is_all = wanted == rest.len();
+            let first = if is_all {
+                made.len().saturating_sub(wanted)
+            } else {
+                0
+            };
             let agrees = |from: &usize| {
                 let made = made.get(*from..*from + wanted);
                 wanted > 0
                     && made.is_some_and(|made| made.iter().zip(rest).all(|(a, b)| a.1 == b.1))
             };
-            if let Some(found) = (0..made.len()).find(agrees) {
+            if let Some(found) = (first..made.len()).find(agrees) {
                 return (behind, found);
             }
         }

@@ -30,7 +30,8 @@ impl Parser<'_, '_> {
             let name = self.declared_name();
             let start = self.at;
             self.skip_declarator()?;
-            self.dimensions(start, &mut values);
+            let is_variable = self.dimensions(start, &mut values);
+            runs |= is_variable && !specifiers.is_fixed;
             if let Some(name) = name {
                 self.types.declare(self.bytes(name), specifiers.is_typedef);
             }
@@ -250,9 +251,10 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// The dimensions of an array may call functions.
-    fn dimensions(&mut self, start: u32, values: &mut Vec<Expr>) {
+    /// The dimensions of an array may be evaluated, and even call functions. Says whether they may.
+    fn dimensions(&mut self, start: u32, values: &mut Vec<Expr>) -> bool {
         let behind = self.at;
+        let mut is_variable = false;
         let mut at = start;
         while at < behind {
             if self.kind_at(at) == Kind::OpenBracket {
@@ -263,6 +265,7 @@ impl Parser<'_, '_> {
                 if value.as_ref().is_some_and(|it| it.has_blocks) {
                     self.leave_alone(at, end, DIMENSION);
                 }
+                is_variable |= value.as_ref().is_some_and(|it| !it.is_constant);
                 if value.is_some_and(|it| it.may_be_lost) {
                     values.push(lost(at));
                 }
@@ -271,5 +274,6 @@ impl Parser<'_, '_> {
             at += 1;
         }
         self.at = behind;
+        is_variable
     }
 }

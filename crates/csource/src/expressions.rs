@@ -327,6 +327,9 @@ impl Parser<'_, '_> {
         if library::never_returns(text) {
             return Fate::Never;
         }
+        if library::returns_twice(text.trim_start_matches("__builtin")) {
+            return Fate::Unsure;
+        }
         match !self.defined.contains(name) && surely_returns(text) {
             true => Fate::Returns,
             false => Fate::Unsure,

@@ -290,6 +290,24 @@ impl Parser<'_, '_> {
         self.end_with(What::LabelNames(names))
     }
 
+    /// Whether an assembler text has instructions that may lead elsewhere, on any machine.
+    fn may_leave(&self, open: u32) -> bool {
+        const LEAVING: [&[u8]; 8] = [
+            b"call", b"jmp", b"sys", b"int", b"ret", b"svc", b"ecall", b"bl",
+        ];
+        let mut at = open + 1;
+        while self.kind_at(at) == Kind::Text {
+            let text = self.bytes(at);
+            let has = |word: &&[u8]| text.windows(word.len()).any(|it| it == *word);
+            if LEAVING.iter().any(has) {
+                return true;
+            }
+            at += 1;
+        }
+        // A macro's name, or nothing at all.
+        at == open + 1
+    }
+
     fn assembly(&mut self) -> Result<What, Trouble> {
         let mut jumps = false;
         self.at += 1;
@@ -301,7 +319,7 @@ impl Parser<'_, '_> {
         self.skip_group()?;
         self.leave_alone(open, self.at, ASM);
         let mut labels = Vec::new();
-        let mut calls = false;
+        let mut calls = self.may_leave(open);
         let (mut at, mut colons) = (open + 1, 0);
         while at < self.at {
             match self.kind_at(at) {

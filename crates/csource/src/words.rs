@@ -65,7 +65,7 @@ pub fn word(name: &[u8]) -> Option<Word> {
         b"int128" | b"float128" | b"float80" | b"ibm128" | b"fp16" | b"bf16" | b"int128_t"
         | b"uint128_t" | b"builtin_va_list" => Some(Word::Type),
         b"alignof__" | b"alignof" => Some(Word::SizeOf),
-        b"complex__" | b"signed__" => Some(Word::Type),
+        b"complex__" | b"complex" | b"signed__" => Some(Word::Type),
         b"restrict" | b"const" | b"volatile" | b"restrict__" | b"const__" | b"volatile__" => {
             Some(Word::Specifier)
         }

@@ -22,6 +22,7 @@ mod rows;
 mod source;
 mod table;
 pub mod text;
+mod zprof;
 
 pub use count::{Count, CountedBlock, blocks, edges};
 pub use coverage::coverage_notes;
@@ -33,6 +34,7 @@ pub use number::{share, thousands};
 pub use report::{CallSite, Decode, FindCalls, Refused, Report, Request, RunSummary, refused};
 pub use source::{LineCount, line_counts};
 pub use table::{Cell, Row, Table, Unit};
+pub use zprof::zprof;
 
 /// Why there is no report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -15,7 +15,13 @@ use serde_json::Value;
 
 /// Counts by file, line and column where a region begins. Where several begin, the one that is
 /// shortest; regions inside of macros are left out.
-pub type Regions = BTreeMap<(PathBuf, u32, u32), u64>;
+pub type Regions = BTreeMap<Place, u64>;
+
+/// File, line and column.
+type Place = (PathBuf, u32, u32);
+
+/// The last line and column of a region.
+type End = (u64, u64);
 
 /// Builds and runs the program in `folder`, and asks. Nothing, if clang does not take it, or it
 /// does not pass.
@@ -57,7 +63,7 @@ pub fn regions(
 
 fn parse(said: &[u8]) -> Result<Regions> {
     let all: Value = serde_json::from_slice(said)?;
-    let mut found: BTreeMap<(PathBuf, u32, u32), ((u64, u64), u64)> = BTreeMap::new();
+    let mut found: BTreeMap<Place, (End, u64)> = BTreeMap::new();
     let functions = all["data"][0]["functions"]
         .as_array()
         .context("no functions")?;

@@ -121,7 +121,7 @@ struct Options {
 enum Suite {
     /// GCC's `gcc.c-torture/execute`
     Gcc,
-    /// bzip2, Lua, SQLite, zlib and zstd, from the crates that carry them; with `--route run`
+    /// bzip2, Lua, LZ4, SQLite, zlib and zstd, from the crates that carry them; with `--route run`
     /// also a program in C++ that throws, and one in Rust
     Real,
 }

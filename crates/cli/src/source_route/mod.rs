@@ -123,6 +123,7 @@ impl Job<'_> {
                 unreadable.file, unreadable.line, unreadable.reason
             ),
         };
+        let not_counted = format!("{name}: not counted: {reason}");
         let plain = Counted {
             map: uncounted(&name, reason),
             text,
@@ -132,6 +133,7 @@ impl Job<'_> {
         let output = self.compile_text(&with_record(plain), &text_path, object)?;
         if output.status.success() {
             std::io::stderr().write_all(&output.stderr)?;
+            talk::say(not_counted);
         }
         Ok(output.status.success())
     }
@@ -279,7 +281,6 @@ fn with_record(counted: Counted) -> Vec<u8> {
 
 /// The map of a text that is not counted.
 fn uncounted(name: &str, reason: String) -> TextMap {
-    talk::say(format!("{name}: not counted: {reason}"));
     TextMap {
         name: name.to_owned(),
         refusals: vec![Refusal {

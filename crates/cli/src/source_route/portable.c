@@ -3,7 +3,7 @@ _Atomic unsigned long long headcount_counters_@TAG@[@SIZE@];
 #else
 unsigned long long headcount_counters_@TAG@[@SIZE@];
 #endif
-unsigned char headcount_started_@TAG@;
+int headcount_started_@TAG@;
 static long headcount_process_@TAG@;
 
 static long headcount_pid_@TAG@(void)

@@ -62,7 +62,7 @@ impl Portable {
              #define HEADCOUNT_COUNT(n) ((void)headcount_counters_{tag}[n]++)\n\
              #define HEADCOUNT_FALLS\n\
              #endif\n\
-             extern unsigned char headcount_started_{tag};\n\
+             extern int headcount_started_{tag};\n\
              void headcount_start_{tag}(void);\n"
         )
     }

@@ -11,7 +11,7 @@ use headcount_report::{
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
@@ -23,6 +23,9 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         false => chosen(&loaded, &args.names_wanted)?,
     };
     let sources = Sources::new(&loaded, args);
+    if let Some(suffix) = &args.write {
+        return write_beside(&loaded, &chosen, suffix);
+    }
     let mut shown = match args.asm {
         true => assembly(&loaded, &chosen, args, &sources)?,
         false => listings(&loaded, &chosen, args, &sources)?,
@@ -118,6 +121,10 @@ fn listings(
         };
         let counts = counts.get(file.as_str()).unwrap_or(&none);
         shown.push_str(&match args.histogram {
+            None if args.columns => {
+                let blocks = annotate::column_counts(&loaded.counted, file);
+                annotate::columns(&lines, counts, &blocks, excerpts)
+            }
             None => annotate::listing(&lines, counts, excerpts),
             Some(scale) => {
                 let width = output::width(args.output.as_deref());
@@ -127,6 +134,45 @@ fn listings(
         shown.push('\n');
     }
     Ok(shown)
+}
+
+/// Writes each file with its counts beside the original. A profile may come from anyone: only files
+/// below the current folder get such company.
+fn write_beside(loaded: &Loaded, chosen: &Chosen, suffix: &str) -> anyhow::Result<ExitCode> {
+    if chosen.files.is_empty() {
+        bail!("--write is for source files; name some, or nothing for all that ran");
+    }
+    let counts = line_counts(&loaded.counted)?;
+    let none = BTreeMap::new();
+    let mut written = 0;
+    for file in &chosen.files {
+        let path = Path::new(file);
+        let is_plain = |it: Component| matches!(it, Component::Normal(_) | Component::CurDir);
+        if !path.components().all(is_plain) {
+            talk::say(format!(
+                "{file}: is not below the current folder; nothing written"
+            ));
+            continue;
+        }
+        let Some(bytes) = read_source(path) else {
+            talk::say(format!(
+                "{file}: source not found; go to the folder it was built in"
+            ));
+            continue;
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let counts = counts.get(file.as_str()).unwrap_or(&none);
+        let beside = PathBuf::from(format!("{file}{suffix}"));
+        output::write_exact(Some(&beside), &annotate::beside(&lines, counts))?;
+        written += 1;
+    }
+    if written == 0 {
+        bail!("nothing written");
+    }
+    let files = if written == 1 { "file" } else { "files" };
+    talk::say(format!("wrote {written} {files} ending in {suffix}"));
+    Ok(ExitCode::SUCCESS)
 }
 
 impl From<Histogram> for Scale {

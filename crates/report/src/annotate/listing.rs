@@ -64,6 +64,14 @@ impl<'a> Page<'a> {
         })
     }
 
+    /// One line, as listings show it.
+    pub fn row(&self, number: u32, count: Option<Count>, text: &str) -> String {
+        let number_width = self.number_width;
+        let margin = self.margin.show(count);
+        let row = format!("{margin} {QUIET}{number:>number_width$} |{QUIET:#} {text}");
+        format!("{}\n", row.trim_end())
+    }
+
     /// All excerpts, each line as `text_of` wants it.
     pub fn show(
         &self,
@@ -85,13 +93,7 @@ impl<'a> Page<'a> {
                 "count", "line"
             ));
             for (number, count, text) in self.lines(excerpt) {
-                let margin = self.margin.show(count);
-                let row = format!(
-                    "{margin} {QUIET}{number:>number_width$} |{QUIET:#} {}",
-                    text_of(count, &text)
-                );
-                out.push_str(row.trim_end());
-                out.push('\n');
+                out.push_str(&self.row(number, count, &text_of(count, &text)));
             }
         }
         out
@@ -110,6 +112,11 @@ fn with_heading(lines: &[String], first: u32) -> u32 {
     let above = lines[..index].iter().rev().take(LONGEST);
     let heading = above.take_while(|line| !line.trim().is_empty()).count();
     first - heading as u32
+}
+
+/// How many columns a piece of source takes when it is shown.
+pub fn expanded_width(piece: &str) -> usize {
+    source(piece).chars().count()
 }
 
 /// A source line: tabs expanded, nothing left that a terminal would obey.
