@@ -180,7 +180,7 @@ fn variants(options: &Options) -> Vec<Variant> {
     variant::ALL.into_iter().filter(wanted).collect()
 }
 
-/// zlib is checked but not measured: bzip2 and zstd say what it would say.
+/// zlib and LZ4 are checked but not measured: bzip2 and zstd say what they would say.
 fn subjects(options: &Options, work: &Path) -> Result<Vec<Subject>> {
     let sources = Sources::fetch(work)?;
     let given = |amount| -> Result<Vec<Program>> {
@@ -192,7 +192,7 @@ fn subjects(options: &Options, work: &Path) -> Result<Vec<Subject>> {
         .into_iter()
         .zip(given(Amount::Brief)?);
     let wanted = pairs.filter(|(program, _)| match options.only.as_slice() {
-        [] => program.name != "zlib",
+        [] => !matches!(program.name.as_str(), "zlib" | "lz4"),
         only => only.contains(&program.name),
     });
     let subjects: Vec<Subject> = wanted

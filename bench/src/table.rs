@@ -126,6 +126,12 @@ pub fn promises(subjects: &[Subject], times: &Times) -> Vec<(String, bool)> {
             ours <= gcov,
         ));
     }
+    if let Some(source) = mean(subjects, times, Variant::Source) {
+        lines.push((
+            format!("geometric mean of --via source {source:.2}, at most 1.30"),
+            source <= 1.30,
+        ));
+    }
     let single = subjects.iter().filter(|subject| !subject.is_threaded);
     let slowdowns = single.filter_map(|it| Some((times.slowdown(it, Variant::Headcount)?, it)));
     if let Some((worst, subject)) = slowdowns.max_by(|a, b| a.0.total_cmp(&b.0)) {

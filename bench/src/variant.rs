@@ -12,6 +12,8 @@ use headcount_ground::real::Amount;
 pub enum Variant {
     Native,
     Headcount,
+    /// `headcount cc --via source`
+    Source,
     Gcov,
     GcovAtomic,
     ClangNative,
@@ -26,9 +28,10 @@ pub enum Variant {
     Callgrind,
 }
 
-pub const ALL: [Variant; 11] = [
+pub const ALL: [Variant; 12] = [
     Variant::Native,
     Variant::Headcount,
+    Variant::Source,
     Variant::Gcov,
     Variant::GcovAtomic,
     Variant::ClangNative,
@@ -72,6 +75,7 @@ impl Variant {
         match self {
             Variant::Native => "native",
             Variant::Headcount => "headcount cc",
+            Variant::Source => "headcount cc --via source",
             Variant::Gcov => "gcc --coverage",
             Variant::GcovAtomic => "gcc --coverage -fprofile-update=atomic",
             Variant::ClangNative => "clang native",
@@ -88,7 +92,8 @@ impl Variant {
     pub fn baseline(self) -> Option<Variant> {
         match self {
             Variant::Native | Variant::ClangNative | Variant::BriefNative => None,
-            Variant::Headcount | Variant::Gcov | Variant::GcovAtomic => Some(Variant::Native),
+            Variant::Headcount | Variant::Source => Some(Variant::Native),
+            Variant::Gcov | Variant::GcovAtomic => Some(Variant::Native),
             Variant::Run | Variant::ValgrindNone => Some(Variant::Native),
             Variant::ClangProfile => Some(Variant::ClangNative),
             Variant::BriefRun | Variant::Callgrind => Some(Variant::BriefNative),
@@ -112,7 +117,10 @@ impl Variant {
     }
 
     pub fn applies_to(self, language: Language) -> bool {
-        self.built_as() == Variant::Native || language != Language::Rust
+        match self {
+            Variant::Source => language == Language::C,
+            _ => self.built_as() == Variant::Native || language != Language::Rust,
+        }
     }
 
     /// Variants that only run differently share one build.
@@ -133,11 +141,15 @@ impl Variant {
             Language::Cxx => tools.gxx,
             Language::Rust => "rustc",
         };
-        if self != Variant::Headcount {
+        if !matches!(self, Variant::Headcount | Variant::Source) {
             return Command::new(name);
         }
         let mut command = Command::new(tools.headcount);
-        command.args(["cc", "--", name]);
+        command.arg("cc");
+        if self == Variant::Source {
+            command.args(["--via", "source"]);
+        }
+        command.args(["--", name]);
         command
     }
 

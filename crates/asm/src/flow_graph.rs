@@ -7,8 +7,8 @@ use headcount_model::{BlockId, Edge, EdgeKind, FlowGraph, Node, ProbeCosts, Refu
 
 use crate::instruction::{Control, Target};
 use crate::liveness::{Liveness, Style};
-use crate::returns;
 use crate::source::{Op, Source, Spot, What};
+use headcount_model::library as returns;
 
 /// One function, or several pieces of code that jump into each other: counted as one graph.
 #[derive(Debug)]

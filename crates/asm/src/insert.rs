@@ -15,9 +15,9 @@ use crate::instruction::{Control, Instruction, SCRATCH, Target};
 use crate::lex;
 use crate::liveness::Style;
 use crate::record::{self, SpanAt, UnitRecord};
-use crate::returns;
 use crate::source::{Op, Row, Source, Spot, What};
 use crate::unwind::FrameId;
+use headcount_model::library as returns;
 
 /// A unit with its plan.
 #[derive(Debug)]

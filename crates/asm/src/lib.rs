@@ -15,7 +15,6 @@ mod liveness;
 pub mod map;
 mod reader;
 mod record;
-mod returns;
 mod source;
 mod symbols;
 mod unwind;

@@ -6,10 +6,11 @@
 //! ```text
 //! u32  MAGIC
 //! u32  length of the record, MAGIC included
-//! u8   kind: UNIT or OBJECT
+//! u8   kind: UNIT, OBJECT or TEXT
 //! ```
 //!
-//! and for a unit, what only assembler and linker know, as plain numbers,
+//! For a text, which was counted before it was compiled, follow the address of its counters (u64),
+//! how many there are (u32), and bytes that say what they mean, in the words of `csource`. For a unit, what only assembler and linker know, as plain numbers,
 //!
 //! ```text
 //! u64  address of the unit's counters      u32  how many
@@ -29,6 +30,8 @@ pub const MAGIC: u32 = u32::from_le_bytes(*b"HCm1");
 pub const UNIT: u8 = 1;
 /// Kind of a record about a whole object file.
 pub const OBJECT: u8 = 2;
+/// Kind of a record about a source text that was counted before it was compiled.
+pub const TEXT: u8 = 3;
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +40,19 @@ pub enum Record {
     Unit(UnitMap),
     /// About an object file.
     Object(ObjectMap),
+    /// About a source text.
+    Text(TextRecord),
+}
+
+/// A source text, and where its counters are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextRecord {
+    /// Where its counters are.
+    pub counters: LinkAddr,
+    /// How many.
+    pub count: u32,
+    /// What they mean.
+    pub map: Vec<u8>,
 }
 
 /// What is known of a unit.
@@ -146,6 +162,11 @@ pub fn decode(section: &[u8]) -> Result<Vec<Record>, Broken> {
                 bytes
                     .object()
                     .ok_or(fail("a file's record makes no sense"))?,
+            ),
+            Some(TEXT) => Record::Text(
+                bytes
+                    .source_text()
+                    .ok_or(fail("a text's record makes no sense"))?,
             ),
             _ => return Err(fail("a record of an unknown kind")),
         });
@@ -299,6 +320,14 @@ impl<'a> Bytes<'a> {
                     reason: bytes.text()?,
                 })
             })?,
+        })
+    }
+
+    fn source_text(&mut self) -> Option<TextRecord> {
+        Some(TextRecord {
+            counters: LinkAddr(self.u64()?),
+            count: self.u32()?,
+            map: std::mem::take(&mut self.0).to_vec(),
         })
     }
 

@@ -203,6 +203,7 @@ impl<'a> Builder<'a> {
             }],
             instructions: block.ops.len() as u32,
             lines: self.facts.debug.runs(block.ops),
+            place: None,
         }
     }
 }

@@ -37,6 +37,7 @@ pub enum Verb {
     Attach(Attach),
     Cargo(Cargo),
     Cc(Cc),
+    Csource(Csource),
     Collect(Collect),
     Report(Report),
     Annotate(Annotate),
@@ -259,6 +260,13 @@ impl Cargo {
     }
 }
 
+/// How `cc` gets counters into a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Route {
+    Assembly,
+    Source,
+}
+
 /// Compile a program so that it counts itself.
 ///
 /// Put this in front of the command that compiles or links. The program is built as before, and
@@ -269,11 +277,17 @@ Examples:
   headcount cc -- cc -g -O2 -o max max.c
   headcount cc -- g++ -g -c shape.cc
   make CC='headcount cc -- cc'
+  headcount cc --via source -- gcc -O2 -o max max.c    counts of what the source says
   CC='headcount cc -- clang' ./configure")]
 pub struct Cc {
-    /// How counters get into the program.
-    #[arg(long, default_value = "assembly", value_parser = ["assembly"], value_name = "ROUTE")]
-    pub via: String,
+    /// How counters get into the program: into the assembler text that the compiler writes, which
+    /// tells of instructions; or into its C source, before it is compiled, which tells of
+    /// statements and of operands of `?:`, `&&` and `||`.
+    #[arg(long, value_enum, default_value_t = Route::Assembly, value_name = "ROUTE")]
+    pub via: Route,
+    /// Give every block of the source a counter, even where its count follows from others.
+    #[arg(long)]
+    pub every_block: bool,
     /// The compiler and its arguments.
     #[arg(
         trailing_var_arg = true,
@@ -282,6 +296,37 @@ pub struct Cc {
         value_name = "COMPILER"
     )]
     pub command: Vec<OsString>,
+}
+
+/// Make C that counts itself, for any compiler and any machine.
+///
+/// The result is one C file with a small runtime of its own, in plain C11. A program built of such
+/// files writes its counts into a folder `headcount.counts` when it exits (by `exit` or from
+/// `main`; not when it is killed, and not in children that it forks). On x86-64 Linux, `headcount cc
+/// --via source` counts those, too.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount csource max.c -o max.counted.c && cc max.counted.c && ./a.out 3 1 2
+  headcount csource --cpp 'aarch64-linux-gnu-gcc -E -DFAST' max.c -o counted.c
+  headcount csource --no-cpp max.c -o counted.c      macros stay as they are")]
+pub struct Csource {
+    /// The C file.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where to write the result; `-` is standard output.
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// The command that preprocesses a file; the file's name is put behind it.
+    #[arg(long, value_name = "CMD", default_value = "cc -E")]
+    pub cpp: String,
+    /// Do not preprocess, so that macros stay readable. Where a file cannot be read as it is, it is
+    /// preprocessed all the same.
+    #[arg(long)]
+    pub no_cpp: bool,
+    /// Give every block a counter, even where its count follows from others.
+    #[arg(long)]
+    pub every_block: bool,
 }
 
 /// Take the counts of programs built with `headcount cc` into the profile.
@@ -367,7 +412,9 @@ Examples:
   headcount annotate max.c 'max()'    one file; one function
   headcount annotate --asm main       every instruction with its count
   headcount annotate --histogram scaled max.c    a bar beside each line
-  headcount annotate --never --context 2         what never ran, in its place")]
+  headcount annotate --never --context 2         what never ran, in its place
+  headcount annotate --columns max.c  each operand of ?:, && and ||, if built with --via source
+  headcount annotate --write .bb      beside each source max.c, a max.c.bb with counts")]
 pub struct Annotate {
     /// Programs, source files or functions; `max()` is the function where `max` is a program too.
     #[arg(value_name = "NAME")]
@@ -396,6 +443,14 @@ pub struct Annotate {
     /// Write JSON.
     #[arg(long, conflicts_with_all = ["histogram", "context", "never", "width"])]
     pub json: bool,
+    /// Show below each line the blocks that begin in it, each under its column. Programs built with
+    /// `headcount cc --via source` have such.
+    #[arg(long, conflicts_with_all = ["asm", "histogram"])]
+    pub columns: bool,
+    /// Write each source file, with a count before each line, beside the original, under its name
+    /// with this ending. Only below the current folder.
+    #[arg(long, value_name = "ENDING", value_parser = ending, conflicts_with_all = ["asm", "histogram", "columns", "output"])]
+    pub write: Option<String>,
     /// A folder to look for sources in; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
@@ -787,6 +842,14 @@ fn numbers(text: &str) -> Option<std::ops::RangeInclusive<i64>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last): (i64, i64) = (number(first)?, number(last)?);
     (first <= last && last - first < 1_000_000).then_some(first..=last)
+}
+
+fn ending(text: &str) -> Result<String, String> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_');
+    match text.strip_prefix('.') {
+        Some(rest) if !rest.is_empty() && rest.chars().all(is_plain) => Ok(text.to_owned()),
+        _ => Err("say an ending such as `.bb`".into()),
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -17,8 +17,11 @@ mod output;
 mod progress;
 mod recovered;
 mod selection;
+mod source_module;
+mod source_route;
 mod sources;
 mod talk;
+mod text_counts;
 mod verbs;
 
 use args::{Headcount, Verb};
@@ -76,6 +79,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
         Verb::Attach(it) => verbs::attach::run(it),
         Verb::Cargo(it) => verbs::cargo::run(it),
         Verb::Cc(it) => verbs::cc::run(it),
+        Verb::Csource(it) => verbs::csource::run(it),
         Verb::Collect(it) => verbs::collect::run(it),
         Verb::Report(it) => verbs::report::run(it),
         Verb::Annotate(it) => verbs::annotate::run(it),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use headcount_asm::map::{self, Record, UnitMap};
+use headcount_asm::map::{self, Record, TextRecord, UnitMap};
 use headcount_binary::InlinedCopies;
 use headcount_flow::Contradiction;
 use headcount_model::{
@@ -16,6 +16,8 @@ use headcount_wire::{COUNTERS_SECTION, IDS_SECTION, MAP_SECTION, fingerprint};
 use object::{Object, ObjectSection, SectionKind};
 use std::collections::HashMap;
 
+use crate::source_module::PlacedText;
+
 /// A module with the way from its counters to its counts.
 pub struct CountedModule {
     /// Its facts.
@@ -25,6 +27,7 @@ pub struct CountedModule {
     /// How many counters it has.
     pub counters: u64,
     units: Vec<PlacedUnit>,
+    texts: Vec<PlacedText>,
 }
 
 /// A unit, and where its blocks and edges are in the module's facts.
@@ -102,6 +105,7 @@ impl CountedModule {
             },
             files: HashMap::new(),
             units: Vec::new(),
+            texts: Vec::new(),
             start,
             counters,
         };
@@ -109,6 +113,7 @@ impl CountedModule {
             match record {
                 Record::Object(object) => builder.module.refusals.extend(object.refusals),
                 Record::Unit(unit) => builder.unit(unit)?,
+                Record::Text(text) => builder.text(&text)?,
             }
         }
         Ok(builder.finish(fingerprint))
@@ -141,6 +146,9 @@ impl CountedModule {
             for (count, (function, edge)) in counts.edges.iter().zip(&unit.edges) {
                 functions[*function].edges[*edge] = Some(*count);
             }
+        }
+        for text in &self.texts {
+            text.recover(sums, &mut functions, &mut uncertain)?;
         }
         Ok(Recovered {
             functions,
@@ -221,6 +229,7 @@ struct Builder<'a> {
     module: Module,
     files: HashMap<String, u32>,
     units: Vec<PlacedUnit>,
+    texts: Vec<PlacedText>,
     start: u64,
     counters: u64,
 }
@@ -235,6 +244,34 @@ impl Builder<'_> {
         FileId(id)
     }
 
+    /// The number of a record's first counter, of so many.
+    fn first_counter(&self, address: LinkAddr, count: u64) -> Result<usize> {
+        let offset = address.0.checked_sub(self.start);
+        let first = offset
+            .filter(|offset| offset % 8 == 0)
+            .map(|offset| offset / 8);
+        let end = first.and_then(|first| first.checked_add(count));
+        match (first, end.is_some_and(|end| end <= self.counters)) {
+            (Some(first), true) => Ok(first as usize),
+            _ => {
+                bail!(
+                    "its map names counters that are not there: the .headcount section is garbage"
+                )
+            }
+        }
+    }
+
+    fn text(&mut self, record: &TextRecord) -> Result<()> {
+        let first = self.first_counter(record.counters, record.count.into())?;
+        let map = headcount_csource::map::decode(&record.map)
+            .filter(|map| map.counters() == record.count as usize)
+            .context("its map has a text that makes no sense: the .headcount section is garbage")?;
+        let files: Vec<FileId> = map.files.iter().map(|path| self.file(path)).collect();
+        let text = PlacedText::new(map, first, &files, &mut self.module)?;
+        self.texts.push(text);
+        Ok(())
+    }
+
     fn unit(&mut self, unit: UnitMap) -> Result<()> {
         // Where the linker dropped the code that a record speaks of, it leaves 0, or (lld) its
         // place in what was dropped.
@@ -242,14 +279,7 @@ impl Builder<'_> {
         if unit.parts.iter().all(|part| part.address.0 < lowest) {
             return Ok(());
         }
-        let offset = unit.counters.0.checked_sub(self.start);
-        let first = offset
-            .filter(|offset| offset % 8 == 0)
-            .map(|offset| offset / 8);
-        let end = first.and_then(|first| first.checked_add(unit.plan.counters.len() as u64));
-        let (Some(first), true) = (first, end.is_some_and(|end| end <= self.counters)) else {
-            bail!("its map names counters that are not there: the .headcount section is garbage");
-        };
+        let first = self.first_counter(unit.counters, unit.plan.counters.len() as u64)?;
         let files: Vec<FileId> = unit.files.iter().map(|path| self.file(path)).collect();
         let base = self.module.functions.len();
         let owners = self.functions(&unit, &files)?;
@@ -291,7 +321,7 @@ impl Builder<'_> {
         self.module.functions[base].counters = unit.plan.counters.len() as u32;
         self.units.push(PlacedUnit {
             map: unit,
-            first: first as usize,
+            first,
             blocks,
             edges,
         });
@@ -411,6 +441,9 @@ impl Builder<'_> {
                 *function = new_place[*function];
             }
         }
+        for text in &mut self.texts {
+            text.move_functions(&new_place);
+        }
         let mut functions: Vec<_> = self.module.functions.into_iter().map(Some).collect();
         self.module.functions = order
             .iter()
@@ -423,6 +456,7 @@ impl Builder<'_> {
             fingerprint,
             counters: self.counters,
             units: self.units,
+            texts: self.texts,
         }
     }
 }

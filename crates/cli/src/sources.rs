@@ -126,7 +126,7 @@ impl Sources {
 
 /// The bytes of a source file. A profile may come from anyone and may name anything: what is no
 /// ordinary file, or too large for a source, is not read.
-fn read_source(path: &Path) -> Option<Vec<u8>> {
+pub fn read_source(path: &Path) -> Option<Vec<u8>> {
     const LARGEST: u64 = 1 << 28;
     let about = path.metadata().ok()?;
     let ordinary = about.is_file() && about.len() <= LARGEST;

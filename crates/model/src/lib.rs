@@ -7,11 +7,13 @@
 
 mod address;
 mod graph;
+pub mod library;
 mod plan;
 mod program;
 mod refusal;
 mod routine;
 mod run;
+mod source_place;
 
 pub use address::{LinkAddr, LoadAddr, LoadBias};
 pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
@@ -22,3 +24,4 @@ pub use program::{
 pub use refusal::Refusal;
 pub use routine::{Entrance, Routine, RoutineBlock};
 pub use run::{Counted, FunctionCounts, ModuleCounts, Placement, Process, Run, Shift};
+pub use source_place::{BlockKind, SourcePlace};

@@ -1,6 +1,6 @@
 //! What a program is made of: the facts that hold for every run of one build.
 
-use crate::{EdgeKind, LinkAddr, Refusal};
+use crate::{EdgeKind, LinkAddr, Refusal, SourcePlace};
 
 /// A source file of one module: an index into [`Module::files`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +58,9 @@ pub struct Block {
     /// The same instructions as runs of one line each, in order. The runs' `instructions` add up
     /// to at most `instructions`; what is missing at the front belongs to no line.
     pub lines: Vec<LineRun>,
+    /// Where it is in the source text, if that was counted before it was compiled. Such a block
+    /// has no code: its `instructions` are statements, and its address only tells it from others.
+    pub place: Option<SourcePlace>,
 }
 
 /// A contiguous piece of original code.

@@ -11,7 +11,8 @@
 //!        | 1, length of plain, deflated    RFC 1951; where that is shorter
 //! plain  = (length, function)+             one after the other
 //! function = length of table, table, code  code: the bytes of all pieces, in order
-//! table  = edge*, block*                   how many of each is told elsewhere
+//! table  = edge*, block*, place*           how many of each is told elsewhere; places: as many
+//!                                          as blocks, or none
 //! edge   = kind + 8 * from + 32 * to       one byte; kind: the place in `EdgeKind::ALL`
 //!          difference                      from = 3: to the block that the edge before left
 //!          difference                      to = 2: to the block it leaves, or to 0
@@ -23,6 +24,8 @@
 //!          4 * instructions + lines        lines: how many runs of lines, at most 3
 //!          runs of lines - 3               if that was 3
 //!          run*
+//! place  = 0                               in no source text
+//!        | kind + 1, file, line, column    kind: the place in `BlockKind::ALL`
 //! piece  = difference, length              of its address to where the code before ended
 //! run    = 8 * instructions + 4 * is_stmt + 2 * other + copied
 //!          difference                      other: of its file to that of the run before
@@ -34,7 +37,10 @@
 mod tests;
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
-use headcount_model::{Block, EdgeKind, FileId, Function, FunctionEdge, LineRun, LinkAddr, Span};
+use headcount_model::{
+    Block, BlockKind, EdgeKind, FileId, Function, FunctionEdge, LineRun, LinkAddr, SourcePlace,
+    Span,
+};
 
 /// Bytes that are no facts, and why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +188,7 @@ fn plain(function: &Function) -> Vec<u8> {
     for block in &function.blocks {
         put_block(&mut table, block, &mut before);
     }
+    put_places(&mut table, &function.blocks);
     let mut plain = Vec::new();
     put(&mut plain, table.len() as u64);
     plain.extend(table);
@@ -205,6 +212,11 @@ fn parse(plain: &[u8], numbers: Numbers) -> Result<(Vec<Block>, Vec<FunctionEdge
             &mut before,
             numbers.files,
         )?);
+    }
+    if !table.0.is_empty() {
+        for block in &mut blocks {
+            block.place = take_place(&mut table, numbers.files)?;
+        }
     }
     let instructions: u64 = blocks.iter().map(|it| u64::from(it.instructions)).sum();
     match table.0.is_empty() && code.0.is_empty() && instructions == numbers.instructions {
@@ -356,6 +368,7 @@ fn take_block(
         code: pieces,
         instructions,
         lines: Vec::with_capacity(table.room(lines)),
+        place: None,
     };
     let mut in_lines = 0;
     for _ in 0..lines {
@@ -369,6 +382,43 @@ fn take_block(
             "a block has more instructions in its lines than in all",
         )),
     }
+}
+
+/// Where the blocks are in a source text, if any is.
+fn put_places(to: &mut Vec<u8>, blocks: &[Block]) {
+    if blocks.iter().all(|block| block.place.is_none()) {
+        return;
+    }
+    for block in blocks {
+        match block.place {
+            None => put(to, 0),
+            Some(place) => {
+                put(to, u64::from(place.kind.code()) + 1);
+                put(to, place.file.0.into());
+                put(to, place.line.into());
+                put(to, place.column.into());
+            }
+        }
+    }
+}
+
+fn take_place(table: &mut Numerals<'_>, files: usize) -> Result<Option<SourcePlace>, Broken> {
+    let code = table.number()?;
+    let Some(code) = code.checked_sub(1) else {
+        return Ok(None);
+    };
+    let kind = u8::try_from(code).ok().and_then(BlockKind::from_code);
+    let kind = kind.ok_or(Broken("a block is of no known kind"))?;
+    let file = table.u32()?;
+    if file as usize >= files {
+        return Err(Broken("a source file is missing"));
+    }
+    Ok(Some(SourcePlace {
+        file: FileId(file),
+        line: table.u32()?,
+        column: table.u32()?,
+        kind,
+    }))
 }
 
 fn take_piece(

@@ -26,6 +26,12 @@ pub fn coverage_notes(counted: &[Counted], demangle: bool) -> Vec<String> {
     notes
 }
 
+/// Was any of the module counted as source text?
+pub fn is_of_source(counted: &Counted) -> bool {
+    let mut blocks = counted.module.functions.iter().flat_map(|it| &it.blocks);
+    blocks.any(|block| block.place.is_some())
+}
+
 /// How many functions there are of which nothing was counted.
 pub fn not_selected(counted: &[Counted]) -> u64 {
     let all = counted.iter().flat_map(|it| &it.functions);

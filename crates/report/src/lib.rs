@@ -30,6 +30,7 @@ mod source;
 pub mod stat;
 mod table;
 pub mod text;
+mod zprof;
 
 pub use branches::{Branch, Way, branches};
 pub use count::{Count, CountedBlock, blocks, edges};
@@ -43,6 +44,7 @@ pub use number::{share, thousands};
 pub use report::{CallSite, Decode, FindCalls, Refused, Report, Request, RunSummary, refused};
 pub use source::{LineCount, line_counts};
 pub use table::{Cell, Row, Table, Unit};
+pub use zprof::zprof;
 
 /// Why there is no report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -70,6 +70,8 @@ pub struct Report {
     pub instructions: u64,
     /// How many of those never ran.
     pub never: Count,
+    /// Whether what is called an instruction is a statement of source text, at least in part.
+    pub of_source: bool,
     /// How many modules took part.
     pub modules: usize,
     /// What is not counted.
@@ -91,7 +93,7 @@ impl Report {
         let whole = Tally::of_all(counted)?;
         let mut report = Self {
             table: Table {
-                unit: request.by,
+                unit: unit(counted, request.by),
                 rows: Vec::new(),
                 left_out: 0,
             },
@@ -99,6 +101,7 @@ impl Report {
             executed: whole.executed,
             instructions: whole.instructions,
             never: whole.never,
+            of_source: whole.of_source,
             modules: counted.len(),
             refused: refused(counted),
             not_selected: coverage::not_selected(counted),
@@ -113,12 +116,13 @@ impl Report {
 
     fn fill(&mut self, counted: &[Counted], request: &Request<'_>) -> Result<(), Error> {
         let notes = &mut self.notes;
-        self.table.rows = match request.by {
+        self.table.rows = match self.table.unit {
             Unit::Module => rows::modules(counted, request)?,
             Unit::File => source::files(counted, request)?,
             Unit::Line => source::lines(counted, request)?,
             Unit::Function => rows::of_functions(counted, request, rows::function)?,
             Unit::Block => rows::of_functions(counted, request, rows::blocks)?,
+            Unit::SourceBlock => rows::of_functions(counted, request, rows::source_blocks)?,
             Unit::Edge => rows::of_functions(counted, request, rows::edges)?,
             Unit::Call => calls::calls(counted, request),
             Unit::Instruction => rows::of_functions(counted, request, |named, rows| {
@@ -157,6 +161,14 @@ impl Report {
             table.keep_top(most);
         }
         Ok(())
+    }
+}
+
+/// Blocks of source text have more to tell.
+fn unit(counted: &[Counted], by: Unit) -> Unit {
+    match by == Unit::Block && counted.iter().any(coverage::is_of_source) {
+        true => Unit::SourceBlock,
+        false => by,
     }
 }
 

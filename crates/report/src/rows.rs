@@ -19,6 +19,8 @@ pub struct Tally {
     pub counted: bool,
     /// Whether any of them ran, or may have: it was not counted.
     pub ran: bool,
+    /// Whether any of them are statements of source text.
+    pub of_source: bool,
 }
 
 impl Tally {
@@ -35,11 +37,13 @@ impl Tally {
             never: never.times(instructions)?,
             counted: count.is_known(),
             ran: !count.is_never() && instructions > 0,
+            of_source: false,
         })
     }
 
     /// Adds some instructions of a block.
     pub fn add_range(&mut self, block: &CountedBlock<'_>, range: Range<u32>) -> Result<(), Error> {
+        self.of_source |= block.block.place.is_some();
         for (instructions, count) in block.stretches(range) {
             self.add(instructions, count)?;
         }
@@ -53,6 +57,7 @@ impl Tally {
         self.never = self.never.plus(other.never)?;
         self.counted |= other.counted;
         self.ran |= other.ran;
+        self.of_source |= other.of_source;
         Ok(())
     }
 
@@ -198,6 +203,29 @@ pub fn blocks(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
     Ok(())
 }
 
+/// The same, with where each block is in its source text. Of a block of instructions that is the
+/// line it begins with.
+pub fn source_blocks(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
+    let first = rows.len();
+    blocks(named, rows)?;
+    for (row, it) in rows[first..].iter_mut().zip(by_address(named)) {
+        let line = it.block.lines.iter().find(|run| run.line != 0);
+        let (file, line, column, kind) = match (it.block.place, line) {
+            (Some(at), _) => (Some(at.file), at.line, at.column, at.kind.name()),
+            (None, Some(run)) => (Some(run.file), run.line, 0, "code"),
+            (None, None) => (None, 0, 0, "code"),
+        };
+        let file = file.and_then(|id| named.file(id));
+        row.cells.extend([
+            text(file.unwrap_or(crate::source::UNKNOWN)),
+            Cell::Number(line.into()),
+            Cell::Number(column.into()),
+            text(kind),
+        ]);
+    }
+    Ok(())
+}
+
 /// The blocks by address, with their counts.
 pub fn by_address<'a>(named: &Named<'a>) -> Vec<CountedBlock<'a>> {
     let mut blocks: Vec<_> = named.blocks().collect();
@@ -225,7 +253,7 @@ pub fn instructions(
             rows.push(row(named, &linkage_name, count, rest));
             found += 1;
         }
-        if found != block.instructions {
+        if found != block.instructions && block.place.is_none() {
             notes.push(missing_instructions(
                 &named.name,
                 block.address,

@@ -18,6 +18,8 @@ pub enum Unit {
     Line,
     /// A block.
     Block,
+    /// A block, where some are pieces of source text.
+    SourceBlock,
     /// An instruction.
     Instruction,
     /// An edge between two blocks, or between a block and the world.
@@ -34,7 +36,7 @@ impl Unit {
             Self::File => "file",
             Self::Function => "function",
             Self::Line => "line",
-            Self::Block => "block",
+            Self::Block | Self::SourceBlock => "block",
             Self::Instruction => "instruction",
             Self::Edge => "edge",
             Self::Call => "call",
@@ -66,6 +68,17 @@ impl Unit {
             ],
             Self::Line => &["file", "line", "count", "executed"],
             Self::Block => &["module", "function", "address", "instructions", "count"],
+            Self::SourceBlock => &[
+                "module",
+                "function",
+                "address",
+                "instructions",
+                "count",
+                "file",
+                "line",
+                "column",
+                "kind",
+            ],
             Self::Instruction => &["module", "function", "address", "count", "text"],
             Self::Edge => &["module", "function", "from", "to", "kind", "count"],
             Self::Call => &["module", "caller", "address", "callee", "count"],

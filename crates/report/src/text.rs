@@ -47,19 +47,25 @@ fn heading(report: &Report) -> String {
         [one] => out.push_str(&format!("{}\n", command(one))),
         many => out.push_str(&format!("sum of {} runs\n", many.len())),
     }
-    out.push_str(&sums(report.executed, report.never, report.instructions));
+    let words = if report.of_source {
+        "statements"
+    } else {
+        "instructions"
+    };
+    let (executed, never) = (report.executed, report.never);
+    out.push_str(&sums(executed, never, report.instructions, words));
     out.push('\n');
     out
 }
 
-/// How much of the instructions ran, in a line.
-pub fn sums(executed: Count, never: Count, instructions: u64) -> String {
+/// How much of the instructions (or what else there is) ran, in a line.
+pub fn sums(executed: Count, never: Count, instructions: u64, words: &str) -> String {
     if !executed.is_known() {
         let instructions = thousands(instructions);
-        return format!("instructions executed: not known; not all {instructions} were counted");
+        return format!("{words} executed: not known; not all {instructions} were counted");
     }
     format!(
-        "{executed} instructions executed; {never} of {} never ran",
+        "{executed} {words} executed; {never} of {} never ran",
         thousands(instructions)
     )
 }
@@ -203,6 +209,13 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
             number("count"),
             number("instructions"),
             number("address"),
+            words("function"),
+        ],
+        Unit::SourceBlock => vec![
+            number("count"),
+            source("source"),
+            number("column"),
+            words("kind"),
             words("function"),
         ],
         Unit::Instruction => vec![

@@ -32,6 +32,7 @@ fn counted(path: &str, build: &str, files: &[&str], functions: &[Shape<'_>]) -> 
                 instructions: 1,
                 inline_copy: 0,
             }],
+            place: None,
         };
         module.functions.push(Function {
             name: (*name).into(),

@@ -37,6 +37,7 @@ fn block(address: u64, instructions: u32, line: u32) -> Block {
             instructions,
             inline_copy: 0,
         }],
+        place: None,
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the numbers in a report mean, and what the bytes look like.
 
 use headcount_model::{
-    Block, Counted, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, LineRun, LinkAddr,
-    Module, Refusal, Span,
+    Block, BlockKind, Counted, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, LineRun,
+    LinkAddr, Module, Refusal, SourcePlace, Span,
 };
 use headcount_report::{
     Cell, Error, Pattern, Report, Request, RunSummary, Table, Unit, csv, json, line_counts, text,
@@ -27,6 +27,7 @@ fn block(address: u64, instructions: u32, lines: Lines<'_>) -> Block {
         }],
         instructions,
         lines: lines.iter().map(run).collect(),
+        place: None,
     }
 }
 
@@ -502,4 +503,99 @@ fn sources_are_named_below_the_folder_they_share() {
     let shown = files(["/home/u/a.c", "/tmp/b.c", "c.c"]);
     assert!(!shown.contains("sources in"), "{shown}");
     assert!(shown.contains("  /home/u/a.c:1\n"), "{shown}");
+}
+
+/// A function of two blocks of source text, which ran three times and never.
+fn of_source() -> Counted {
+    let place = |line, column, kind| SourcePlace {
+        file: FileId(0),
+        line,
+        column,
+        kind,
+    };
+    let source_block = |address, place: SourcePlace| Block {
+        address: LinkAddr(address),
+        instructions: 1,
+        lines: vec![LineRun {
+            file: FileId(0),
+            line: place.line,
+            is_stmt: true,
+            instructions: 1,
+            inline_copy: 0,
+        }],
+        place: Some(place),
+        ..Block::default()
+    };
+    let function = Function {
+        name: "f".into(),
+        address: LinkAddr(1),
+        source: Some((FileId(0), 2)),
+        blocks: vec![
+            source_block(1, place(2, 5, BlockKind::Function)),
+            source_block(2, place(3, 9, BlockKind::TrueOperand)),
+        ],
+        edges: Vec::new(),
+        counters: 2,
+    };
+    Counted {
+        module: Module {
+            path: "/p/prog".into(),
+            files: vec!["a.c".into()],
+            functions: vec![function],
+            ..Module::default()
+        },
+        functions: vec![FunctionCounts::whole(vec![3, 0], Vec::new())],
+    }
+}
+
+#[test]
+fn blocks_of_source_text_say_where_and_what_they_are() {
+    let report = report(&[of_source()], &request(Unit::Block));
+    assert_eq!(
+        csv::write(&report.table),
+        "module,function,address,instructions,count,file,line,column,kind\n\
+         /p/prog,f,0x1,1,3,a.c,2,5,function\n\
+         /p/prog,f,0x2,1,0,a.c,3,9,true operand\n"
+    );
+}
+
+#[test]
+fn zprof_has_a_line_for_every_block() {
+    let text = headcount_report::zprof(&[of_source()]);
+    assert_eq!(text.as_deref(), Ok("a.c:2: 3\na.c:3: 0\n"));
+}
+
+#[test]
+fn columns_and_copies_show_the_counts_of_source_text() {
+    use headcount_report::annotate::{Excerpt, beside, column_counts, columns};
+    let counted = [of_source()];
+    let lines = ["", "int f(int a)", "\ta ? b : c;"].map(str::to_owned);
+    let by_line = headcount_report::line_counts(&counted).unwrap();
+    let counts = &by_line["a.c"];
+    let blocks = column_counts(&counted, "a.c");
+    let all = [Excerpt {
+        heading: "a.c".into(),
+        lines: 1..=u32::MAX,
+    }];
+    let shown = anstyle_stripped(&columns(&lines, counts, &blocks, &all));
+    assert!(shown.contains("|         a ? b : c;\n"), "{shown}");
+    assert!(shown.contains("^ 3 function\n"), "{shown}");
+    assert!(shown.contains("^ 0 true operand\n"), "{shown}");
+    assert_eq!(
+        beside(&lines, counts),
+        "\n           3  int f(int a)\n           0  \ta ? b : c;\n"
+    );
+}
+
+/// Without colour.
+fn anstyle_stripped(text: &str) -> String {
+    let mut out = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\u{1b}' => while letters.next().is_some_and(|it| it != 'm') {},
+            _ => out.push(letter),
+        }
+    }
+    out
 }

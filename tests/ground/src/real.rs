@@ -41,6 +41,7 @@ pub fn programs(sources: &Sources, amount: Amount) -> Result<Vec<Program>> {
     Ok(vec![
         bzip2(sources, amount)?,
         lua(sources, amount)?,
+        lz4(sources, amount)?,
         sqlite(sources, amount)?,
         zlib(sources, amount)?,
         zstd(sources, amount)?,
@@ -107,6 +108,18 @@ fn lua(sources: &Sources, amount: Amount) -> Result<Program> {
         ],
         libraries: vec!["-lm".to_owned()],
         arguments: vec![script, amount.pick(3, 250)],
+    })
+}
+
+fn lz4(sources: &Sources, amount: Amount) -> Result<Program> {
+    let folder = sources.folder("lz4-sys")?.join("liblz4/lib");
+    Ok(Program {
+        name: "lz4".to_owned(),
+        language: Language::C,
+        sources: with_driver("lz4.c", named(&folder, &["lz4", "lz4hc"])),
+        flags: vec![include(&folder)],
+        libraries: vec![],
+        arguments: vec![amount.pick(60, 700)],
     })
 }
 

@@ -16,11 +16,12 @@ use serde_json::Value;
 use crate::child;
 
 /// The crates, each at one version, so that everybody measures the same code.
-const CRATES: [(&str, &str); 5] = [
+const CRATES: [(&str, &str); 6] = [
     ("bzip2-sys", "0.1.13+1.0.8"),
     ("libsqlite3-sys", "0.39.1"),
     ("libz-sys", "1.1.31"),
     ("lua-src", "551.1.0"),
+    ("lz4-sys", "1.11.1+lz4-1.10.0"),
     ("zstd-sys", "2.1.2+zstd.1.5.7"),
 ];
 

@@ -160,7 +160,7 @@ impl Checker {
 
     /// Builds and runs it with counters: it must do what it did without, and
     /// the tool must be able to tell its counts.
-    fn counted(
+    pub fn counted(
         &self,
         program: &Program,
         flags: &[String],

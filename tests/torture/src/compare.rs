@@ -27,6 +27,8 @@ pub enum Judge {
     Callgrind,
     SingleStep,
     Gcov,
+    /// Its coverage mapping.
+    Clang,
 }
 
 impl fmt::Display for Judge {
@@ -35,6 +37,7 @@ impl fmt::Display for Judge {
             Judge::Callgrind => "callgrind",
             Judge::SingleStep => "single step",
             Judge::Gcov => "gcov",
+            Judge::Clang => "clang",
         })
     }
 }

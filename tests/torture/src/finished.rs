@@ -156,7 +156,7 @@ impl Checker {
 
     /// What gcov says of the same source. Nothing, if the program replaces
     /// what gcov needs to write its counts, or ends without `exit`.
-    fn lines(&self, program: &Program, flags: &[String], folder: &Path) -> Result<ByLine> {
+    pub fn lines(&self, program: &Program, flags: &[String], folder: &Path) -> Result<ByLine> {
         let mut flags = flags.to_vec();
         flags.push("--coverage".to_owned());
         if self.native(program, &flags, folder)?.is_err() {
@@ -167,7 +167,7 @@ impl Checker {
 }
 
 /// The lines that hold one statement, that gcov knows, and that have code.
-fn compare_lines(
+pub fn compare_lines(
     program: &Program,
     counted: &ByLine,
     gcov: &ByLine,

@@ -15,9 +15,37 @@ use serde_json::Value;
 /// Counts by source file and line.
 pub type ByLine = BTreeMap<(PathBuf, u32), u64>;
 
+/// How often each function was called, by its name and the line where it begins.
+pub type ByFunction = BTreeMap<(String, u32), u64>;
+
 /// What the build and the run in `folder` left behind.
 pub fn lines(folder: &Path, limit: Duration) -> Result<ByLine> {
     let mut lines = ByLine::new();
+    for said in said(folder, limit)? {
+        add(&said, &mut lines)?;
+    }
+    Ok(lines)
+}
+
+/// The calls of functions, by the same.
+pub fn functions(folder: &Path, limit: Duration) -> Result<ByFunction> {
+    let mut functions = ByFunction::new();
+    for said in said(folder, limit)? {
+        let all: Value = serde_json::from_slice(&said)?;
+        let files = all["files"].as_array().context("no files")?.iter();
+        for it in files.flat_map(|file| file["functions"].as_array().into_iter().flatten()) {
+            let name = it["name"].as_str().context("a function without a name")?;
+            let line = it["start_line"].as_u64().context("no line")?;
+            let count = it["execution_count"].as_u64().context("no count")?;
+            functions.insert((name.to_owned(), u32::try_from(line)?), count);
+        }
+    }
+    Ok(functions)
+}
+
+/// gcov's own words on each object.
+fn said(folder: &Path, limit: Duration) -> Result<Vec<Vec<u8>>> {
+    let mut all = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path
@@ -26,11 +54,10 @@ pub fn lines(folder: &Path, limit: Duration) -> Result<ByLine> {
         {
             let mut gcov = Command::new("gcov");
             gcov.args(["--json-format", "--stdout"]).arg(&path);
-            let said = child::run_or_bail(gcov.current_dir(folder), folder, limit)?;
-            add(&said, &mut lines).with_context(|| path.display().to_string())?;
+            all.push(child::run_or_bail(gcov.current_dir(folder), folder, limit)?);
         }
     }
-    Ok(lines)
+    Ok(all)
 }
 
 /// A line of a function with several instances is told once for each.

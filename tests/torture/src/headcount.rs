@@ -18,6 +18,19 @@ pub struct Headcount {
     pub program: PathBuf,
     /// The engine to ask `headcount run` for; `None`: its own choice.
     pub engine: Option<String>,
+    /// How `headcount cc` is to count; `None`: its own choice.
+    pub via: Option<&'static str>,
+}
+
+/// A block of source text, as the tool tells of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceBlock {
+    pub function: String,
+    pub file: PathBuf,
+    pub line: u32,
+    pub column: u32,
+    pub kind: String,
+    pub count: u64,
 }
 
 /// What the tool says about one run of a program.
@@ -95,20 +108,30 @@ pub fn named(module: &str, function: &str) -> String {
 }
 
 impl Headcount {
-    pub fn find(program: &Path, engine: Option<String>) -> Result<Headcount> {
+    pub fn find(
+        program: &Path,
+        engine: Option<String>,
+        via: Option<&'static str>,
+    ) -> Result<Headcount> {
         let program = program.canonicalize().with_context(|| {
             format!(
                 "{}: no such program; cargo build --release -p headcount",
                 program.display()
             )
         })?;
-        Ok(Headcount { program, engine })
+        Ok(Headcount {
+            program,
+            engine,
+            via,
+        })
     }
 
     /// The compiler's command line, with counters.
     pub fn compiler(&self, compiler: &str) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(["cc", "--", compiler]);
+        command.arg("cc");
+        command.args(self.via.iter().flat_map(|via| ["--via", via]));
+        command.args(["--", compiler]);
         command
     }
 
@@ -148,6 +171,17 @@ impl Headcount {
         limit: Duration,
     ) -> Result<BTreeMap<String, Instructions>> {
         instructions(&self.report_as("instruction", "csv", folder, limit)?)
+    }
+
+    /// The lines of the run in `folder`, and its blocks of source text.
+    pub fn report_source(
+        &self,
+        folder: &Path,
+        limit: Duration,
+    ) -> Result<(ByLine, Vec<SourceBlock>)> {
+        let by_line = lines(&self.report_as("line", "csv", folder, limit)?)?;
+        let blocks = self.report_as("block", "csv", folder, limit)?;
+        Ok((by_line, source_blocks(&blocks)?))
     }
 
     /// The counts of the run in `folder`. The counts are read from the CSV; what
@@ -223,6 +257,25 @@ fn instructions(csv: &[u8]) -> Result<BTreeMap<String, Instructions>> {
         module.insert(address, instruction);
     }
     Ok(modules)
+}
+
+/// None, where nothing was counted as source: then there are no such columns.
+fn source_blocks(csv: &[u8]) -> Result<Vec<SourceBlock>> {
+    let wanted = ["function", "file", "line", "column", "kind", "count"];
+    let Ok(rows) = columns(csv, wanted) else {
+        return Ok(Vec::new());
+    };
+    let block = |[function, file, line, column, kind, count]: [String; 6]| {
+        Ok(SourceBlock {
+            function,
+            file: file.into(),
+            line: line.parse()?,
+            column: column.parse()?,
+            kind,
+            count: count.parse()?,
+        })
+    };
+    rows.into_iter().map(block).collect()
 }
 
 fn lines(csv: &[u8]) -> Result<ByLine> {

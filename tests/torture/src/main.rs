@@ -13,9 +13,11 @@ mod all_modules;
 mod callgrind;
 mod check;
 mod compare;
+mod coverage_mapping;
 mod directives;
 mod explained;
 mod finished;
+mod from_source;
 mod gcov;
 mod headcount;
 mod line_table;
@@ -119,7 +121,7 @@ struct Options {
 enum Suite {
     /// GCC's `gcc.c-torture/execute`
     Gcc,
-    /// bzip2, Lua, SQLite, zlib and zstd, from the crates that carry them; with `--route run`
+    /// bzip2, Lua, LZ4, SQLite, zlib and zstd, from the crates that carry them; with `--route run`
     /// also a program in C++ that throws, and one in Rust
     Real,
 }
@@ -151,6 +153,9 @@ enum Judge {
 enum Route {
     /// Built with `headcount cc`; every function's count against callgrind's
     Cc,
+    /// Built with `headcount cc --via source`; at O0, lines that are one statement and calls of
+    /// functions against gcov's, and blocks against clang's coverage mapping
+    Source,
     /// Built plainly and counted by `headcount run`; every instruction's count against single
     /// steps, and at O0 every line's that is one statement against gcov's
     Run,
@@ -160,6 +165,7 @@ impl Route {
     fn name(self) -> &'static str {
         match self {
             Route::Cc => "cc",
+            Route::Source => "source",
             Route::Run => "run",
         }
     }
@@ -228,6 +234,7 @@ fn run(options: &Options) -> Result<Tally> {
 /// How every program is checked.
 enum Way {
     Cc,
+    Source,
     Stepped { most: u64 },
     AllModules(Alike),
     Behaviour,
@@ -236,6 +243,7 @@ enum Way {
 fn way(options: &Options, work: &Path) -> Result<Way> {
     Ok(match (options.route, options.judge) {
         (Route::Cc, _) => Way::Cc,
+        (Route::Source, _) => Way::Source,
         (Route::Run, _) if options.behave => Way::Behaviour,
         (Route::Run, Judge::Steps) => Way::Stepped {
             most: options.steps,
@@ -259,6 +267,7 @@ fn check(checker: &Checker, way: &Way, case: &Case) -> Outcome {
     let level = format!("-{}", case.level);
     let outcome = match way {
         Way::Cc => checker.check(program, &level, case.counts),
+        Way::Source => checker.check_source(program, &level, case.counts),
         Way::Stepped { most } => checker.check_run(program, &level, *most),
         Way::AllModules(alike) => checker.check_all_modules(program, &level, alike),
         Way::Behaviour => checker.check_behaviour(program, &level),
@@ -272,6 +281,7 @@ fn checker(options: &Options, work: &Path) -> Result<Checker> {
         headcount: Headcount::find(
             &options.headcount,
             options.engine.map(|it| it.name().to_owned()),
+            (options.route == Route::Source).then_some("source"),
         )?,
         compiler: options.cc.clone(),
         common_flags: common_flags(options, work)?,

@@ -103,3 +103,22 @@ fn a_monitor_passes_if_it_tells_the_truth_and_not_if_it_lies() {
     let caught = failures(&output, ": headcount 2, gcov 1");
     assert!(caught >= 10, "{}", text(&output));
 }
+
+/// Two inserters that are wrong on purpose, and the right one. A counter outside of the braces
+/// changes what programs do; a statement that is lost is seen by those who count, too.
+#[test]
+fn source_is_counted_rightly_and_wrong_inserters_are_caught() {
+    let output = ten_programs("source", "source", &headcount(), &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+
+    let broken = [("HEADCOUNT_TEST_BREAK", "braces")];
+    let output = ten_programs("source", "source", &headcount(), &broken);
+    let caught = failures(&output, "does not pass when counted");
+    assert!(caught >= 10, "{}", text(&output));
+
+    let broken = [("HEADCOUNT_TEST_BREAK", "arms")];
+    let output = ten_programs("source", "source", &headcount(), &broken);
+    let caught = failures(&output, "");
+    let by_counts = failures(&output, ", clang ") + failures(&output, ", gcov ");
+    assert!(caught > 0 && by_counts > 0, "{}", text(&output));
+}

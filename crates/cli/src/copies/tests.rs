@@ -242,6 +242,7 @@ impl Program {
                 }],
                 instructions: piece.len() as u32,
                 lines: vec![],
+                place: None,
             }
         };
         pieces.iter().map(block).collect()

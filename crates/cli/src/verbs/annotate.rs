@@ -1,7 +1,7 @@
 //! Print source text, or instructions, with counts in the margin.
 
 use crate::args::{Annotate, Histogram};
-use crate::sources::Sources;
+use crate::sources::{Sources, read_source};
 use crate::{output, talk};
 use anyhow::bail;
 use headcount_model::Counted;
@@ -12,6 +12,7 @@ use headcount_report::{
     coverage_notes, demangle, is_counted, line_counts, text, visible,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
@@ -21,6 +22,9 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         false => chosen(&loaded, &args.names_wanted)?,
     };
     let sources = Sources::new(&loaded, &args.source, args.profile.input.as_deref());
+    if let Some(suffix) = &args.write {
+        return write_beside(&loaded, &chosen, suffix);
+    }
     if args.json {
         let json = as_json(&loaded, &chosen, args, &sources)?;
         output::write_exact(args.output.as_deref(), &format!("{json:#}\n"))?;
@@ -126,6 +130,10 @@ fn listings(
         let counts = counts.get(file.as_str()).unwrap_or(&none);
         let to = args.output.as_deref();
         shown.push_str(&match args.histogram {
+            None if args.columns => {
+                let blocks = annotate::column_counts(&loaded.counted, file);
+                annotate::columns(&lines, counts, &blocks, excerpts)
+            }
             None => {
                 let view = View {
                     branches: branches.get(file.as_str()),
@@ -207,6 +215,45 @@ fn is_chosen(
     chosen.functions.contains(&(module, function))
         || file.is_some_and(|file| chosen.files.contains(file))
         || args.names_wanted.is_empty()
+}
+
+/// Writes each file with its counts beside the original. A profile may come from anyone: only files
+/// below the current folder get such company.
+fn write_beside(loaded: &Loaded, chosen: &Chosen, suffix: &str) -> anyhow::Result<ExitCode> {
+    if chosen.files.is_empty() {
+        bail!("--write is for source files; name some, or nothing for all that ran");
+    }
+    let counts = line_counts(&loaded.counted)?;
+    let none = BTreeMap::new();
+    let mut written = 0;
+    for file in &chosen.files {
+        let path = Path::new(file);
+        let is_plain = |it: Component| matches!(it, Component::Normal(_) | Component::CurDir);
+        if !path.components().all(is_plain) {
+            talk::say(format!(
+                "{file}: is not below the current folder; nothing written"
+            ));
+            continue;
+        }
+        let Some(bytes) = read_source(path) else {
+            talk::say(format!(
+                "{file}: source not found; go to the folder it was built in"
+            ));
+            continue;
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let counts = counts.get(file.as_str()).unwrap_or(&none);
+        let beside = PathBuf::from(format!("{file}{suffix}"));
+        output::write_exact(Some(&beside), &annotate::beside(&lines, counts))?;
+        written += 1;
+    }
+    if written == 0 {
+        bail!("nothing written");
+    }
+    let files = if written == 1 { "file" } else { "files" };
+    talk::say(format!("wrote {written} {files} ending in {suffix}"));
+    Ok(ExitCode::SUCCESS)
 }
 
 impl From<Histogram> for Scale {

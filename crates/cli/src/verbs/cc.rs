@@ -1,4 +1,5 @@
-//! `headcount cc`: runs a compiler with headcount in the place of its assembler.
+//! `headcount cc`: runs a compiler with headcount in the place of its assembler, or on C that was
+//! counted before.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -11,8 +12,10 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-use crate::args::Cc;
+use crate::args::{Cc, Route};
 use crate::assembler::{BARE_VARIABLE, CLANG_VARIABLE, COMPILER_VARIABLE};
+use crate::source_route::command::Arguments;
+use crate::source_route::{self, Rest};
 use crate::talk;
 
 /// The compiler could not be run; the status is the shell's for that.
@@ -27,17 +30,98 @@ pub struct CannotRun {
 
 /// Becomes the compiler. Comes back only if that fails.
 pub fn run(args: &Cc) -> Result<ExitCode> {
-    if args.via != "assembly" {
-        bail!("--via {}: there is one route so far, `assembly`", args.via);
-    }
     let command = args.command.as_slice();
     let at = compiler_position(command);
     let Some(compiler) = command.get(at) else {
         bail!("no compiler given; try `headcount cc -- gcc -O2 -g prog.c -o prog`");
     };
     let arguments = &command[at + 1..];
-    let mut run = Command::new(&command[0]);
-    run.args(&command[1..=at]);
+    if args.via == Route::Source && is_compiler(compiler) && assembles(arguments) {
+        return count_source(args, &command[..=at], arguments);
+    }
+    let error = become_compiler(&command[..=at], arguments);
+    bail!(cannot_run(&command[0], error));
+}
+
+/// Counts what is C in the command, and leaves the rest to the assembler's place.
+fn count_source(args: &Cc, program: &[OsString], arguments: &[OsString]) -> Result<ExitCode> {
+    let compiler = &program[program.len() - 1];
+    let job = source_route::Job {
+        program,
+        arguments: Arguments::new(arguments),
+        every_block: args.every_block,
+        is_clang: is_clang(compiler),
+    };
+    let reason = job
+        .arguments
+        .is_beyond_us
+        .clone()
+        .or_else(|| not_countable(compiler, arguments));
+    if let Some(reason) = reason.filter(|_| job.has_c()) {
+        talk::say(format!("not counted as source: {reason}"));
+        let error = become_compiler(program, arguments);
+        bail!(cannot_run(&program[0], error));
+    }
+    let rest = match job.has_c() {
+        true => job.run().context("--via source"),
+        false => Ok(Rest::Everything),
+    };
+    let error = match rest? {
+        Rest::Nothing => return Ok(ExitCode::SUCCESS),
+        Rest::Everything if job.has_c() => Command::new(&program[0])
+            .args(&program[1..])
+            .args(arguments)
+            .exec(),
+        Rest::Everything => become_compiler(program, arguments),
+        Rest::These(words, folder) => {
+            let mut run = prepared(program, &words);
+            let status = run.status();
+            drop(folder);
+            match status {
+                Ok(status) => {
+                    let code = status.code().unwrap_or(1);
+                    return Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)));
+                }
+                Err(error) => error,
+            }
+        }
+    };
+    bail!(cannot_run(&program[0], error));
+}
+
+/// Why C that goes to this compiler cannot be counted before it is compiled.
+fn not_countable(compiler: &OsStr, arguments: &[OsString]) -> Option<String> {
+    if is_bare(arguments) {
+        return Some("a program without a C library".to_owned());
+    }
+    let narrow = ["-m32", "-mx32", "-m16"];
+    let narrow = narrow
+        .iter()
+        .find(|it| arguments.iter().any(|word| word == *it));
+    if let Some(option) = narrow {
+        return Some(format!("{option} asks for another machine"));
+    }
+    let mut ask = Command::new(compiler);
+    let targets = |word: &&OsString| word.to_string_lossy().starts_with("--target=");
+    ask.args(arguments.iter().filter(targets))
+        .arg("-dumpmachine");
+    let machine = ask.output().ok()?;
+    let machine = String::from_utf8_lossy(&machine.stdout).trim().to_owned();
+    let is_ours = machine.starts_with("x86_64") && machine.contains("linux");
+    (!is_ours && !machine.is_empty())
+        .then(|| format!("it compiles for {machine}; `headcount csource` counts C for any machine"))
+}
+
+/// Becomes the compiler, in whose assembler's place we are. Comes back only if that fails.
+fn become_compiler(program: &[OsString], arguments: &[OsString]) -> std::io::Error {
+    prepared(program, arguments).exec()
+}
+
+/// The compiler's command, with ourselves in the place of its assembler.
+fn prepared(program: &[OsString], arguments: &[OsString]) -> Command {
+    let compiler = &program[program.len() - 1];
+    let mut run = Command::new(&program[0]);
+    run.args(&program[1..]);
     let place = match is_compiler(compiler) && assembles(arguments) {
         true => assembler_folder().map(Some),
         false => Ok(None),
@@ -50,16 +134,19 @@ pub fn run(args: &Cc) -> Result<ExitCode> {
             run.args(arguments);
         }
     }
-    let error = run.exec();
-    bail!(CannotRun {
+    run
+}
+
+fn cannot_run(program: &OsStr, error: std::io::Error) -> CannotRun {
+    CannotRun {
         status: if error.kind() == ErrorKind::NotFound {
             127
         } else {
             126
         },
-        program: command[0].to_string_lossy().into_owned(),
+        program: program.to_string_lossy().into_owned(),
         error,
-    });
+    }
 }
 
 fn take_the_assemblers_place(

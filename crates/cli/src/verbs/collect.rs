@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
+use crate::source_route::portable::SUFFIX;
+use crate::text_counts;
 use anyhow::{Context, Result, bail};
 use headcount_model::{ModuleCounts, Process, Run};
 use headcount_profile::{Added, Profile};
@@ -44,7 +46,9 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
         };
         _locks = lock(&folders);
         let files = counter_files(&folders)?;
-        if !collector.take_journals(&folders, &profile, args.keep)? && files.is_empty() {
+        let has_journals = collector.take_journals(&folders, &profile, args.keep)?;
+        let has_texts = collector.take_texts(&folders, &profile, args.keep)?;
+        if !has_journals && !has_texts && files.is_empty() {
             let names: Vec<_> = folders
                 .iter()
                 .map(|folder| folder.display().to_string())
@@ -72,13 +76,17 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
 /// cannot be collected stays, and keeps nobody from reading the rest.
 pub fn collect_pending(profile: &Path) -> Result<()> {
     let folders = [default_folder()];
-    if counter_files(&folders)?.is_empty() && journals(&folders)?.is_empty() {
+    let is_empty = counter_files(&folders)?.is_empty()
+        && text_files(&folders)?.is_empty()
+        && journals(&folders)?.is_empty();
+    if is_empty {
         return Ok(());
     }
     let _locks = lock(&folders);
     let mut collector = Collector::new(None);
     collector.take_journals(&folders, profile, false)?;
     collector.take_files(counter_files(&folders)?);
+    collector.take_texts(&folders, profile, false)?;
     collector.store(profile, false)?;
     Ok(())
 }
@@ -113,6 +121,11 @@ pub fn default_folder() -> PathBuf {
 
 fn counter_files(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
     entries_that_end(folders, FILE_SUFFIX)
+}
+
+/// What programs made by `headcount csource` wrote.
+fn text_files(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    entries_that_end(folders, SUFFIX)
 }
 
 /// Folders of runs that headcount counted, but did not live to store.
@@ -199,6 +212,28 @@ impl Collector {
             say(format!("collected {stored} counted {runs} into {profile}"));
         }
         Ok(!journals.is_empty())
+    }
+
+    /// Takes what portable runtimes wrote, likewise.
+    fn take_texts(&mut self, folders: &[PathBuf], profile: &Path, keep: bool) -> Result<bool> {
+        let files = text_files(folders)?;
+        let found = text_counts::read(&files);
+        found.errors.iter().for_each(|error| self.complain(error));
+        let mut stored = 0;
+        for (run, modules, paths) in found.runs {
+            let mut profile = Profile::create_or_open(profile)?;
+            let added = profile.add(&modules, &run)?;
+            stored += usize::from(!matches!(added, Added::AlreadyThere));
+            if !keep {
+                paths.iter().for_each(|path| remove(path));
+            }
+        }
+        if stored > 0 {
+            let runs = if stored == 1 { "run" } else { "runs" };
+            let profile = profile.display();
+            say(format!("collected {stored} {runs} into {profile}"));
+        }
+        Ok(!files.is_empty())
     }
 
     fn take(&mut self, found: Vec<Result<Counters>>, live: bool) -> Result<()> {

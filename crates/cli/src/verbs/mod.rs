@@ -6,6 +6,7 @@ pub mod cargo;
 pub mod cc;
 pub mod collect;
 pub mod completions;
+pub mod csource;
 pub mod demo;
 pub mod diff;
 pub mod doctor;

@@ -78,5 +78,10 @@ pub fn function_heading(named: &Named<'_>) -> Result<String, Error> {
 }
 
 fn sums(tally: Tally) -> String {
-    text::sums(tally.executed, tally.never, tally.instructions)
+    let words = if tally.of_source {
+        "statements"
+    } else {
+        "instructions"
+    };
+    text::sums(tally.executed, tally.never, tally.instructions, words)
 }

@@ -166,7 +166,8 @@ impl<'a> Page<'a> {
         )
     }
 
-    fn show_line(&self, number: u32, count: Option<LineCount>, text: &str, out: &mut String) {
+    /// One line, in as many rows as it takes.
+    pub fn show_line(&self, number: u32, count: Option<LineCount>, text: &str, out: &mut String) {
         let number_width = self.number_width;
         let never = count.is_some_and(|it| !it.ran());
         let margin = self.margin.show(count.map(|it| it.count), never);
@@ -190,7 +191,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn folded(&self, lines: u32) -> String {
+    /// What stands in place of lines that are not shown.
+    pub fn folded(&self, lines: u32) -> String {
         let before = self.before_text() - " | ".len();
         let lines = match lines {
             1 => "1 line".to_owned(),
@@ -224,6 +226,11 @@ fn with_heading(lines: &[String], first: u32) -> u32 {
     let above = lines[..index].iter().rev().take(LONGEST);
     let heading = above.take_while(|line| !line.trim().is_empty()).count();
     first - heading as u32
+}
+
+/// How many columns a piece of source takes when it is shown.
+pub fn expanded_width(piece: &str) -> usize {
+    source(piece).chars().count()
 }
 
 /// A source line: tabs expanded, nothing left that a terminal would obey.

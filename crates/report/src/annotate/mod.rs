@@ -4,6 +4,8 @@
 //! belong. Nothing else in a listing can be such a sequence: source text and names are escaped.
 
 mod assembly;
+mod beside;
+mod columns;
 mod excerpts;
 mod find;
 mod fold;
@@ -14,6 +16,8 @@ mod listing;
 mod width;
 
 pub use assembly::assembly;
+pub use beside::beside;
+pub use columns::{ColumnCount, column_counts, columns};
 pub use excerpts::excerpts;
 pub use find::{Chosen, choose, is_of_the_system, similar};
 pub use fold::{Around, Fold};

@@ -1,4 +1,4 @@
-//! What is known of functions by their names: who always comes back, who never does, who comes
+//! What is known of functions of the C library by their names: who always comes back, who never does, who comes
 //! back more than once.
 //!
 //! A call that may not come back ends a block and costs a counter; one that surely does costs

@@ -1,0 +1,59 @@
+//! How is a counter incremented, in C?
+
+use headcount_csource::Dialect;
+use headcount_model::library;
+
+/// The label of a text's counters.
+pub const COUNTERS: &str = ".Lhc_counters";
+
+/// For gcc and clang on x86-64 Linux: probes are the ones that `headcount cc` puts into assembler
+/// text, so threads are exact and counts outlive the program.
+pub struct Gnu;
+
+impl Gnu {
+    /// Code in the midst of a function, where the 128 bytes below the stack pointer may be in use.
+    fn call(door: &str) -> String {
+        format!("leaq -128(%%rsp), %%rsp; call {door}; leaq 128(%%rsp), %%rsp")
+    }
+}
+
+impl Dialect for Gnu {
+    fn statement(&self, counter: usize) -> String {
+        let offset = counter * 8;
+        format!("__asm__ __volatile__(\"incq %%gs:{COUNTERS}+{offset}(%%rip)\":::\"cc\");")
+    }
+
+    fn expression(&self, counter: usize) -> String {
+        format!("__extension__({{{}}})", self.statement(counter))
+    }
+
+    fn fall_through(&self) -> &str {
+        "__attribute__((__fallthrough__));"
+    }
+
+    fn enter(&self) -> String {
+        let call = Self::call("headcount_enter");
+        format!(
+            "__asm__ __volatile__(\"movq headcount_ready@gottpoff(%%rip), %%r11; \
+             cmpb $0, %%fs:(%%r11); je 8771f; 8772: \
+             .pushsection .text.unlikely.headcount,\\\"ax\\\",@progbits; \
+             8771: {call}; jmp 8772b; .popsection\":::\"r11\",\"cc\");"
+        )
+    }
+
+    fn around_fork(&self, name: &str) -> Option<(String, String)> {
+        let forget = match library::starts_elsewhere(name) {
+            true => {
+                "__asm__ __volatile__(\"movq headcount_ready@gottpoff(%%rip), %%r11; \
+                 movb $0, %%fs:(%%r11)\":::\"r11\",\"memory\");"
+            }
+            false => "",
+        };
+        let kind = if name == "syscall" { "long" } else { "int" };
+        let call = Self::call("headcount_after_fork");
+        Some((
+            format!("__extension__({{{forget}{kind} headcount_made = "),
+            format!("; __asm__ __volatile__(\"{call}\":::\"cc\",\"memory\"); headcount_made;}})"),
+        ))
+    }
+}

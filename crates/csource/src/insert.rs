@@ -1,0 +1,331 @@
+//! Flow graphs and plans in, counted C out.
+//!
+//! Nothing is ever taken away or moved: every byte of the text is still there, in order. Text is
+//! put in behind the token before a statement, so that on most lines the user's own tokens keep
+//! their columns.
+
+use std::collections::HashSet;
+
+use headcount_model::{BlockId, BlockKind, Edge, Node, Place, Plan};
+
+use crate::flow_graph::{EdgeSite, Site, Unit};
+use crate::lex::Kind;
+use crate::source::Source;
+use crate::tree::Tokens;
+
+/// How a counter is incremented, in the words of one kind of compiler.
+pub trait Dialect {
+    /// An increment as a statement.
+    fn statement(&self, counter: usize) -> String;
+    /// An increment as an expression of type void.
+    fn expression(&self, counter: usize) -> String;
+    /// A statement that says that control is meant to fall into the `case` behind it.
+    fn fall_through(&self) -> &str;
+    /// A statement that prepares a thread for counting.
+    fn enter(&self) -> String;
+    /// What stands before and behind a call of a function with this name, which may make a
+    /// process.
+    fn around_fork(&self, name: &str) -> Option<(String, String)>;
+}
+
+/// A unit's plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnitPlan {
+    /// Where its counters stand.
+    pub plan: Plan,
+    /// Whether every block has a counter of its own, so that nothing need be derived.
+    pub every_block: bool,
+}
+
+/// Where counters stand if every block is to have its own: in it, or on the way to it.
+pub fn every_block(unit: &Unit) -> UnitPlan {
+    let mut plan = Plan::default();
+    for (id, block) in (0..).map(BlockId).zip(&unit.blocks) {
+        if block.kind.is_none() {
+            continue;
+        }
+        if block.site != Site::None {
+            plan.counters.push(Place::Block(id));
+            continue;
+        }
+        let into = |(_, edge): &(_, &Edge)| edge.to == Node::Block(id);
+        let ways = unit.graph.edges().filter(into);
+        let ways = ways.filter(|(id, _)| unit.edge_sites[id.index()] != EdgeSite::None);
+        plan.counters.extend(ways.map(|(id, _)| Place::Edge(id)));
+    }
+    UnitPlan {
+        plan,
+        every_block: true,
+    }
+}
+
+/// Where blocks begin whose count a plan with a counter for every block does not tell: nothing can
+/// stand in them, or on the way to them.
+pub fn untold(unit: &Unit, plan: &UnitPlan) -> Vec<u32> {
+    if !plan.every_block {
+        return Vec::new();
+    }
+    let tells = |place: &Place| match place {
+        Place::Block(block) => Some(*block),
+        Place::Edge(edge) => match unit.graph.edges[edge.index()].to {
+            Node::Block(block) => Some(block),
+            Node::Outside => None,
+        },
+    };
+    let told: HashSet<BlockId> = plan.plan.counters.iter().filter_map(tells).collect();
+    let all = (0..).map(BlockId).zip(&unit.blocks);
+    all.filter(|(id, block)| block.kind.is_some() && !told.contains(id))
+        .map(|(_, block)| block.token)
+        .collect()
+}
+
+/// What a wrong inserter would do: tests that do not notice are no tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Bodies get no braces, so that only the counter is governed.
+    NoBraces,
+    /// The first statement of every arm is never run.
+    FirstStatementsDropped,
+}
+
+/// The counted text. Counters are numbered through all units.
+pub fn insert(
+    source: &Source,
+    plans: &[UnitPlan],
+    dialect: &dyn Dialect,
+    fault: Option<Fault>,
+) -> Vec<u8> {
+    let mut inserter = Inserter {
+        source,
+        dialect,
+        fault,
+        edits: Vec::new(),
+    };
+    let mut first = 0;
+    for ((unit, plan), check) in source.units.iter().zip(plans).zip(&source.checks) {
+        inserter.unit(unit, &plan.plan, first, *check);
+        first += plan.plan.counters.len();
+    }
+    inserter.apply()
+}
+
+/// Lines that are longer were not written by people: who looks at their columns?
+const WIDEST: u32 = 400;
+
+/// What comes first where several edits stand at one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    /// The end of an operand.
+    Close,
+    /// The end of a body.
+    EndBody,
+    /// The beginning of a body.
+    Body,
+    /// A statement.
+    Statement,
+    /// The beginning of an operand.
+    Open,
+}
+
+struct Edit {
+    offset: u32,
+    class: Class,
+    /// Outer operands open first and close last.
+    order: (i64, i64),
+    text: String,
+}
+
+struct Inserter<'s, 't> {
+    source: &'s Source<'t>,
+    dialect: &'s dyn Dialect,
+    fault: Option<Fault>,
+    edits: Vec<Edit>,
+}
+
+impl Inserter<'_, '_> {
+    fn unit(&mut self, unit: &Unit, plan: &Plan, first: usize, check: bool) {
+        if check {
+            let text = format!(" {}", self.dialect.enter());
+            self.put(self.behind(unit.entry), Class::Body, (1, 0), text);
+        }
+        let has_braces = self.fault != Some(Fault::NoBraces);
+        for body in unit.bodies.iter().filter(|_| has_braces) {
+            self.put(
+                self.behind(body.start - 1),
+                Class::Body,
+                (0, 0),
+                " {".to_owned(),
+            );
+            self.put(
+                self.behind(body.end - 1),
+                Class::EndBody,
+                (0, 0),
+                " }".to_owned(),
+            );
+        }
+        for call in &unit.forks {
+            self.fork(call);
+        }
+        if self.fault == Some(Fault::FirstStatementsDropped) {
+            self.drop_first_statements(unit);
+        }
+        let mut ways: Vec<(&EdgeSite, usize)> = Vec::new();
+        for (number, place) in plan.counters.iter().enumerate() {
+            let counter = first + number;
+            match place {
+                Place::Block(block) => self.block(&unit.blocks[block.index()].site, counter),
+                Place::Edge(edge) => ways.push((&unit.edge_sites[edge.index()], counter)),
+            }
+        }
+        self.conditions(&ways);
+    }
+
+    fn drop_first_statements(&mut self, unit: &Unit) {
+        let is_arm = |kind| matches!(kind, BlockKind::Then | BlockKind::Else | BlockKind::Body);
+        for block in unit.blocks.iter().filter(|it| it.kind.is_some_and(is_arm)) {
+            let Site::Behind(token) = block.site else {
+                continue;
+            };
+            let next = self.source.lexed.tokens.get(token as usize + 1);
+            let is_simple = next.is_some_and(|it| it.kind == Kind::Name);
+            if is_simple && block.statements.first() == Some(&(token + 1)) {
+                self.put(
+                    self.behind(token),
+                    Class::Statement,
+                    (1, 0),
+                    " if (0)".to_owned(),
+                );
+            }
+        }
+    }
+
+    fn behind(&self, token: u32) -> u32 {
+        self.source.lexed.tokens[token as usize].end
+    }
+
+    fn before(&self, token: u32) -> u32 {
+        self.source.lexed.tokens[token as usize].start
+    }
+
+    fn put(&mut self, offset: u32, class: Class, order: (i64, i64), text: String) {
+        self.edits.push(Edit {
+            offset,
+            class,
+            order,
+            text,
+        });
+    }
+
+    fn block(&mut self, site: &Site, counter: usize) {
+        match site {
+            Site::None => (),
+            Site::Behind(token) => {
+                let text = format!(" {}", self.dialect.statement(counter));
+                self.put(self.behind(*token), Class::Statement, (0, 0), text);
+            }
+            Site::BeforeCase(token) => {
+                let count = self.dialect.statement(counter);
+                let text = format!(" {count} {}", self.dialect.fall_through());
+                self.put(self.behind(*token), Class::Statement, (0, 0), text);
+            }
+            Site::Before(token) => {
+                let text = format!("{}, ", self.dialect.expression(counter));
+                self.put(self.before(*token), Class::Open, (i64::MIN, 0), text);
+            }
+            Site::Around(tokens) => {
+                let open = format!("({}, ", self.dialect.expression(counter));
+                self.around(tokens, open, ")".to_owned());
+            }
+        }
+    }
+
+    /// Puts text around an operand. Of two around the same, the later is the inner one.
+    fn around(&mut self, tokens: &Tokens, open: String, close: String) {
+        let (start, end) = (self.before(tokens.start), self.behind(tokens.end - 1));
+        let number = self.edits.len() as i64;
+        self.put(start, Class::Open, (-i64::from(end), number), open);
+        self.put(end, Class::Close, (-i64::from(start), -number), close);
+    }
+
+    /// A condition whose outcome is counted: it is evaluated first, and says then what it said.
+    fn conditions(&mut self, ways: &[(&EdgeSite, usize)]) {
+        let tokens = |site: &EdgeSite| match site {
+            EdgeSite::WhenTrue(tokens) | EdgeSite::WhenFalse(tokens) => Some(tokens.clone()),
+            EdgeSite::None => None,
+        };
+        let mut done: Vec<Tokens> = Vec::new();
+        for (site, _) in ways {
+            let Some(range) = tokens(site).filter(|it| !done.contains(it)) else {
+                continue;
+            };
+            let find = |wanted: EdgeSite| {
+                let found = ways.iter().find(|(site, _)| **site == wanted);
+                found.map(|(_, counter)| self.dialect.expression(*counter))
+            };
+            let yes = find(EdgeSite::WhenTrue(range.clone()));
+            let no = find(EdgeSite::WhenFalse(range.clone()));
+            let close = match (yes, no) {
+                (Some(yes), Some(no)) => format!(") ? ({yes}, 1) : ({no}, 0))"),
+                (Some(yes), None) => format!(") && ({yes}, 1))"),
+                (None, Some(no)) => format!(") || ({no}, 0))"),
+                (None, None) => continue,
+            };
+            self.around(&range, "((".to_owned(), close);
+            done.push(range);
+        }
+    }
+
+    fn fork(&mut self, call: &Tokens) {
+        let token = &self.source.lexed.tokens[call.start as usize];
+        let name = &self.source.text[token.start as usize..token.end as usize];
+        let name = String::from_utf8_lossy(name);
+        if let Some((open, close)) = self.dialect.around_fork(&name) {
+            self.around(call, open, close);
+        }
+    }
+
+    fn apply(mut self) -> Vec<u8> {
+        self.edits.sort_by_key(|it| (it.offset, it.class, it.order));
+        let added: usize = self.edits.iter().map(|it| it.text.len() + 32).sum();
+        let text = self.source.text;
+        let mut result = Vec::with_capacity(text.len() + added);
+        let mut done = 0;
+        for edits in self.edits.chunk_by(|one, other| one.offset == other.offset) {
+            let offset = edits[0].offset;
+            result.extend_from_slice(&text[done..offset as usize]);
+            done = offset as usize;
+            for edit in edits {
+                result.extend_from_slice(edit.text.as_bytes());
+            }
+            if !self.source.is_raw {
+                self.keep_column(offset, &mut result);
+            }
+        }
+        result.extend_from_slice(&text[done..]);
+        result
+    }
+
+    /// What follows on the same line begins a line of its own, in the column where it was, so that
+    /// the compiler's messages speak of the user's columns.
+    fn keep_column(&self, offset: u32, result: &mut Vec<u8>) {
+        let rest = &self.source.text[offset as usize..];
+        let next = rest
+            .iter()
+            .find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
+        if next.is_none_or(|byte| *byte == b'\n') {
+            return;
+        }
+        let lines = &self.source.lexed.lines;
+        let at = lines.position(offset);
+        if at.column > WIDEST {
+            return;
+        }
+        let file = lines.files[at.file as usize]
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
+        let system = if lines.is_system(offset) { " 3" } else { "" };
+        let marker = format!("\n# {} \"{file}\"{system}\n", at.line);
+        result.extend_from_slice(marker.as_bytes());
+        result.extend(std::iter::repeat_n(b' ', at.column as usize - 1));
+    }
+}

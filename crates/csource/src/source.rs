@@ -1,0 +1,339 @@
+//! A text, read: its functions as flow graphs, and what of it is not counted.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use headcount_model::Refusal;
+
+use crate::columns;
+use crate::flow_graph::{self, Unit};
+use crate::lex::{self, Kind, Lexed, Position};
+use crate::outline::{Outlined, outline};
+use crate::parser::{Parser, Trouble, partners};
+use crate::words::Word;
+
+/// What to know before reading a text.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Its file, until a line marker says otherwise.
+    pub name: String,
+    /// No statement may stand before a declaration of the same block (C89).
+    pub declarations_first: bool,
+    /// Pragmas of OpenMP mean something.
+    pub openmp: bool,
+    /// The text has not been through a preprocessor.
+    pub is_raw: bool,
+}
+
+/// A text that cannot be read at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {reason}")]
+pub struct Unreadable {
+    /// The user's file.
+    pub file: String,
+    /// The line in it.
+    pub line: u32,
+    /// Why, as a clause.
+    pub reason: String,
+}
+
+/// A text, read.
+#[derive(Debug)]
+pub struct Source<'t> {
+    pub(crate) text: &'t [u8],
+    pub(crate) lexed: Lexed,
+    pub(crate) is_raw: bool,
+    /// Columns of tokens in the user's own files, where those are known.
+    columns: HashMap<u32, u32>,
+    /// Its functions.
+    pub units: Vec<Unit>,
+    /// For each of them, whether a thread may come to it first of all.
+    pub(crate) checks: Vec<bool>,
+    /// What is not counted.
+    pub refusals: Vec<Refusal>,
+}
+
+impl<'t> Source<'t> {
+    /// Reads a text. Functions that cannot be read are refused; a text whose functions cannot be
+    /// found is an error.
+    pub fn parse(text: &'t [u8], options: &Options) -> Result<Self, Unreadable> {
+        if text.len() >= u32::MAX as usize {
+            return Err(Unreadable {
+                file: options.name.clone(),
+                line: 0,
+                reason: "it has more than four gigabytes".to_owned(),
+            });
+        }
+        let lexed = lex::lex(text, &options.name);
+        let mut source = Self {
+            text,
+            lexed,
+            is_raw: options.is_raw,
+            columns: HashMap::new(),
+            units: Vec::new(),
+            checks: Vec::new(),
+            refusals: Vec::new(),
+        };
+        match source.read(options) {
+            Ok(()) => Ok(source),
+            Err(trouble) => {
+                let at = source.position(trouble.token);
+                Err(Unreadable {
+                    file: source.file(at).to_owned(),
+                    line: at.line,
+                    reason: trouble.reason,
+                })
+            }
+        }
+    }
+
+    fn read(&mut self, options: &Options) -> Result<(), Trouble> {
+        let partner = partners(&self.lexed)?;
+        let lexed = std::mem::take(&mut self.lexed);
+        let result = self.functions(&lexed, &partner, options);
+        self.lexed = lexed;
+        let (units, checks, troubles) = result?;
+        self.units = units;
+        self.checks = checks;
+        for (name, token, reason) in troubles {
+            let at = self.position(token);
+            self.refusals.push(Refusal {
+                subject: name,
+                file: self.file(at).to_owned(),
+                line: at.line,
+                reason,
+            });
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::type_complexity, reason = "three lists, taken apart at once")]
+    fn functions(
+        &self,
+        lexed: &Lexed,
+        partner: &[u32],
+        options: &Options,
+    ) -> Result<(Vec<Unit>, Vec<bool>, Vec<(String, u32, String)>), Trouble> {
+        let outline = outline(self.text, lexed, partner)?;
+        let names = Names::new(self.text, lexed, &outline.functions);
+        let mut parser = Parser::new(self.text, &lexed.tokens, partner, &names.defined);
+        parser.types = outline.types;
+        parser.is_raw = options.is_raw;
+        let mut units = Vec::new();
+        let mut checks = Vec::new();
+        let mut troubles = Vec::new();
+        for function in &outline.functions {
+            if names.is_unused(function, lexed) {
+                continue;
+            }
+            let close = partner[function.open as usize];
+            let refusal = unsuitable(self.text, lexed, function, close, options);
+            parser.at = function.open;
+            parser.depth = 0;
+            parser.left_alone.clear();
+            parser.forks.clear();
+            let read = match refusal {
+                Some(trouble) => Err(trouble),
+                None => parser.function(function.name_token),
+            };
+            parser.types.leave_all();
+            let made = read.and_then(|tree| {
+                let found =
+                    flow_graph::units(&tree, self.text, &lexed.tokens, options.declarations_first)?;
+                Ok((found, tree.left_alone))
+            });
+            let name = parser.name(function.name_token);
+            match made {
+                Ok((found, left_alone)) => {
+                    checks.extend(found.iter().map(|_| names.needs_check(function)));
+                    units.extend(found);
+                    let left_alone = left_alone.into_iter();
+                    troubles.extend(left_alone.map(|(at, why)| (name.clone(), at, why.to_owned())));
+                }
+                Err(trouble) => troubles.push((name, trouble.token, trouble.reason)),
+            }
+        }
+        // Who comes out of a function that is not counted may come to any other.
+        if !troubles.is_empty() {
+            checks.iter_mut().for_each(|check| *check = true);
+        }
+        for (unit, check) in units.iter().zip(&mut checks) {
+            *check &= !names.resolvers.contains(unit.name.as_bytes());
+        }
+        Ok((units, checks, troubles))
+    }
+
+    /// Where a token is.
+    pub fn position(&self, token: u32) -> Position {
+        let last = self.lexed.tokens.last();
+        let found = self.lexed.tokens.get(token as usize).or(last);
+        let mut at = self.lexed.lines.position(found.map_or(0, |it| it.start));
+        if let Some(column) = self.columns.get(&token) {
+            at.column = *column;
+        }
+        at
+    }
+
+    /// Reads columns from a file that the text was made of.
+    pub fn take_columns(&mut self, file: u32, written: &[u8]) {
+        let found = columns::in_file(self.text, &self.lexed, file, written);
+        self.columns.extend(found);
+    }
+
+    /// The files in which functions of the text are.
+    pub fn files_with_functions(&self) -> BTreeSet<u32> {
+        let files = self
+            .units
+            .iter()
+            .map(|it| self.position(it.name_token).file);
+        files.collect()
+    }
+
+    /// The name of a position's file.
+    pub fn file(&self, at: Position) -> &str {
+        &self.lexed.lines.files[at.file as usize]
+    }
+
+    /// All files that positions speak of.
+    pub fn files(&self) -> &[String] {
+        &self.lexed.lines.files
+    }
+
+    /// Whether a function with this name is declared outside of all others.
+    pub fn declares(&self, name: &str) -> bool {
+        let mut depth = 0_u32;
+        let tokens = &self.lexed.tokens;
+        tokens
+            .iter()
+            .zip(tokens.iter().skip(1))
+            .any(|(token, next)| {
+                match token.kind {
+                    Kind::OpenBrace => depth += 1,
+                    Kind::CloseBrace => depth = depth.saturating_sub(1),
+                    _ => (),
+                }
+                let bytes = &self.text[token.start as usize..token.end as usize];
+                depth == 0 && next.kind == Kind::OpenParen && bytes == name.as_bytes()
+            })
+    }
+}
+
+/// Why a function is not to be touched.
+fn unsuitable(
+    text: &[u8],
+    lexed: &Lexed,
+    function: &Outlined,
+    close: u32,
+    options: &Options,
+) -> Option<Trouble> {
+    let bytes = |at: u32| {
+        let token = &lexed.tokens[at as usize];
+        &text[token.start as usize..token.end as usize]
+    };
+    let refuse = |token: u32, reason: &str| {
+        Some(Trouble {
+            token,
+            reason: reason.to_owned(),
+        })
+    };
+    let is_attribute = |at: &u32| lexed.tokens[*at as usize].kind == Kind::Word(Word::Attribute);
+    if function.has_attributes && (function.first..function.open).any(|at| is_attribute(&at)) {
+        let mut header = function.first..function.open;
+        if header.any(|at| matches!(bytes(at), b"naked" | b"__naked__")) {
+            return refuse(
+                function.name_token,
+                "it has nothing but assembler text in it",
+            );
+        }
+    }
+    let token = |at: u32| lexed.tokens[at as usize];
+    if options.is_raw {
+        let condition = (function.open + 1..=close).find(|at| token(*at).after_condition);
+        if let Some(at) = condition {
+            return refuse(at, "it has #if and the like in it");
+        }
+    }
+    if options.openmp {
+        let pragma = (function.open + 1..=close).find(|at| token(*at).after_pragma);
+        if let Some(at) = pragma {
+            return refuse(at, "it has pragmas, which OpenMP may make threads of");
+        }
+    }
+    None
+}
+
+/// What becomes of the functions of a text.
+struct Names<'t> {
+    defined: HashSet<&'t [u8]>,
+    /// How often each is mentioned, and how often other than to call it.
+    mentions: HashMap<u32, (u32, u32)>,
+    /// Functions that run before there are threads.
+    resolvers: HashSet<&'t [u8]>,
+}
+
+impl<'t> Names<'t> {
+    fn new(text: &'t [u8], lexed: &Lexed, functions: &[Outlined]) -> Self {
+        let bytes = |at: u32| {
+            let token = &lexed.tokens[at as usize];
+            &text[token.start as usize..token.end as usize]
+        };
+        let by_name: HashMap<&[u8], u32> = functions
+            .iter()
+            .map(|it| (bytes(it.name_token), it.name_token))
+            .collect();
+        let mut mentions: HashMap<u32, (u32, u32)> = HashMap::new();
+        let mut resolvers = HashSet::new();
+        let mut depth = 0_u32;
+        for (at, token) in (0_u32..).zip(&lexed.tokens) {
+            match token.kind {
+                Kind::OpenBrace => depth += 1,
+                Kind::CloseBrace => depth = depth.saturating_sub(1),
+                _ => (),
+            }
+            if token.kind != Kind::Name {
+                continue;
+            }
+            let word = &text[token.start as usize..token.end as usize];
+            if let Some(name_token) = by_name.get(word) {
+                let is_called = lexed
+                    .tokens
+                    .get(at as usize + 1)
+                    .is_some_and(|it| it.kind == Kind::OpenParen);
+                let entry = mentions.entry(*name_token).or_default();
+                // Outside of everything, a name before a parenthesis is declared or defined.
+                entry.0 += u32::from(depth > 0 || !is_called);
+                entry.1 += u32::from(!is_called);
+            }
+            let names_resolver = matches!(word, b"ifunc" | b"__ifunc__");
+            if let Some(quoted) = lexed.tokens.get(at as usize + 2).filter(|_| names_resolver) {
+                let name = &text[quoted.start as usize..quoted.end as usize];
+                let name = name
+                    .strip_prefix(b"\"")
+                    .and_then(|it| it.strip_suffix(b"\""));
+                resolvers.extend(name);
+            }
+        }
+        Self {
+            defined: by_name.keys().copied().collect(),
+            mentions,
+            resolvers,
+        }
+    }
+
+    /// Whether a function is in a header, and nobody in this text calls it: compilers drop it.
+    fn is_unused(&self, function: &Outlined, lexed: &Lexed) -> bool {
+        let start = lexed.tokens[function.name_token as usize].start;
+        let is_mentioned = self.mentions.get(&function.name_token);
+        let is_mentioned = is_mentioned.is_some_and(|(all, _)| *all > 0);
+        let is_elsewhere = lexed.lines.position(start).file != 0;
+        let is_dropped = function.is_static && !function.has_attributes;
+        let is_dropped = is_dropped || lexed.lines.is_system(start);
+        function.is_inline && !is_mentioned && is_elsewhere && is_dropped
+    }
+
+    /// Whether a thread may come to the function before it comes to any other of this text.
+    fn needs_check(&self, function: &Outlined) -> bool {
+        let mentions = self.mentions.get(&function.name_token);
+        let is_passed_on = mentions.is_some_and(|(_, other)| *other > 0);
+        !function.is_static || function.has_attributes || is_passed_on
+    }
+}

@@ -1,0 +1,184 @@
+//! Invariant 7: no parser panics, whatever the bytes. Real C, damaged at random in fixed ways, goes
+//! through everything that reads text or maps.
+
+use std::fs;
+use std::path::Path;
+
+use headcount_csource::map::{TextMap, decode, encode};
+use headcount_csource::{Dialect, Options, Source, every_block, insert};
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+}
+
+struct Silent;
+
+impl Dialect for Silent {
+    fn statement(&self, _: usize) -> String {
+        "x;".to_owned()
+    }
+    fn expression(&self, _: usize) -> String {
+        "x".to_owned()
+    }
+    fn fall_through(&self) -> &str {
+        ""
+    }
+    fn enter(&self) -> String {
+        String::new()
+    }
+    fn around_fork(&self, _: &str) -> Option<(String, String)> {
+        None
+    }
+}
+
+fn programs() -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
+    let mut paths: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|it| it == "c"))
+        .collect();
+    paths.sort();
+    paths.iter().map(|path| fs::read(path).unwrap()).collect()
+}
+
+/// Counts a text, and checks that all its own bytes are still there, in order.
+fn count(text: &[u8], is_raw: bool) -> Option<TextMap> {
+    let options = Options {
+        name: "damaged.c".to_owned(),
+        is_raw,
+        ..Options::default()
+    };
+    let mut source = Source::parse(text, &options).ok()?;
+    source.take_columns(0, text);
+    let plans: Vec<_> = source.units.iter().map(every_block).collect();
+    let counted = insert(&source, &plans, &Silent, None);
+    let mut rest = counted.iter();
+    assert!(text.iter().all(|byte| rest.any(|it| it == byte)));
+    Some(TextMap::new(&source, &plans, "damaged.c", &[]))
+}
+
+fn damaged(text: &[u8], dice: &mut Dice) -> Vec<u8> {
+    let mut bytes = text.to_vec();
+    let pieces: [&[u8]; 14] = [
+        b"(", b")", b"{", b"}", b"?", b":", b"&&", b"({", b"case", b";", b"\"", b"#", b"/*",
+        b"else",
+    ];
+    for _ in 0..=dice.below(4) {
+        let at = dice.below(bytes.len());
+        match dice.below(5) {
+            0 => bytes.truncate(at),
+            1 => bytes[at.min(text.len() - 1)..]
+                .iter_mut()
+                .take(1)
+                .for_each(|it| *it = 0xff),
+            2 => {
+                let end = (at + dice.below(40)).min(bytes.len());
+                bytes.drain(at..end);
+            }
+            3 => {
+                let end = (at + dice.below(60)).min(bytes.len());
+                let copy = bytes[at..end].to_vec();
+                let to = dice.below(bytes.len());
+                bytes.splice(to..to, copy);
+            }
+            _ => {
+                let piece = pieces[dice.below(pieces.len())];
+                bytes.splice(at..at, piece.iter().copied());
+            }
+        }
+        if bytes.is_empty() {
+            break;
+        }
+    }
+    bytes
+}
+
+#[test]
+fn damaged_programs_are_read_or_refused() {
+    let mut dice = Dice(0x5eed);
+    let mut read = 0;
+    for program in programs() {
+        assert!(count(&program, false).is_some());
+        for round in 0..150 {
+            let text = damaged(&program, &mut dice);
+            read += usize::from(count(&text, round % 2 == 0).is_some());
+        }
+    }
+    assert!(
+        read > 100,
+        "damage is not so great that nothing could be read: {read}"
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_are_read_or_refused() {
+    let mut dice = Dice(7);
+    for length in 0..3000 {
+        let bytes: Vec<u8> = (0..length % 200).map(|_| dice.below(256) as u8).collect();
+        count(&bytes, false);
+    }
+}
+
+#[test]
+fn what_is_nested_too_deeply_is_refused_not_followed() {
+    for (open, close) in [
+        ("(", ")"),
+        ("{", "}"),
+        ("a?", ":b"),
+        ("({", ";})"),
+        ("[", "]"),
+        ("-", ""),
+    ] {
+        let deep = 100_000;
+        let text = format!(
+            "int f(int a) {{ a = {}a{}; }}",
+            open.repeat(deep),
+            close.repeat(deep)
+        );
+        count(text.as_bytes(), false);
+        let text = format!(
+            "int f(int a) {{ {} ; {} }}",
+            open.repeat(deep),
+            close.repeat(deep)
+        );
+        count(text.as_bytes(), false);
+    }
+    for head in [
+        "if (a) ",
+        "while (a) ",
+        "do ",
+        "l: ",
+        "else ",
+        "if (a) ; else ",
+        "a = ",
+        "sizeof ",
+    ] {
+        let text = format!("int f(int a) {{ {} ; }}", head.repeat(50_000));
+        count(text.as_bytes(), false);
+    }
+}
+
+#[test]
+fn maps_survive_and_damaged_ones_are_refused() {
+    let mut dice = Dice(99);
+    for program in programs() {
+        let map = count(&program, false).unwrap();
+        let bytes = encode(&map);
+        assert_eq!(decode(&bytes).as_ref(), Some(&map));
+        for _ in 0..50 {
+            let mut broken = bytes.clone();
+            let at = dice.below(broken.len());
+            broken[at] ^= 1 << dice.below(8);
+            decode(&broken);
+            decode(&bytes[..at]);
+        }
+    }
+}

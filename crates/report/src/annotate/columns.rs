@@ -1,0 +1,100 @@
+//! Source text with a row under each line for every block that begins in it: `a ? b : c` and
+//! `p && q` on one line, told apart.
+
+use std::collections::BTreeMap;
+
+use headcount_model::Counted;
+
+use super::listing::{Excerpt, Page, Row, View, expanded_width};
+use super::{HEADING, QUIET};
+use crate::count::{Count, blocks};
+use crate::escape::visible_lines;
+use crate::source::LineCount;
+
+/// A block of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnCount {
+    /// The byte where it begins, from 1.
+    pub column: u32,
+    /// What it is.
+    pub kind: &'static str,
+    /// How often it ran.
+    pub count: Count,
+}
+
+/// The blocks of source text in one file, by line, in the order of their columns. Where several
+/// functions have the same (a header's, in several texts), they are added up.
+pub fn column_counts(counted: &[Counted], file: &str) -> BTreeMap<u32, Vec<ColumnCount>> {
+    let mut lines: BTreeMap<u32, Vec<ColumnCount>> = BTreeMap::new();
+    for it in counted {
+        for (function, counts) in it.module.functions.iter().zip(&it.functions) {
+            for block in blocks(function, counts) {
+                let Some(at) = block.block.place else {
+                    continue;
+                };
+                let name = it.module.files.get(at.file.index());
+                if name.is_none_or(|name| name != file) {
+                    continue;
+                }
+                let found = ColumnCount {
+                    column: at.column,
+                    kind: at.kind.name(),
+                    count: block.count(),
+                };
+                let line = lines.entry(at.line).or_default();
+                let same =
+                    |it: &&mut ColumnCount| (it.column, it.kind) == (found.column, found.kind);
+                match line.iter_mut().find(same) {
+                    Some(known) => {
+                        known.count = known.count.plus(found.count).unwrap_or(known.count)
+                    }
+                    None => line.push(found),
+                }
+            }
+        }
+    }
+    for line in lines.values_mut() {
+        line.sort_by_key(|it| it.column);
+    }
+    lines
+}
+
+/// The lines of one file, or some excerpts of it, with the blocks of each line below it.
+pub fn columns(
+    lines: &[String],
+    counts: &BTreeMap<u32, LineCount>,
+    blocks: &BTreeMap<u32, Vec<ColumnCount>>,
+    excerpts: &[Excerpt],
+) -> String {
+    let page = Page::new(lines, counts, &View::default());
+    let mut out = String::new();
+    for excerpt in excerpts {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&format!(
+            "{HEADING}{}{HEADING:#}\n\n",
+            visible_lines(&excerpt.heading)
+        ));
+        for row in page.rows(excerpt) {
+            match row {
+                Row::Line(number, count, text) => {
+                    page.show_line(number, count, &text, &mut out);
+                    for block in blocks.get(&number).into_iter().flatten() {
+                        out.push_str(&below(&page, &lines[number as usize - 1], block));
+                    }
+                }
+                Row::Folded(lines) => out.push_str(&page.folded(lines)),
+            }
+        }
+    }
+    out
+}
+
+/// The row of a block, under its column.
+fn below(page: &Page<'_>, line: &str, block: &ColumnCount) -> String {
+    let before = line.get(..block.column as usize - 1).unwrap_or(line);
+    let place = " ".repeat(page.before_text() + expanded_width(before));
+    let ColumnCount { kind, count, .. } = block;
+    format!("{QUIET}{place}^ {count} {kind}{QUIET:#}\n")
+}
