@@ -394,9 +394,9 @@ fn clang_learns_from_llvm_sample() {
         let profile = format!("-fprofile-sample-use={}", it.path(&file));
         it.build("better", &[&profile]);
         if it.name == "bzip2" {
-            // It says so if it cannot use four in five of what the profile tells of a function.
+            // It says so if it cannot use seven in ten of what the profile tells of a function.
             // (Nobody asks for the line that ends one, and those in headers have little more.)
-            let check = ["-mllvm", "-sample-profile-check-record-coverage=80"];
+            let check = ["-mllvm", "-sample-profile-check-record-coverage=70"];
             it.build("better", &[&[profile.as_str()], &check[..]].concat());
         }
         assert_eq!(it.output_of("better"), it.output_of("it"), "{}", it.name);
