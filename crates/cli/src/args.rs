@@ -532,7 +532,8 @@ Examples:
   headcount export --format pprof -o it.pb.gz       then: go tool pprof it.pb.gz
   headcount export --format folded | flamegraph.pl > flame.svg
   headcount export --format json | jq .totals.executed
-  headcount export --format bolt -o it.fdata        then: llvm-bolt -data it.fdata")]
+  headcount export --format bolt -o it.fdata        then: llvm-bolt -data it.fdata
+  headcount export --format zprof | sort -t: -k3 -nr | head")]
 pub struct Export {
     #[command(flatten)]
     pub profile: ProfileArgument,
@@ -819,6 +820,8 @@ pub enum ExportFormat {
     LlvmSample,
     /// Which blocks ran, for Lighthouse, IDA, Ghidra and Binary Ninja.
     Drcov,
+    /// `filename:line: count` for every block, for sort and for editors.
+    Zprof,
     /// Everything that is known; --schema says how.
     Json,
 }

@@ -4,8 +4,7 @@
 //! block, instruction or edge. [`text`], [`csv`] and [`json`] write it. [`annotate`] puts counts
 //! beside source text or instructions; [`html`] makes one page of everything. [`export`] writes
 //! formats of other tools. [`diff`] compares two sets of counts. Nothing here opens a file or prints:
-//! whoever calls hands
-//! over what is needed, and gets a string.
+//! whoever calls hands over what is needed, and gets a string.
 #![forbid(unsafe_code)]
 
 pub mod annotate;
@@ -30,7 +29,6 @@ mod source;
 pub mod stat;
 mod table;
 pub mod text;
-mod zprof;
 
 pub use branches::{Branch, Way, branches};
 pub use count::{Count, CountedBlock, blocks, edges};
@@ -44,7 +42,6 @@ pub use number::{share, thousands};
 pub use report::{CallSite, Decode, FindCalls, Refused, Report, Request, RunSummary, refused};
 pub use source::{LineCount, line_counts};
 pub use table::{Cell, Row, Table, Unit};
-pub use zprof::zprof;
 
 /// Why there is no report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

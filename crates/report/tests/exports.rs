@@ -2,14 +2,14 @@
 //! expects.
 
 use headcount_model::{
-    Block, CodeSymbol, Counted, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge,
-    InlineFrame, LineRun, LinkAddr, Module, Refusal, Span,
+    Block, BlockKind, CodeSymbol, Counted, EdgeKind, FileId, Function, FunctionCounts,
+    FunctionEdge, InlineFrame, LineRun, LinkAddr, Module, Refusal, SourcePlace, Span,
 };
 use headcount_report::export::{Exported, Format, Material, Source, write};
 use headcount_report::{Pattern, RunSummary};
 use std::rc::Rc;
 
-const ALL: [Format; 9] = [
+const ALL: [Format; 10] = [
     Format::Lcov,
     Format::Cobertura,
     Format::Callgrind,
@@ -18,6 +18,7 @@ const ALL: [Format; 9] = [
     Format::Bolt,
     Format::LlvmSample,
     Format::Drcov,
+    Format::Zprof,
     Format::Json,
 ];
 
@@ -348,8 +349,25 @@ fn nothing_makes_an_empty_file() {
         Format::Pprof,
         Format::Folded,
         Format::Drcov,
+        Format::Zprof,
         Format::Json,
     ] {
         export(format, &[], None, None).unwrap();
     }
+}
+
+#[test]
+fn zprof_has_a_line_for_every_line_or_block() {
+    let mut it = counted("f", "a.c", 3, 1);
+    let text_of = |it: &Counted| text(Format::Zprof, it, None);
+    assert_eq!(text_of(&it), "a.c:2: 4\na.c:3: 1\na.c:4: 3\na.c:5: 4\n");
+    for (number, block) in (0..).zip(&mut it.module.functions[0].blocks) {
+        block.place = Some(SourcePlace {
+            file: FileId(0),
+            line: 7,
+            column: number + 1,
+            kind: BlockKind::Function,
+        });
+    }
+    assert_eq!(text_of(&it), "a.c:7: 4\na.c:7: 1\na.c:7: 3\na.c:7: 4\n");
 }

@@ -560,12 +560,6 @@ fn blocks_of_source_text_say_where_and_what_they_are() {
 }
 
 #[test]
-fn zprof_has_a_line_for_every_block() {
-    let text = headcount_report::zprof(&[of_source()]);
-    assert_eq!(text.as_deref(), Ok("a.c:2: 3\na.c:3: 0\n"));
-}
-
-#[test]
 fn columns_and_copies_show_the_counts_of_source_text() {
     use headcount_report::annotate::{Excerpt, beside, column_counts, columns};
     let counted = [of_source()];

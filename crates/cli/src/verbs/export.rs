@@ -57,6 +57,7 @@ fn format(format: ExportFormat) -> Format {
         ExportFormat::Bolt => Format::Bolt,
         ExportFormat::LlvmSample => Format::LlvmSample,
         ExportFormat::Drcov => Format::Drcov,
+        ExportFormat::Zprof => Format::Zprof,
         ExportFormat::Json => Format::Json,
     }
 }

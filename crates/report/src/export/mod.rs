@@ -17,6 +17,7 @@ mod lcov;
 mod limit;
 mod llvm_sample;
 pub mod pprof;
+mod zprof;
 
 pub use json::SCHEMA as JSON_SCHEMA;
 
@@ -47,6 +48,8 @@ pub enum Format {
     LlvmSample,
     /// Blocks that ran, for tools of reverse engineers.
     Drcov,
+    /// Blocks or lines as zprof wrote them, for `sort` and editors.
+    Zprof,
     /// Everything, for programs.
     Json,
 }
@@ -121,6 +124,7 @@ pub fn write(format: Format, material: &Material<'_>) -> Result<Exported, Error>
         Format::Bolt => bolt::write(material, &limit)?,
         Format::LlvmSample => llvm_sample::write(material, &limit)?,
         Format::Drcov => drcov::write(material, &limit)?,
+        Format::Zprof => zprof::write(material, &limit)?,
         Format::Json => json::write(material, &limit)?,
     };
     exported.notes.extend(limit.note());
