@@ -44,6 +44,7 @@ function functionColumns() {
     columns.push({
       title: "Module",
       wide: true,
+      class: "module",
       cell: (it) => make("span", { title: index.modules[it.module].path }, index.modules[it.module].name),
       value: (it) => index.modules[it.module].name,
     });
