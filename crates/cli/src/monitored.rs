@@ -12,7 +12,7 @@ use headcount_monitor::{Engine, Error, Outcome, Settings};
 use headcount_profile::{ModuleFacts, Profile, SparseCounts};
 use headcount_report::Count;
 
-use crate::args::{CountUnit, Counting, EngineName};
+use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
 use crate::cache;
 use crate::progress::during_on_terminal;
 use crate::recovered::{Facts, facts, run_of};
@@ -46,6 +46,17 @@ pub fn remove(folder: &Path) {
     if let Some(parent) = folder.parent() {
         let _ = fs::remove_dir(parent);
     }
+}
+
+/// Runs a program, counts it, and takes the counts into the profile.
+pub fn run(counting: &Counting, program: &ProgramArgument) -> Result<Outcome> {
+    let folder = new_folder()?;
+    let counted = count(counting, !program.no_follow, None, &|| (), |settings| {
+        headcount_monitor::run(&program.command, &folder, settings)
+    });
+    let outcome = counted.map_err(|error| failed(counting, &folder, error))?;
+    store(counting, &folder, &outcome)?;
+    Ok(outcome)
 }
 
 /// What to say when counting failed. What was counted by then goes into the profile.

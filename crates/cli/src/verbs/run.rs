@@ -11,22 +11,11 @@ use crate::monitored;
 
 /// Runs the verb. The exit status is the program's.
 pub fn run(args: &Run) -> Result<ExitCode> {
-    if args.no_lists && args.program.command.iter().any(|it| it == "--list") {
-        return Err(uncounted(&args.program.command));
+    let command = &args.program.command;
+    if args.no_lists && command.iter().any(|it| it == "--list") {
+        return Err(uncounted(command));
     }
-    let folder = monitored::new_folder()?;
-    let counted = monitored::count(
-        &args.counting,
-        !args.program.no_follow,
-        None,
-        &|| (),
-        |settings| headcount_monitor::run(&args.program.command, &folder, settings),
-    );
-    let outcome = match counted {
-        Ok(outcome) => outcome,
-        Err(error) => return Err(monitored::failed(&args.counting, &folder, error)),
-    };
-    monitored::store(&args.counting, &folder, &outcome)?;
+    let outcome = monitored::run(&args.counting, &args.program)?;
     let status = outcome.status.unwrap_or(0);
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
 }

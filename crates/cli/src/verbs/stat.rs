@@ -19,19 +19,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut stat = Stat::default();
     let mut failed = None;
     for _ in 0..args.repeat {
-        let folder = monitored::new_folder()?;
-        let counted = monitored::count(
-            &counting,
-            !args.program.no_follow,
-            None,
-            &|| (),
-            |settings| headcount_monitor::run(&args.program.command, &folder, settings),
-        );
-        let outcome = match counted {
-            Ok(outcome) => outcome,
-            Err(error) => return Err(monitored::failed(&counting, &folder, error)),
-        };
-        monitored::store(&counting, &folder, &outcome)?;
+        let outcome = monitored::run(&counting, &args.program)?;
         let loaded = Profile::open(&path)?.load(&RunSelection::Last)?;
         for run in &loaded.runs {
             let threads: usize = run
