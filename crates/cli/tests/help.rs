@@ -12,9 +12,9 @@ fn headcount(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const VERBS: [&str; 11] = [
-    "annotate", "attach", "cc", "collect", "demo", "doctor", "explain", "merge", "report", "run",
-    "runs",
+const VERBS: [&str; 12] = [
+    "annotate", "attach", "cc", "collect", "csource", "demo", "doctor", "explain", "merge",
+    "report", "run", "runs",
 ];
 
 #[test]
