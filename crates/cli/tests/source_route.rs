@@ -279,6 +279,40 @@ fn what_cannot_be_counted_is_compiled_and_listed() {
     assert_eq!(shop.calls("main"), Some(1));
 }
 
+/// A call that must be optimised away, and is not any more when counted: it is built all the same.
+#[test]
+fn a_program_that_does_not_link_counted_is_linked_uncounted_and_listed() {
+    let shop = Workshop::new();
+    let text = "extern void link_error(void);\n\
+        int f(int x, int y) { if (x < y && x > y) link_error(); return x; }\n\
+        int main(void) { return f(0, 1); }\n";
+    shop.write("a.c", text);
+    shop.must(&["gcc", "-O2", "a.c", "-o", "plain"]);
+    let said = shop.headcount(&[
+        "cc", "--via", "source", "--", "gcc", "-O2", "a.c", "-o", "a",
+    ]);
+    assert_eq!(said.status, Some(0), "{}", said.stderr);
+    shop.must(&["./a"]);
+    if !said.stderr.is_empty() {
+        let expected = "headcount: a.c: not counted: the linker rejects its counted form: ";
+        assert!(said.stderr.starts_with(expected), "{}", said.stderr);
+        assert!(shop.report(&[]).contains("all of a.c"));
+    }
+    // What does not link at all is for the linker to tell.
+    shop.write(
+        "b.c",
+        "extern void nowhere(void);\nint main(void) { nowhere(); }\n",
+    );
+    let said = shop.headcount(&["cc", "--via", "source", "--", "gcc", "b.c", "-o", "b"]);
+    assert_eq!(said.status, Some(1));
+    assert!(
+        said.stderr.contains("undefined reference to `nowhere'"),
+        "{}",
+        said.stderr
+    );
+    assert!(!said.stderr.contains("headcount:"), "{}", said.stderr);
+}
+
 /// Lines of `tests/programs` that this route counts, too.
 #[test]
 fn programs_are_counted_as_they_state() {

@@ -44,8 +44,9 @@ impl Job<'_> {
         self.arguments.sources().next().is_some()
     }
 
-    /// Compiles all C, counting. Says what is left to do for the compiler, if anything.
-    pub fn run(&self) -> Result<Rest> {
+    /// Compiles all C, counting, unless there is a reason not to. Says what is left to do for the
+    /// compiler, if anything.
+    pub fn run(&self, refused: Option<&str>) -> Result<Rest> {
         let folder = tempfile::Builder::new()
             .prefix("headcount-")
             .tempdir()
@@ -64,7 +65,7 @@ impl Job<'_> {
             let folder = folder.path().join(number.to_string());
             fs::create_dir(&folder)?;
             let object = self.object(source, &folder);
-            if !self.compile(source, language, &object, &folder)? {
+            if !self.compile((source, language), &object, &folder, refused)? {
                 return Ok(Rest::Everything);
             }
             objects.push(object);
@@ -96,10 +97,10 @@ impl Job<'_> {
     /// Compiles one file. False if the user's compiler will not have it, counted or not.
     fn compile(
         &self,
-        source: &Path,
-        language: Option<&OsString>,
+        (source, language): (&Path, Option<&OsString>),
         object: &Path,
         folder: &Path,
+        refused: Option<&str>,
     ) -> Result<bool> {
         let stem = source.file_stem().unwrap_or(OsStr::new("a"));
         let text_path = folder.join(Path::new(stem).with_extension("i"));
@@ -109,7 +110,14 @@ impl Job<'_> {
         }
         let text = fs::read(&text_path).with_context(|| text_path.display().to_string())?;
         let name = source.to_string_lossy();
-        let reason = match self.counted(&text, &name) {
+        let counted = match refused {
+            Some(reason) => Err(reason.to_owned()),
+            None => self.counted(&text, &name).map_err(|unreadable| {
+                let Unreadable { file, line, reason } = unreadable;
+                format!("it cannot be read at {file}:{line}: {reason}")
+            }),
+        };
+        let reason = match counted {
             Ok(counted) => {
                 let output = self.compile_text(&with_record(counted), &text_path, object)?;
                 if output.status.success() {
@@ -118,10 +126,7 @@ impl Job<'_> {
                 }
                 first_complaint(&output)
             }
-            Err(unreadable) => format!(
-                "it cannot be read at {}:{}: {}",
-                unreadable.file, unreadable.line, unreadable.reason
-            ),
+            Err(reason) => reason,
         };
         let not_counted = format!("{name}: not counted: {reason}");
         let plain = Counted {
@@ -133,7 +138,9 @@ impl Job<'_> {
         let output = self.compile_text(&with_record(plain), &text_path, object)?;
         if output.status.success() {
             std::io::stderr().write_all(&output.stderr)?;
-            talk::say(not_counted);
+            if refused.is_none() {
+                talk::say(not_counted);
+            }
         }
         Ok(output.status.success())
     }

@@ -4,7 +4,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ fn count_source(args: &Cc, program: &[OsString], arguments: &[OsString]) -> Resu
         bail!(cannot_run(&program[0], error));
     }
     let rest = match job.has_c() {
-        true => job.run().context("--via source"),
+        true => job.run(None).context("--via source"),
         false => Ok(Rest::Everything),
     };
     let error = match rest? {
@@ -73,20 +73,56 @@ fn count_source(args: &Cc, program: &[OsString], arguments: &[OsString]) -> Resu
             .args(arguments)
             .exec(),
         Rest::Everything => become_compiler(program, arguments),
-        Rest::These(words, folder) => {
-            let mut run = prepared(program, &words);
-            let status = run.status();
-            drop(folder);
-            match status {
-                Ok(status) => {
-                    let code = status.code().unwrap_or(1);
-                    return Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)));
-                }
-                Err(error) => error,
+        Rest::These(words, folder) => match finish(&job, program, &words) {
+            Ok(Some(status)) => {
+                drop(folder);
+                return Ok(status);
             }
-        }
+            Ok(None) => Command::new(&program[0])
+                .args(&program[1..])
+                .args(arguments)
+                .exec(),
+            Err(error) => error,
+        },
     };
     bail!(cannot_run(&program[0], error));
+}
+
+/// Links, or whatever else is left to do. Some programs link only if an optimiser sees that a call
+/// is never made, which it may not see through our counters: those are linked uncounted, and
+/// listed. Nothing, if they do not link even then.
+fn finish(
+    job: &source_route::Job,
+    program: &[OsString],
+    words: &[OsString],
+) -> std::io::Result<Option<ExitCode>> {
+    let output = prepared(program, words).output()?;
+    if output.status.success() {
+        std::io::stdout().write_all(&output.stdout)?;
+        std::io::stderr().write_all(&output.stderr)?;
+        return Ok(Some(ExitCode::SUCCESS));
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let complaint = said
+        .lines()
+        .find(|line| line.contains("undefined") || line.contains("error"));
+    let reason = format!(
+        "the linker rejects its counted form: {}",
+        complaint.unwrap_or_default()
+    );
+    let again = job.run(Some(&reason)).map_err(std::io::Error::other)?;
+    let Rest::These(words, _folder) = again else {
+        return Ok(None);
+    };
+    let output = prepared(program, &words).output()?;
+    let works = output.status.success();
+    if works {
+        std::io::stderr().write_all(&output.stderr)?;
+        for source in job.arguments.sources() {
+            talk::say(format!("{}: not counted: {reason}", source.display()));
+        }
+    }
+    Ok(works.then_some(ExitCode::SUCCESS))
 }
 
 /// Why C that goes to this compiler cannot be counted before it is compiled.

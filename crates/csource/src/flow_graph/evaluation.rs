@@ -1,0 +1,144 @@
+//! Expressions: which operands are evaluated on a condition, and what may not come back?
+
+use super::*;
+
+impl<'f> Builder<'f> {
+    pub(super) fn evaluate(&mut self, expr: &'f Expr) -> Result<(), Trouble> {
+        if !expr.has_blocks {
+            if never_ends(expr)
+                && let At::In(block) = self.at
+            {
+                self.cold[block.index()] = true;
+            }
+            if expr.may_be_lost {
+                self.lose();
+            }
+            return Ok(());
+        }
+        match &expr.shape {
+            Shape::Leaf(atoms) => {
+                self.atoms(atoms.iter(), atoms_are_unordered(atoms), |it, atom| {
+                    it.atom(atom)
+                })
+            }
+            Shape::Sequence(items) => items.iter().try_for_each(|it| self.evaluate(it)),
+            Shape::Logic(operands) => self.logic(operands),
+            Shape::Choice { condition, yes, no } => self.choice(condition, yes.as_deref(), no),
+        }
+    }
+
+    /// Evaluates parts whose order is nobody's business, or matters.
+    fn atoms<T: 'f>(
+        &mut self,
+        parts: impl Iterator<Item = &'f T>,
+        unordered: bool,
+        mut evaluate: impl FnMut(&mut Self, &'f T) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        for part in parts {
+            if !unordered {
+                evaluate(self, part)?;
+                continue;
+            }
+            // Each by itself: nothing follows from what is before or after it.
+            let before = std::mem::replace(&mut self.at, At::Adrift(Vec::new()));
+            evaluate(self, part)?;
+            self.leave();
+            self.at = before;
+        }
+        if unordered {
+            self.lose();
+        }
+        Ok(())
+    }
+
+    fn atom(&mut self, atom: &'f Atom) -> Result<(), Trouble> {
+        match atom {
+            Atom::Group(inside) => self.evaluate(inside),
+            Atom::List(items) => self.items(items),
+            Atom::Call(Call {
+                arguments, fate, ..
+            }) => {
+                self.items(arguments)?;
+                if *fate == Fate::Never
+                    && let At::In(block) = self.at
+                {
+                    self.cold[block.index()] = true;
+                }
+                if *fate != Fate::Returns {
+                    self.lose();
+                }
+                Ok(())
+            }
+            Atom::Block { open, items } => {
+                let site = Site::Behind(self.head(*open, items));
+                self.begin(BlockKind::StatementExpression, *open, site);
+                self.statements(items)
+            }
+        }
+    }
+
+    fn items(&mut self, items: &'f [Expr]) -> Result<(), Trouble> {
+        self.atoms(items.iter(), items_are_unordered(items), |it, item| {
+            it.evaluate(item)
+        })
+    }
+
+    fn logic(&mut self, operands: &'f [Expr]) -> Result<(), Trouble> {
+        let mut short = nowhere();
+        for (number, operand) in operands.iter().enumerate() {
+            if number > 0 {
+                let from = self.here();
+                let way = Self::way(from, EdgeKind::Taken, EdgeSite::None);
+                short = self.merge(short, way);
+                self.at = Self::way(from, EdgeKind::Fall, EdgeSite::None);
+                let site = Site::Around(operand.tokens.clone());
+                self.begin(BlockKind::RightOperand, operand.tokens.start, site);
+            }
+            self.evaluate(operand)?;
+        }
+        let done = self.take();
+        self.at = self.merge(done, short);
+        Ok(())
+    }
+
+    fn choice(
+        &mut self,
+        condition: &'f Expr,
+        yes: Option<&'f Expr>,
+        no: &'f Expr,
+    ) -> Result<(), Trouble> {
+        self.evaluate(condition)?;
+        let from = self.here();
+        let tokens = || condition.tokens.clone();
+        let may_wrap = !condition.is_constant && yes.is_some();
+        let site = |site: EdgeSite| if may_wrap { site } else { EdgeSite::None };
+        self.at = Self::way(from, EdgeKind::Fall, site(EdgeSite::WhenTrue(tokens())));
+        if let Some(yes) = yes {
+            self.operand(BlockKind::TrueOperand, yes)?;
+        }
+        let done = self.take();
+        self.at = Self::way(from, EdgeKind::Taken, site(EdgeSite::WhenFalse(tokens())));
+        // The constant of `a ?: 0` can carry nothing, and nothing tells its count: it is refused.
+        if yes.is_some() || !no.is_constant {
+            self.operand(BlockKind::FalseOperand, no)?;
+        }
+        let other = self.take();
+        self.at = self.merge(done, other);
+        Ok(())
+    }
+
+    fn operand(&mut self, kind: BlockKind, operand: &'f Expr) -> Result<(), Trouble> {
+        let site = match operand.is_constant {
+            true => Site::None,
+            false => Site::Around(operand.tokens.clone()),
+        };
+        self.begin(kind, operand.tokens.start, site);
+        self.evaluate(operand)
+    }
+}
+
+/// Whether an expression is a call that never comes back.
+fn never_ends(expr: &Expr) -> bool {
+    let is_never = |atom: &Atom| matches!(atom, Atom::Call(call) if call.fate == Fate::Never);
+    matches!(&expr.shape, Shape::Leaf(atoms) if atoms.iter().any(is_never))
+}
