@@ -12,6 +12,7 @@ fn headcount(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+const VERBS: &[&str] = &[
     "annotate", "attach", "cargo", "cc", "collect", "csource", "demo", "diff", "doctor", "explain",
     "export", "html", "merge", "report", "run", "runs", "stat",
 ];
