@@ -6,9 +6,10 @@ use crate::measure::{Subject, Times, geometric_mean};
 use crate::variant::Variant;
 
 /// Column headings are short; `Variant::name` below the table tells the rest.
-const COLUMNS: [(&str, Variant); 10] = [
+const COLUMNS: [(&str, Variant); 11] = [
     ("native s", Variant::Native),
     ("headcount", Variant::Headcount),
+    ("via source", Variant::Source),
     ("gcov", Variant::Gcov),
     ("gcov atomic", Variant::GcovAtomic),
     ("clang s", Variant::ClangNative),
