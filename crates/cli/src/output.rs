@@ -1,7 +1,9 @@
 //! Where results go.
 
 use anyhow::Context;
+use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -108,6 +110,15 @@ pub fn width(to: Option<&Path>) -> usize {
 /// The file the user named; `-` is standard output.
 fn file(to: Option<&Path>) -> Option<&Path> {
     to.filter(|path| *path != Path::new("-"))
+}
+
+/// Writes a file, but through no link to another place.
+pub fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    let file = options.custom_flags(libc::O_NOFOLLOW).open(path);
+    file.and_then(|mut it| it.write_all(text.as_bytes()))
+        .with_context(|| format!("{}: cannot be written", path.display()))
 }
 
 fn write_file(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {

@@ -127,6 +127,33 @@ fn derived_counts_are_those_of_counters_in_every_block() {
     assert_eq!(blocks(&shop, "a.c"), few);
 }
 
+/// In the terminal, below each line; and in files beside the sources, but through no link.
+#[test]
+fn counts_are_shown_by_column_and_written_beside_the_source() {
+    let shop = Workshop::new();
+    shop.write("a.c", OPERANDS);
+    via_source(&shop, &["gcc", "-O1", "-w", "a.c", "-o", "a"]);
+    shop.must(&["./a"]);
+    let columns = shop.headcount(&["annotate", "--columns", "a.c"]).stdout;
+    assert!(columns.contains("^ 3 true operand\n"), "{columns}");
+    assert!(columns.contains("^ 7 false operand\n"), "{columns}");
+    let said = shop.headcount(&["annotate", "--write", ".bb"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let written = fs::read_to_string(shop.path("a.c.bb")).expect("it is there");
+    assert_eq!(written.lines().count(), OPERANDS.lines().count());
+    for (before, source) in written.lines().zip(OPERANDS.lines()) {
+        assert!(before.ends_with(source), "{before}");
+    }
+    shop.write("other", "mine");
+    std::os::unix::fs::symlink(shop.path("other"), shop.path("a.c.cc")).expect("a link");
+    let said = shop.headcount(&["annotate", "--write", ".cc"]);
+    assert_eq!(said.status, Some(2), "{said:?}");
+    assert_eq!(
+        fs::read_to_string(shop.path("other")).expect("text"),
+        "mine"
+    );
+}
+
 #[test]
 fn commands_of_all_kinds_are_understood() {
     for compiler in c_compilers() {

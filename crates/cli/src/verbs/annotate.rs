@@ -245,7 +245,7 @@ fn write_beside(loaded: &Loaded, chosen: &Chosen, suffix: &str) -> anyhow::Resul
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let counts = counts.get(file.as_str()).unwrap_or(&none);
         let beside = PathBuf::from(format!("{file}{suffix}"));
-        output::write_exact(Some(&beside), &annotate::beside(&lines, counts))?;
+        output::write_new(&beside, &annotate::beside(&lines, counts))?;
         written += 1;
     }
     if written == 0 {
