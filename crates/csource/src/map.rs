@@ -3,10 +3,8 @@
 //! A string of LEB128 numbers and length-prefixed texts; it is the same for programs that keep
 //! it in a section of their file and for those that write it beside their counts.
 
-use headcount_model::{
-    BlockId, BlockKind, Edge, EdgeId, EdgeKind, FileId, FlowGraph, Node, Place, Plan, Refusal,
-    SourcePlace,
-};
+use headcount_model::packed::{Packed, Packer};
+use headcount_model::{BlockKind, FileId, FlowGraph, Plan, Refusal, SourcePlace};
 
 use crate::flow_graph::Unit;
 use crate::insert::UnitPlan;
@@ -98,201 +96,86 @@ fn function(source: &Source, unit: &Unit, plan: &UnitPlan) -> FunctionMap {
 
 /// The map as bytes.
 pub fn encode(map: &TextMap) -> Vec<u8> {
-    let mut out = Writer::default();
+    let mut out = Packer::default();
     out.text(&map.name);
-    out.number(map.files.len());
-    map.files.iter().for_each(|file| out.text(file));
-    out.number(map.refusals.len());
-    for refusal in &map.refusals {
-        out.text(&refusal.subject);
-        out.text(&refusal.file);
-        out.number(refusal.line as usize);
-        out.text(&refusal.reason);
-    }
+    out.texts(&map.files);
+    out.refusals(&map.refusals);
     out.number(map.functions.len());
     for function in &map.functions {
-        out.function(function);
+        encode_function(&mut out, function);
     }
     out.0
 }
 
+fn encode_function(out: &mut Packer, function: &FunctionMap) {
+    out.text(&function.name);
+    out.number(usize::from(function.every_block));
+    out.number(function.blocks.len());
+    for block in &function.blocks {
+        match block.place {
+            None => out.number(0),
+            Some(place) => {
+                out.number(usize::from(place.kind.code()) + 1);
+                out.number(place.file.index());
+                out.number(place.line as usize);
+                out.number(place.column as usize);
+            }
+        }
+        out.number(block.statements.len());
+        for (file, line) in &block.statements {
+            out.number(file.index());
+            out.number(*line as usize);
+        }
+    }
+    out.edges(&function.graph);
+    out.plan(&function.plan);
+}
+
 /// The bytes as a map; `None` if they are none.
 pub fn decode(bytes: &[u8]) -> Option<TextMap> {
-    let mut bytes = Bytes(bytes);
-    let map = TextMap {
-        name: bytes.text()?,
-        files: bytes.many(Bytes::text)?,
-        refusals: bytes.many(|it| {
-            Some(Refusal {
-                subject: it.text()?,
-                file: it.text()?,
-                line: it.number()?,
-                reason: it.text()?,
-            })
-        })?,
-        functions: Vec::new(),
+    let mut bytes = Packed(bytes);
+    let name = bytes.text()?;
+    let files = bytes.many(Packed::text)?;
+    let refusals = bytes.refusals()?;
+    let functions = bytes.many(|it| decode_function(it, files.len()))?;
+    bytes.0.is_empty().then_some(TextMap {
+        name,
+        files,
+        functions,
+        refusals,
+    })
+}
+
+fn decode_function(bytes: &mut Packed<'_>, files: usize) -> Option<FunctionMap> {
+    let name = bytes.text()?;
+    let every_block = bytes.number()? != 0;
+    let blocks = bytes.many(|it| decode_block(it, files))?;
+    let graph = bytes.graph(blocks.len())?;
+    let plan = bytes.plan(&graph)?;
+    Some(FunctionMap {
+        name,
+        blocks,
+        graph,
+        plan,
+        every_block,
+    })
+}
+
+fn decode_block(bytes: &mut Packed<'_>, files: usize) -> Option<BlockMap> {
+    let place = match bytes.number()? {
+        0 => None,
+        code => Some(SourcePlace {
+            kind: BlockKind::from_code(u8::try_from(code - 1).ok()?)?,
+            file: file(bytes, files)?,
+            line: bytes.number()?,
+            column: bytes.number()?,
+        }),
     };
-    let files = map.files.len();
-    let functions = bytes.many(|it| it.function(files))?;
-    bytes.0.is_empty().then_some(TextMap { functions, ..map })
+    let statements = bytes.many(|it| Some((file(it, files)?, it.number()?)))?;
+    Some(BlockMap { place, statements })
 }
 
-#[derive(Default)]
-struct Writer(Vec<u8>);
-
-impl Writer {
-    fn number(&mut self, mut value: usize) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    fn text(&mut self, text: &str) {
-        self.number(text.len());
-        self.0.extend_from_slice(text.as_bytes());
-    }
-
-    fn node(&mut self, node: Node) {
-        self.number(match node {
-            Node::Outside => 0,
-            Node::Block(block) => block.index() + 1,
-        });
-    }
-
-    fn function(&mut self, function: &FunctionMap) {
-        self.text(&function.name);
-        self.number(usize::from(function.every_block));
-        self.number(function.blocks.len());
-        for block in &function.blocks {
-            match block.place {
-                None => self.number(0),
-                Some(place) => {
-                    self.number(usize::from(place.kind.code()) + 1);
-                    self.number(place.file.index());
-                    self.number(place.line as usize);
-                    self.number(place.column as usize);
-                }
-            }
-            self.number(block.statements.len());
-            for (file, line) in &block.statements {
-                self.number(file.index());
-                self.number(*line as usize);
-            }
-        }
-        self.number(function.graph.edges.len());
-        for edge in &function.graph.edges {
-            self.node(edge.from);
-            self.node(edge.to);
-            self.number(usize::from(edge.kind.code()));
-        }
-        self.number(function.plan.counters.len());
-        for place in &function.plan.counters {
-            self.number(match place {
-                Place::Block(block) => block.index() << 1,
-                Place::Edge(edge) => edge.index() << 1 | 1,
-            });
-        }
-    }
-}
-
-/// Bytes still to be read. Every method answers `None` if they do not suffice.
-struct Bytes<'a>(&'a [u8]);
-
-impl<'a> Bytes<'a> {
-    fn number(&mut self) -> Option<u32> {
-        let mut value = 0_u64;
-        for shift in (0..).step_by(7).take(5) {
-            let (byte, rest) = self.0.split_first()?;
-            self.0 = rest;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return u32::try_from(value).ok();
-            }
-        }
-        None
-    }
-
-    /// A number of items, each of which takes at least a byte: never more than there can be.
-    fn count(&mut self) -> Option<usize> {
-        let count = self.number()? as usize;
-        (count <= self.0.len()).then_some(count)
-    }
-
-    fn text(&mut self) -> Option<String> {
-        let length = self.count()?;
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        String::from_utf8(taken.to_vec()).ok()
-    }
-
-    fn many<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let count = self.count()?;
-        (0..count).map(|_| item(self)).collect()
-    }
-
-    fn file(&mut self, files: usize) -> Option<FileId> {
-        let file = self.number()?;
-        ((file as usize) < files).then_some(FileId(file))
-    }
-
-    fn function(&mut self, files: usize) -> Option<FunctionMap> {
-        let name = self.text()?;
-        let every_block = self.number()? != 0;
-        let blocks = self.many(|it| it.block(files))?;
-        let graph = FlowGraph {
-            blocks: blocks.len() as u32,
-            edges: self.many(|it| it.edge(blocks.len()))?,
-        };
-        let plan = Plan {
-            counters: self.many(|it| it.place(&graph))?,
-        };
-        Some(FunctionMap {
-            name,
-            blocks,
-            graph,
-            plan,
-            every_block,
-        })
-    }
-
-    fn block(&mut self, files: usize) -> Option<BlockMap> {
-        let place = match self.number()? {
-            0 => None,
-            code => Some(SourcePlace {
-                kind: BlockKind::from_code(u8::try_from(code - 1).ok()?)?,
-                file: self.file(files)?,
-                line: self.number()?,
-                column: self.number()?,
-            }),
-        };
-        let statements = self.many(|it| Some((it.file(files)?, it.number()?)))?;
-        Some(BlockMap { place, statements })
-    }
-
-    fn edge(&mut self, blocks: usize) -> Option<Edge> {
-        Some(Edge {
-            from: self.node(blocks)?,
-            to: self.node(blocks)?,
-            kind: EdgeKind::from_code(u8::try_from(self.number()?).ok()?)?,
-        })
-    }
-
-    fn node(&mut self, blocks: usize) -> Option<Node> {
-        match self.number()? {
-            0 => Some(Node::Outside),
-            block if block as usize <= blocks => Some(Node::Block(BlockId(block - 1))),
-            _ => None,
-        }
-    }
-
-    fn place(&mut self, graph: &FlowGraph) -> Option<Place> {
-        let packed = self.number()?;
-        let index = packed >> 1;
-        match packed & 1 {
-            0 => (index < graph.blocks).then_some(Place::Block(BlockId(index))),
-            _ => ((index as usize) < graph.edges.len()).then_some(Place::Edge(EdgeId(index))),
-        }
-    }
+fn file(bytes: &mut Packed<'_>, files: usize) -> Option<FileId> {
+    let file = bytes.number()?;
+    ((file as usize) < files).then_some(FileId(file))
 }

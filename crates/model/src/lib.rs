@@ -8,6 +8,7 @@
 mod address;
 mod graph;
 pub mod library;
+pub mod packed;
 mod plan;
 mod program;
 mod refusal;

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 
 use headcount_model::Counted;
 
-use super::listing::{Excerpt, Page, Row, View, expanded_width};
-use super::{HEADING, QUIET};
+use super::QUIET;
+use super::listing::{Excerpt, Page, View, expanded_width};
 use crate::count::{Count, blocks};
-use crate::escape::visible_lines;
 use crate::source::LineCount;
 
 /// A block of a line.
@@ -67,32 +66,18 @@ pub fn columns(
     excerpts: &[Excerpt],
 ) -> String {
     let page = Page::new(lines, counts, &View::default());
-    let mut out = String::new();
-    for excerpt in excerpts {
-        if !out.is_empty() {
-            out.push('\n');
-        }
-        out.push_str(&format!(
-            "{HEADING}{}{HEADING:#}\n\n",
-            visible_lines(&excerpt.heading)
-        ));
-        for row in page.rows(excerpt) {
-            match row {
-                Row::Line(number, count, text) => {
-                    page.show_line(number, count, &text, &mut out);
-                    for block in blocks.get(&number).into_iter().flatten() {
-                        out.push_str(&below(&page, &lines[number as usize - 1], block));
-                    }
-                }
-                Row::Folded(lines) => out.push_str(&page.folded(lines)),
-            }
-        }
-    }
-    out
+    let below = |number: u32| {
+        let line = lines.get(number as usize - 1);
+        let blocks = blocks.get(&number).into_iter().flatten();
+        blocks
+            .map(|it| row(&page, line.map_or("", String::as_str), it))
+            .collect()
+    };
+    page.show(excerpts, |_, text| text.to_owned(), below)
 }
 
 /// The row of a block, under its column.
-fn below(page: &Page<'_>, line: &str, block: &ColumnCount) -> String {
+fn row(page: &Page<'_>, line: &str, block: &ColumnCount) -> String {
     let before = line.get(..block.column as usize - 1).unwrap_or(line);
     let place = " ".repeat(page.before_text() + expanded_width(before));
     let ColumnCount { kind, count, .. } = block;

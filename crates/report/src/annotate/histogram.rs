@@ -48,7 +48,7 @@ pub fn histogram(
     let room = room.max(NARROWEST);
     let text_width = longest.min(room / 2);
     let bar_width = room - text_width;
-    page.show(excerpts, |count, text| {
+    let text_of = |count: Option<LineCount>, text: &str| {
         let bar = count.map_or(String::new(), |it| match scale {
             Scale::Full => full(it.count, bar_width),
             Scale::Scaled => scaled(it.count, most, bar_width),
@@ -56,7 +56,8 @@ pub fn histogram(
         let text = shortened(text, text_width);
         let blanks = text_width.saturating_sub(columns(&text));
         format!("{text}{:blanks$}{BETWEEN}{bar}", "")
-    })
+    };
+    page.show(excerpts, text_of, |_| String::new())
 }
 
 fn full(count: Count, width: usize) -> String {

@@ -48,7 +48,7 @@ pub fn listing(
     view: &View<'_>,
 ) -> String {
     let page = Page::new(lines, counts, view);
-    page.show(excerpts, |_, text| text.to_owned())
+    page.show(excerpts, |_, text| text.to_owned(), |_| String::new())
 }
 
 /// A source file and the counts of its lines.
@@ -129,11 +129,12 @@ impl<'a> Page<'a> {
         Row::Line(number, count, text.map_or(String::new(), |it| source(it)))
     }
 
-    /// All excerpts, each line as `text_of` wants it.
+    /// All excerpts, each line as `text_of` wants it, with the rows `below` it.
     pub fn show(
         &self,
         excerpts: &[Excerpt],
         text_of: impl Fn(Option<LineCount>, &str) -> String,
+        below: impl Fn(u32) -> String,
     ) -> String {
         let mut out = String::new();
         for excerpt in excerpts {
@@ -149,6 +150,7 @@ impl<'a> Page<'a> {
                 match row {
                     Row::Line(number, count, text) => {
                         self.show_line(number, count, &text_of(count, &text), &mut out);
+                        out.push_str(&below(number));
                     }
                     Row::Folded(lines) => out.push_str(&self.folded(lines)),
                 }
@@ -167,7 +169,7 @@ impl<'a> Page<'a> {
     }
 
     /// One line, in as many rows as it takes.
-    pub fn show_line(&self, number: u32, count: Option<LineCount>, text: &str, out: &mut String) {
+    fn show_line(&self, number: u32, count: Option<LineCount>, text: &str, out: &mut String) {
         let number_width = self.number_width;
         let never = count.is_some_and(|it| !it.ran());
         let margin = self.margin.show(count.map(|it| it.count), never);
@@ -192,7 +194,7 @@ impl<'a> Page<'a> {
     }
 
     /// What stands in place of lines that are not shown.
-    pub fn folded(&self, lines: u32) -> String {
+    fn folded(&self, lines: u32) -> String {
         let before = self.before_text() - " | ".len();
         let lines = match lines {
             1 => "1 line".to_owned(),

@@ -1,0 +1,469 @@
+//! What can be typed to read, compare and export counts.
+
+use clap::{Args, ValueEnum};
+use headcount_profile::RunSelection;
+use std::path::PathBuf;
+
+/// Print counts as a table.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount report                                 hottest functions first
+  headcount report --by line --only max.c          every line of one file
+  headcount report --never                         functions that never ran
+  headcount report --by instruction --format csv -o all.csv")]
+pub struct Report {
+    #[command(flatten)]
+    pub profile: ProfileArgument,
+    /// What has one row.
+    #[arg(long, value_enum, default_value_t = By::Function, value_name = "UNIT")]
+    pub by: By,
+    /// The column to sort by: numbers from the largest, names from the first.
+    #[arg(long, value_name = "COLUMN")]
+    pub sort: Option<String>,
+    /// Show only the first rows.
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+    /// Show only functions and files with such names (`*` any text, `?` any character).
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Show only what never ran.
+    #[arg(long)]
+    pub never: bool,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+    #[command(flatten)]
+    pub names: NamesArgument,
+    #[command(flatten)]
+    pub format: FormatArgument,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Print source text with the count of each line in the margin.
+///
+/// A count is how often a statement of that line began. A line without a count holds no code. A
+/// 0 is marked with `!`: its code never ran. A `-` was not counted. The sign beside a count grows
+/// with it. `jumps` tells of branches: `31%` jumped, `1/2` of two ways were gone.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount annotate                  all sources of which anything ran
+  headcount annotate max              all sources of the program max
+  headcount annotate max.c 'max()'    one file; one function
+  headcount annotate --asm main       every instruction with its count
+  headcount annotate --histogram scaled max.c    a bar beside each line
+  headcount annotate --never --context 2         what never ran, in its place
+  headcount annotate --columns max.c  each operand of ?:, && and ||, if built with --via source
+  headcount annotate --write .bb      beside each source max.c, a max.c.bb with counts")]
+pub struct Annotate {
+    /// Programs, source files or functions; `max()` is the function where `max` is a program too.
+    #[arg(value_name = "NAME")]
+    pub names_wanted: Vec<String>,
+    #[command(flatten)]
+    pub profile: InputOption,
+    /// Show instructions.
+    #[arg(long)]
+    pub asm: bool,
+    /// Show only lines that ran, and so many lines before and after each.
+    #[arg(long, value_name = "N", conflicts_with = "asm")]
+    pub context: Option<u32>,
+    /// Show only lines that never ran, with those around them.
+    #[arg(long, conflicts_with = "asm")]
+    pub never: bool,
+    /// Show a bar beside each line, as wide as the terminal allows (or `COLUMNS`).
+    #[arg(long, value_enum, value_name = "SCALE", conflicts_with = "asm")]
+    pub histogram: Option<Histogram>,
+    /// How many columns rows may have; longer lines go on in the next row [default: what a
+    /// terminal has; elsewhere, as many as it takes].
+    #[arg(long, value_name = "N")]
+    pub width: Option<usize>,
+    /// Do not show long listings through a pager (`HEADCOUNT_PAGER`, `PAGER`, or `less`).
+    #[arg(long)]
+    pub no_pager: bool,
+    /// Write JSON.
+    #[arg(long, conflicts_with_all = ["histogram", "context", "never", "width"])]
+    pub json: bool,
+    /// Show below each line the blocks that begin in it, each under its column. Programs built with
+    /// `headcount cc --via source` have such.
+    #[arg(long, conflicts_with_all = ["asm", "histogram"])]
+    pub columns: bool,
+    /// Write each source file, with a count before each line, beside the original, under its name
+    /// with this ending. Only below the current folder.
+    #[arg(long, value_name = "ENDING", value_parser = ending, conflicts_with_all = ["asm", "histogram", "columns", "output"])]
+    pub write: Option<String>,
+    /// A folder to look for sources in; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+    #[command(flatten)]
+    pub names: NamesArgument,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Write everything as one HTML page: files, sources, functions, calls, branches, instructions.
+///
+/// The page is one file that needs no network: open it from disk, attach it to a build, send it to
+/// a colleague. It holds the source text it shows, but for files that came with the system.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount html -o report.html
+  headcount html -o report.html --runs all     the sum of all runs
+  headcount html -o mine.html --only 'src/*'   some files, or some functions
+  headcount html -o small.html --no-asm        without instructions")]
+pub struct Html {
+    #[command(flatten)]
+    pub profile: ProfileArgument,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Show only functions and files with such names (`*` any text, `?` any character).
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Leave out instructions: the page is smaller.
+    #[arg(long)]
+    pub no_asm: bool,
+    /// A folder to look for sources in; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+    #[command(flatten)]
+    pub names: NamesArgument,
+}
+
+/// Say how a function is counted, or why it is not.
+///
+/// Exit status: 0 if it is counted, 1 if it is not.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount explain main
+  headcount explain 'shape::*'
+  headcount explain -i other.db main")]
+pub struct Explain {
+    /// The function (`*` any text, `?` any character).
+    #[arg(value_name = "FUNCTION")]
+    pub function: String,
+    #[command(flatten)]
+    pub profile: InputOption,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+    #[command(flatten)]
+    pub names: NamesArgument,
+    /// Write JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Write counts in a format of another tool.
+///
+/// Sources are found where annotate finds them. Files of the system, and files whose source is not
+/// here, are left out of coverage formats unless --only names them.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount export --format lcov -o lcov.info       then: genhtml lcov.info
+  headcount export --format lcov --only 'src/*' --max-count 2147483647
+  headcount export --format callgrind -o cg.out     then: kcachegrind cg.out
+  headcount export --format pprof -o it.pb.gz       then: go tool pprof it.pb.gz
+  headcount export --format folded | flamegraph.pl > flame.svg
+  headcount export --format json | jq .totals.executed
+  headcount export --format bolt -o it.fdata        then: llvm-bolt -data it.fdata
+  headcount export --format zprof | sort -t: -k3 -nr | head")]
+pub struct Export {
+    #[command(flatten)]
+    pub profile: ProfileArgument,
+    /// The format.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        required_unless_present = "schema"
+    )]
+    pub format: Option<ExportFormat>,
+    /// Print the JSON Schema of the format json.
+    #[arg(long, conflicts_with = "format")]
+    pub schema: bool,
+    /// Export only functions and files with such names (`*` any text, `?` any character).
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Export only modules with such paths (`*` any text, `?` any character). For bolt and
+    /// llvm-sample, which are about one module, it is the program itself unless this says another.
+    #[arg(long, value_name = "PATTERN")]
+    pub module: Option<String>,
+    /// The largest count to write: some readers fail above 2147483647 or 9223372036854775807.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_count: Option<u64>,
+    /// A folder to look for sources in; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+    #[command(flatten)]
+    pub names: NamesArgument,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Compare two runs, function by function and line by line.
+///
+/// Without a profile: the last two runs of headcount.db. With one: its last two runs. With two: the
+/// last run of each. Modules and functions are matched by name, so two builds can be compared. Exit
+/// status: 0, or 1 if something is over a limit.
+///
+/// In GitHub Actions the comparison also goes to the summary of the step, and what is over a limit
+/// is marked beside its line.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount diff                               the last two runs
+  headcount diff --runs 2,5                    two runs by their numbers
+  headcount diff main.db pr.db --fail-over 1%
+  headcount diff main.db pr.db --fail-over function=5% --only 'src/*'
+  headcount diff main.db pr.db --format markdown")]
+pub struct Diff {
+    /// The profile with the old counts.
+    #[arg(value_name = "OLD")]
+    pub old: Option<PathBuf>,
+    /// The profile with the new counts.
+    #[arg(value_name = "NEW")]
+    pub new: Option<PathBuf>,
+    /// Of one profile, the numbers of the old and of the new run, such as `2,5`. Of two profiles,
+    /// `last`, `all` or numbers, which are added up on each side.
+    #[arg(long, value_parser = run_selection, value_name = "RUNS")]
+    pub runs: Option<RunSelection>,
+    /// Fail if so much more is executed: `1%`, `10000`, or of any one function `function=5%`. May
+    /// be given several times.
+    #[arg(long, value_name = "LIMIT", value_parser = headcount_report::diff::Limit::parse)]
+    pub fail_over: Vec<headcount_report::diff::Limit>,
+    /// Compare only functions and files with such names (`*` any text, `?` any character).
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Show so many functions.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+    /// How to write it.
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    pub format: DiffFormat,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// List the runs in a profile.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount runs
+  headcount runs other.db
+  headcount runs --json")]
+pub struct Runs {
+    #[command(flatten)]
+    pub profile: ProfileArgument,
+    #[command(flatten)]
+    pub format: FormatArgument,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Put the runs of several profiles into one.
+///
+/// A run that is there already is not added again. A profile that cannot be read is named and
+/// left out; the exit status is then 1.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount merge a.db b.db -o all.db
+  headcount merge results/*/headcount.db -o all.db
+  headcount report all.db --runs all")]
+pub struct Merge {
+    /// The profiles.
+    #[arg(value_name = "FILE", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// The profile to add them to; it is made if it is not there.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// A profile, as the first argument or with `-i`.
+#[derive(Debug, Args)]
+pub struct ProfileArgument {
+    /// The profile [default: headcount.db].
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The same, for those who prefer an option.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
+    pub input: Option<PathBuf>,
+}
+
+/// A profile, where arguments mean something else.
+#[derive(Debug, Args)]
+pub struct InputOption {
+    /// The profile [default: headcount.db].
+    #[arg(short, long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+}
+
+/// Which runs to add up.
+#[derive(Debug, Args)]
+pub struct RunsArgument {
+    /// `last`, `all`, or numbers such as `2,5` or `3-7`; several runs are added up.
+    #[arg(long, default_value = "last", value_parser = run_selection, value_name = "RUNS")]
+    pub runs: RunSelection,
+}
+
+/// How to show names.
+#[derive(Debug, Args)]
+pub struct NamesArgument {
+    /// Show the linker's names of functions.
+    #[arg(long)]
+    pub no_demangle: bool,
+}
+
+/// What has one row.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum By {
+    Module,
+    File,
+    Function,
+    Line,
+    Block,
+    Instruction,
+    Edge,
+    Call,
+}
+
+/// How long the bars of a histogram are.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Histogram {
+    /// One mark each time the line ran; a bar that is cut ends in `>`.
+    Full,
+    /// The longest bar fills the width, the others are in proportion.
+    Scaled,
+}
+
+/// How to write a table, as the user says it.
+#[derive(Debug, Args)]
+pub struct FormatArgument {
+    /// How to write it.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The same as `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+}
+
+impl FormatArgument {
+    /// What was said.
+    pub fn get(&self) -> Format {
+        match self.json {
+            true => Format::Json,
+            false => self.format,
+        }
+    }
+}
+
+/// How to write a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Csv,
+    Json,
+}
+
+/// How to write totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatFormat {
+    Text,
+    Json,
+}
+
+/// How to write a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    Text,
+    Csv,
+    Json,
+    Markdown,
+}
+
+/// The format of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Lines, functions and branches, for genhtml, Codecov, Coveralls and editors.
+    Lcov,
+    /// Lines, functions and branches, for GitLab, Jenkins and Azure.
+    Cobertura,
+    /// Every instruction and call site, for KCachegrind and callgrind_annotate.
+    Callgrind,
+    /// Instructions, blocks and calls, for pprof; there are no stacks.
+    Pprof,
+    /// Modules, functions and lines as flame graphs have them.
+    Folded,
+    /// Branches of one program, for llvm-bolt: link it with --emit-relocs, and let gcc leave its
+    /// functions whole with -fno-reorder-blocks-and-partition.
+    Bolt,
+    /// Lines of one program, for clang -fprofile-sample-use: build it with -gline-tables-only
+    /// -fdebug-info-for-profiling.
+    LlvmSample,
+    /// Which blocks ran, for Lighthouse, IDA, Ghidra and Binary Ninja.
+    Drcov,
+    /// `filename:line: count` for every block, for sort and for editors.
+    Zprof,
+    /// Everything that is known; --schema says how.
+    Json,
+}
+
+fn run_selection(text: &str) -> Result<RunSelection, String> {
+    match text {
+        "last" => Ok(RunSelection::Last),
+        "all" => Ok(RunSelection::All),
+        _ => text
+            .split(',')
+            .map(numbers)
+            .collect::<Option<Vec<_>>>()
+            .map(|ranges| RunSelection::These(ranges.into_iter().flatten().collect()))
+            .ok_or_else(|| "say `last`, `all`, or numbers such as `2,5` or `3-7`".into()),
+    }
+}
+
+/// `3` or `3-7`.
+fn numbers(text: &str) -> Option<std::ops::RangeInclusive<i64>> {
+    let number = |text: &str| text.trim().parse().ok();
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last): (i64, i64) = (number(first)?, number(last)?);
+    (first <= last && last - first < 1_000_000).then_some(first..=last)
+}
+
+fn ending(text: &str) -> Result<String, String> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_');
+    match text.strip_prefix('.') {
+        Some(rest) if !rest.is_empty() && rest.chars().all(is_plain) => Ok(text.to_owned()),
+        _ => Err("say an ending such as `.bb`".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_words_or_numbers() {
+        assert_eq!(run_selection("last"), Ok(RunSelection::Last));
+        assert_eq!(run_selection("all"), Ok(RunSelection::All));
+        assert_eq!(run_selection("2, 5"), Ok(RunSelection::These(vec![2, 5])));
+        let some = RunSelection::These(vec![1, 3, 4, 5]);
+        assert_eq!(run_selection("1,3-5"), Ok(some));
+        for nonsense in ["", "2,", "first", "3-1", "-1", "1-", "1-9999999999"] {
+            assert!(run_selection(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Numbers, texts, graphs and plans as bytes: what maps inside of programs are made of.
+//!
+//! Numbers are LEB128, texts have their length in front, and so has every list. What is read may be
+//! anyone's: nothing that makes no sense gets through.
+
+use crate::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node, Place, Plan, Refusal};
+
+/// Bytes that are being written.
+#[derive(Clone, Debug, Default)]
+pub struct Packer(pub Vec<u8>);
+
+impl Packer {
+    /// A number.
+    pub fn number(&mut self, mut value: usize) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    /// A text.
+    pub fn text(&mut self, text: &str) {
+        self.number(text.len());
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// Several texts.
+    pub fn texts(&mut self, texts: &[String]) {
+        self.number(texts.len());
+        texts.iter().for_each(|it| self.text(it));
+    }
+
+    /// What is not counted.
+    pub fn refusals(&mut self, refusals: &[Refusal]) {
+        self.number(refusals.len());
+        for refusal in refusals {
+            self.text(&refusal.subject);
+            self.text(&refusal.file);
+            self.number(refusal.line as usize);
+            self.text(&refusal.reason);
+        }
+    }
+
+    /// The edges of a graph; whoever reads them knows how many blocks it has.
+    pub fn edges(&mut self, graph: &FlowGraph) {
+        self.number(graph.edges.len());
+        for edge in &graph.edges {
+            self.node(edge.from);
+            self.node(edge.to);
+            self.number(usize::from(edge.kind.code()));
+        }
+    }
+
+    fn node(&mut self, node: Node) {
+        self.number(match node {
+            Node::Outside => 0,
+            Node::Block(block) => block.index() + 1,
+        });
+    }
+
+    /// Where counters are.
+    pub fn plan(&mut self, plan: &Plan) {
+        self.number(plan.counters.len());
+        for place in &plan.counters {
+            self.number(match place {
+                Place::Block(block) => block.index() << 1,
+                Place::Edge(edge) => edge.index() << 1 | 1,
+            });
+        }
+    }
+}
+
+/// Bytes still to be read. Every method answers `None` if they do not suffice.
+#[derive(Clone, Copy, Debug)]
+pub struct Packed<'a>(pub &'a [u8]);
+
+impl<'a> Packed<'a> {
+    /// So many bytes.
+    pub fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    /// One byte.
+    pub fn u8(&mut self) -> Option<u8> {
+        Some(self.take(1)?[0])
+    }
+
+    /// Four bytes, the least first.
+    pub fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    /// Eight of them.
+    pub fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    /// A number.
+    pub fn number(&mut self) -> Option<u32> {
+        let mut value = 0_u64;
+        for shift in (0..).step_by(7).take(5) {
+            let byte = self.u8()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return u32::try_from(value).ok();
+            }
+        }
+        None
+    }
+
+    /// A number of items, each of which takes at least a byte: never more than there can be.
+    fn count(&mut self) -> Option<usize> {
+        let count = self.number()? as usize;
+        (count <= self.0.len()).then_some(count)
+    }
+
+    /// A text.
+    pub fn text(&mut self) -> Option<String> {
+        let length = self.count()?;
+        String::from_utf8(self.take(length)?.to_vec()).ok()
+    }
+
+    /// Several of something.
+    pub fn many<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let count = self.count()?;
+        (0..count).map(|_| item(self)).collect()
+    }
+
+    /// What is not counted.
+    pub fn refusals(&mut self) -> Option<Vec<Refusal>> {
+        self.many(|it| {
+            Some(Refusal {
+                subject: it.text()?,
+                file: it.text()?,
+                line: it.number()?,
+                reason: it.text()?,
+            })
+        })
+    }
+
+    /// A graph with so many blocks.
+    pub fn graph(&mut self, blocks: usize) -> Option<FlowGraph> {
+        Some(FlowGraph {
+            blocks: u32::try_from(blocks).ok()?,
+            edges: self.many(|it| it.edge(blocks))?,
+        })
+    }
+
+    fn edge(&mut self, blocks: usize) -> Option<Edge> {
+        Some(Edge {
+            from: self.node(blocks)?,
+            to: self.node(blocks)?,
+            kind: EdgeKind::from_code(u8::try_from(self.number()?).ok()?)?,
+        })
+    }
+
+    fn node(&mut self, blocks: usize) -> Option<Node> {
+        match self.number()? {
+            0 => Some(Node::Outside),
+            block if block as usize <= blocks => Some(Node::Block(BlockId(block - 1))),
+            _ => None,
+        }
+    }
+
+    /// Where the counters of a graph are.
+    pub fn plan(&mut self, graph: &FlowGraph) -> Option<Plan> {
+        let counters = self.many(|it| it.place(graph))?;
+        Some(Plan { counters })
+    }
+
+    fn place(&mut self, graph: &FlowGraph) -> Option<Place> {
+        let packed = self.number()?;
+        let index = packed >> 1;
+        match packed & 1 {
+            0 => (index < graph.blocks).then_some(Place::Block(BlockId(index))),
+            _ => ((index as usize) < graph.edges.len()).then_some(Place::Edge(EdgeId(index))),
+        }
+    }
+}
