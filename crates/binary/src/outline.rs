@@ -46,6 +46,9 @@ pub struct Found {
     /// Code in no known part that its calls, jumps and landing pads lead to, or that it goes on to
     /// at its end; by address. See [`Outline::add_called`].
     pub unknown_code: Vec<LinkAddr>,
+    /// Would it be the same whatever routines were asked for before? Then it depends on nothing
+    /// but [`Outline::fingerprint`] and the arrivals.
+    pub is_settled: bool,
 }
 
 impl Outline {
@@ -128,6 +131,37 @@ impl Outline {
         &self.key
     }
 
+    /// A digest of everything that routines depend on: the bytes that are loaded, and what tables
+    /// and symbols say of them, as long as no routine was asked for. It guards against mistakes,
+    /// not against malice.
+    pub fn fingerprint(&self) -> u64 {
+        let mut all = Fnv::default();
+        let image = self.facts.image();
+        for piece in image.code().chain(image.data()) {
+            all.eat(&piece.start.to_le_bytes());
+            all.eat_much(piece.bytes);
+        }
+        let frames = self.facts.frames.iter();
+        let frames = frames.flat_map(|it| [it.range.start, it.range.end]);
+        let names = self.facts.whole.iter().chain(&self.facts.shared).copied();
+        for numbers in [
+            bytes_of(self.spans.numbers()),
+            bytes_of(frames),
+            bytes_of(names),
+            bytes_of(self.facts.pointers.iter().flat_map(|(to, at)| [*to, *at])),
+            bytes_of(self.facts.restartable.iter().copied()),
+        ] {
+            all.eat(&numbers.len().to_le_bytes());
+            all.eat_much(&numbers);
+        }
+        all.0
+    }
+
+    /// The bytes of code at these addresses.
+    pub fn text(&self, range: &Range<u64>) -> Option<&[u8]> {
+        self.facts.image().get(range)
+    }
+
     /// Where parts of code begin, by address.
     pub fn starts(&self) -> &[u64] {
         self.spans.starts()
@@ -143,6 +177,12 @@ impl Outline {
     /// False if this is no code, or in a part that is known: then it is an arrival of that part.
     pub fn add_called(&mut self, at: LinkAddr) -> bool {
         self.spans.add(&self.facts.image(), at.0)
+    }
+
+    /// Makes known where a part ends, as its routine told before: nobody has to ask again. False if
+    /// it does not end there.
+    pub fn close(&mut self, range: &Range<u64>) -> bool {
+        self.spans.close(range)
     }
 
     /// The routine of the part that holds an address, or the reason why it cannot be counted.
@@ -233,6 +273,10 @@ impl Facts {
             .flat_map(|frame| landing_pads(image, frame, budget))
             .collect()
     }
+}
+
+fn bytes_of(numbers: impl Iterator<Item = u64>) -> Vec<u8> {
+    numbers.flat_map(u64::to_le_bytes).collect()
 }
 
 /// How many entries of tables of landing pads may be read: there cannot be more of them.

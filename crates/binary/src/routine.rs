@@ -1,6 +1,6 @@
 //! Where do the blocks of this part begin, and who may enter them?
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ pub fn routine(
     if !part.range.contains(&at) {
         return Err(nothing());
     }
-    let indirect = indirect_jumps(facts, spans, &image, index, &part);
+    let (indirect, jumps_are_settled) = indirect_jumps(facts, spans, &image, index, &part);
     let pads = facts.pads(&image, &part.range, &mut budget(&image));
     let ways = Ways::of(&part, &indirect, pads);
     let back = ways_back(facts, spans, &image, index, &part, &ways);
@@ -63,6 +63,9 @@ pub fn routine(
         None => filler(spans, &image, part.range.end),
     };
     let bytes = image.get(&part.range).unwrap_or_default().to_vec();
+    let is_settled = jumps_are_settled
+        && spans.is_settled(&image, part.range.start)
+        && ways.all().all(|at| spans.is_settled(&image, at));
     Ok(Found {
         routine: Routine {
             start: LinkAddr(part.range.start),
@@ -73,6 +76,7 @@ pub fn routine(
         },
         leads_to: leads_to(spans, &image, &part.range, &ways),
         unknown_code: unknown_code(spans, &image, &ways),
+        is_settled,
     })
 }
 
@@ -136,6 +140,11 @@ struct Ways {
 }
 
 impl Ways {
+    fn all(&self) -> impl Iterator<Item = u64> {
+        let ways = [&self.direct, &self.indirect, &self.called, &self.spoken];
+        ways.into_iter().flatten().copied().chain(self.beyond)
+    }
+
     fn of(part: &Part, indirect: &PartJumps, pads: Vec<u64>) -> Self {
         let ops = || part.ops.iter();
         let called: Vec<u64> = ops().filter_map(called).collect();
@@ -168,20 +177,23 @@ fn spoken(op: &Op) -> Option<u64> {
     }
 }
 
-/// The indirect jumps of a part. They may lead to parts that are nobody's function.
+/// The indirect jumps of a part. They may lead to parts that are nobody's function. Also says
+/// whether they are the same whatever routines were asked for before.
 fn indirect_jumps(
     facts: &Facts,
     spans: &mut Spans,
     image: &Image<'_>,
     index: usize,
     part: &Part,
-) -> PartJumps {
+) -> (PartJumps, bool) {
     let spans = RefCell::new(spans);
+    let are_settled = Cell::new(true);
     let accept = |to: u64| {
         if part.range.contains(&to) {
             return to > part.range.start && part.has_op(to);
         }
         let mut spans = spans.borrow_mut();
+        are_settled.set(are_settled.get() && spans.is_settled(image, to));
         let Some(other) = spans.index_at(to).filter(|other| *other != index) else {
             return false;
         };
@@ -198,7 +210,8 @@ fn indirect_jumps(
                 .swept(image, other)
                 .is_some_and(|swept| swept.part.has_op(to))
     };
-    indirect::of_part(image, part, &accept)
+    let jumps = indirect::of_part(image, part, &accept);
+    (jumps, are_settled.get())
 }
 
 /// Where the parts that a part leads to come back into it.

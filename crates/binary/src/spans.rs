@@ -28,6 +28,7 @@ pub struct Spans {
 struct Span {
     end: u64,
     origin: Origin,
+    /// Is its end yet to be found?
     open: bool,
 }
 
@@ -78,6 +79,38 @@ impl Spans {
 
     pub fn origin(&self, index: usize) -> Option<Origin> {
         self.spans.get(index).map(|span| span.origin)
+    }
+
+    /// Is what is at an address the same whatever routines were asked for before? What only a call
+    /// tells of is not, nor is what may lie behind the end of a part.
+    pub fn is_settled(&self, image: &Image<'_>, at: u64) -> bool {
+        let Some(index) = self.index_at(at) else {
+            return !image.is_code(at);
+        };
+        let span = &self.spans[index];
+        span.origin != Origin::Called && (!span.open || self.starts[index] == at)
+    }
+
+    /// Makes known where a part ends, if its tables do not say. False if it does not end there.
+    pub fn close(&mut self, range: &Range<u64>) -> bool {
+        let Ok(index) = self.starts.binary_search(&range.start) else {
+            return false;
+        };
+        let span = &mut self.spans[index];
+        if span.open && span.origin != Origin::Called && range.end <= span.end {
+            span.end = range.end;
+            span.open = false;
+        }
+        span.end == range.end
+    }
+
+    /// Everything that the file's tables say of its parts, as numbers.
+    pub fn numbers(&self) -> impl Iterator<Item = u64> {
+        let spans = self.starts.iter().zip(&self.spans);
+        spans.flat_map(|(start, span)| {
+            let (origin, open) = (span.origin as u64, u64::from(span.open));
+            [*start, span.end, origin << 1 | open]
+        })
     }
 
     /// Where what may lie behind an address ends: at the next part, or with the section.

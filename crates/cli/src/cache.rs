@@ -22,8 +22,11 @@ const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 1"
 /// How many bytes all files may have.
 const LIMIT: u64 = 512 << 20;
 
-/// The end of a file's name.
-const SUFFIX: &str = ".facts";
+/// The end of the name of a file with facts.
+const FACTS: &str = ".facts";
+
+/// The same, with routines that are ready to be copied.
+const ROUTINES: &str = ".routines";
 
 /// A file that is being written, or was when its writer was killed.
 const UNFINISHED: &str = ".unfinished";
@@ -36,7 +39,7 @@ pub fn facts(path: &str, key: &str) -> Result<ModuleFacts, String> {
         Some((cache, name))
     });
     if let Some((cache, name)) = &place
-        && let Some(known) = cache.get(name, path, key)
+        && let Some(known) = cache.facts(name, path, key)
     {
         return Ok(known);
     }
@@ -44,9 +47,34 @@ pub fn facts(path: &str, key: &str) -> Result<ModuleFacts, String> {
     let facts = ModuleFacts::new(&found.module, found.watched);
     if let Some((cache, name)) = &place {
         // No cache is no trouble.
-        let _ = cache.put(name, path, key, &found.sought, &facts);
+        let _ = cache.put_facts(name, path, key, &found.sought, &facts);
     }
     Ok(facts)
+}
+
+/// What earlier runs prepared of the routines of a module, which the fingerprint names.
+pub fn routines(fingerprint: u64) -> Option<Vec<u8>> {
+    let cache = Cache::find()?;
+    let name = routines_name(fingerprint).ok()?;
+    cache.get(&name, |mut body| {
+        let mut rest = body.as_slice();
+        let is_true = take_bytes(&mut rest)? == FORMAT.as_bytes();
+        let begin = body.len() - rest.len();
+        body.drain(..begin);
+        is_true.then_some(body)
+    })
+}
+
+/// Keeps them for later runs.
+pub fn keep_routines(fingerprint: u64, routines: &[u8]) {
+    let (Some(cache), Ok(name)) = (Cache::find(), routines_name(fingerprint)) else {
+        return;
+    };
+    let mut body = Vec::with_capacity(routines.len() + 64);
+    put_bytes(&mut body, FORMAT.as_bytes());
+    body.extend(routines);
+    // No cache is no trouble.
+    let _ = cache.put(&name, &body);
 }
 
 /// Will it take long to get the facts of this file? It is large, and they are not kept.
@@ -93,43 +121,14 @@ impl Cache {
         })
     }
 
-    /// What is kept under this name, if it is still true.
-    fn get(&self, name: &str, path: &str, key: &str) -> Option<ModuleFacts> {
-        let at = self.folder.join(name);
-        let mut options = OpenOptions::new();
-        // Whatever lies there, it must not make us wait or lead us elsewhere.
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let file = match options.read(true).custom_flags(flags).open(&at) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(_) => {
-                let _ = fs::remove_file(&at);
-                return None;
-            }
-        };
-        let found = self.read(file, path, key);
-        if found.is_none() {
-            let _ = fs::remove_file(&at);
-        }
-        found
+    fn facts(&self, name: &str, path: &str, key: &str) -> Option<ModuleFacts> {
+        self.get(name, |body| {
+            let begin = check(&body, path, key)?;
+            ModuleFacts::from_bytes(path, body, begin).ok()
+        })
     }
 
-    fn read(&self, mut file: File, path: &str, key: &str) -> Option<ModuleFacts> {
-        let it = file.metadata().ok()?;
-        let ours = it.is_file() && it.uid() == self.user && it.mode() & 0o022 == 0;
-        if !ours || it.len() > self.limit {
-            return None;
-        }
-        let mut bytes = Vec::with_capacity(usize::try_from(it.len()).ok()?);
-        file.read_to_end(&mut bytes).ok()?;
-        let begin = check(&bytes, path, key)?;
-        let facts = ModuleFacts::from_bytes(path, bytes, begin).ok()?;
-        // Those that were used last are kept longest.
-        let _ = file.set_modified(SystemTime::now());
-        Some(facts)
-    }
-
-    fn put(
+    fn put_facts(
         &self,
         name: &str,
         path: &str,
@@ -147,6 +146,47 @@ impl Cache {
             put_bytes(&mut body, &identity(place));
         }
         body.extend(facts.to_bytes());
+        self.put(name, &body)
+    }
+
+    /// What is kept under this name, if `read` still believes it.
+    fn get<T>(&self, name: &str, read: impl FnOnce(Vec<u8>) -> Option<T>) -> Option<T> {
+        let at = self.folder.join(name);
+        let mut options = OpenOptions::new();
+        // Whatever lies there, it must not make us wait or lead us elsewhere.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = match options.read(true).custom_flags(flags).open(&at) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(_) => {
+                let _ = fs::remove_file(&at);
+                return None;
+            }
+        };
+        let found = self.body(&file).and_then(read);
+        match found {
+            // Those that were used last are kept longest.
+            Some(_) => drop(file.set_modified(SystemTime::now())),
+            None => drop(fs::remove_file(&at)),
+        }
+        found
+    }
+
+    /// All bytes of a file but the sum in front of them, which must be right.
+    fn body(&self, mut file: &File) -> Option<Vec<u8>> {
+        let it = file.metadata().ok()?;
+        let ours = it.is_file() && it.uid() == self.user && it.mode() & 0o022 == 0;
+        if !ours || it.len() > self.limit {
+            return None;
+        }
+        let mut sum = [0; 8];
+        file.read_exact(&mut sum).ok()?;
+        let mut body = Vec::with_capacity(usize::try_from(it.len()).ok()?);
+        file.read_to_end(&mut body).ok()?;
+        (u64::from_le_bytes(sum) == digest(&body)).then_some(body)
+    }
+
+    fn put(&self, name: &str, body: &[u8]) -> io::Result<()> {
         if body.len() as u64 > self.limit / 2 {
             return Ok(());
         }
@@ -161,8 +201,8 @@ impl Cache {
             .open(&unfinished)?;
         let written = file
             .set_permissions(fs::Permissions::from_mode(0o600))
-            .and_then(|()| file.write_all(&digest(&body).to_le_bytes()))
-            .and_then(|()| file.write_all(&body))
+            .and_then(|()| file.write_all(&digest(body).to_le_bytes()))
+            .and_then(|()| file.write_all(body))
             .and_then(|()| fs::rename(&unfinished, self.folder.join(name)));
         if written.is_err() {
             let _ = fs::remove_file(&unfinished);
@@ -182,7 +222,7 @@ impl Cache {
                 continue; // somebody else makes room, too
             };
             let used = it.modified()?;
-            if name.ends_with(SUFFIX) {
+            if name.ends_with(FACTS) || name.ends_with(ROUTINES) {
                 files.push((used, it.len(), entry.path()));
             } else if name.ends_with(UNFINISHED)
                 && used.elapsed().unwrap_or_default() > Duration::from_secs(3600)
@@ -223,19 +263,26 @@ fn name(path: &str) -> io::Result<String> {
             break;
         }
     }
+    let rest = self_and(path)?;
+    Ok(format!("{:016x}-{rest:016x}{FACTS}", file.sum()))
+}
+
+fn routines_name(fingerprint: u64) -> io::Result<String> {
+    let rest = self_and("")?;
+    Ok(format!("{fingerprint:016x}-{rest:016x}{ROUTINES}"))
+}
+
+/// A digest of which headcount this is, and of a text.
+fn self_and(text: &str) -> io::Result<u64> {
     let mut rest = Digest::default();
-    put_bytes(&mut rest, path.as_bytes());
+    put_bytes(&mut rest, text.as_bytes());
     put_bytes(&mut rest, &identity(&std::env::current_exe()?));
     put_bytes(&mut rest, FORMAT.as_bytes());
-    Ok(format!("{:016x}-{:016x}{SUFFIX}", file.sum(), rest.sum()))
+    Ok(rest.sum())
 }
 
 /// Where the facts begin in a file, if it is whole and still true.
-fn check(bytes: &[u8], path: &str, key: &str) -> Option<usize> {
-    let (sum, body) = bytes.split_first_chunk::<8>()?;
-    if u64::from_le_bytes(*sum) != digest(body) {
-        return None;
-    }
+fn check(body: &[u8], path: &str, key: &str) -> Option<usize> {
     let mut rest = body;
     for wanted in [FORMAT, path, key] {
         if take_bytes(&mut rest)? != wanted.as_bytes() {
@@ -249,7 +296,7 @@ fn check(bytes: &[u8], path: &str, key: &str) -> Option<usize> {
             return None;
         }
     }
-    Some(bytes.len() - rest.len())
+    Some(body.len() - rest.len())
 }
 
 /// What tells whether a file is still the one it was; empty if there is none.
@@ -397,13 +444,13 @@ mod tests {
         let again = || {
             let sought = std::slice::from_ref(&debug);
             cache
-                .put("a.facts", "/bin/it", "gnu-1", sought, &facts)
+                .put_facts("a.facts", "/bin/it", "gnu-1", sought, &facts)
                 .unwrap();
         };
-        assert!(cache.get("a.facts", "/bin/it", "gnu-1").is_none());
+        assert!(cache.facts("a.facts", "/bin/it", "gnu-1").is_none());
         again();
         let found = cache
-            .get("a.facts", "/bin/it", "gnu-1")
+            .facts("a.facts", "/bin/it", "gnu-1")
             .expect("it is there");
         assert_eq!(found.module().unwrap(), facts.module().unwrap());
         assert_eq!(
@@ -414,14 +461,14 @@ mod tests {
         assert_eq!(found.functions_in(&ranges[..1]), [0]);
         assert!(found.functions_in(&ranges[1..]).is_empty());
         for (path, key) in [("/bin/other", "gnu-1"), ("/bin/it", "gnu-2")] {
-            assert!(cache.get("a.facts", path, key).is_none());
+            assert!(cache.facts("a.facts", path, key).is_none());
             assert!(!cache.folder.join("a.facts").exists());
             again();
         }
         fs::write(&debug, "somebody installed debug information").unwrap();
-        assert!(cache.get("a.facts", "/bin/it", "gnu-1").is_none());
+        assert!(cache.facts("a.facts", "/bin/it", "gnu-1").is_none());
         again();
-        assert!(cache.get("a.facts", "/bin/it", "gnu-1").is_some());
+        assert!(cache.facts("a.facts", "/bin/it", "gnu-1").is_some());
     }
 
     #[test]
@@ -432,7 +479,7 @@ mod tests {
         let put = || {
             let facts = sample("/bin/it");
             cache
-                .put("a.facts", "/bin/it", "gnu-1", &[], &facts)
+                .put_facts("a.facts", "/bin/it", "gnu-1", &[], &facts)
                 .unwrap();
         };
         put();
@@ -440,7 +487,7 @@ mod tests {
         for length in 0..whole.len() {
             fs::write(&at, &whole[..length]).unwrap();
             assert!(
-                cache.get("a.facts", "/bin/it", "gnu-1").is_none(),
+                cache.facts("a.facts", "/bin/it", "gnu-1").is_none(),
                 "{length}"
             );
             assert!(!at.exists());
@@ -450,7 +497,7 @@ mod tests {
             bytes[place] ^= 1 << (place % 8);
             fs::write(&at, bytes).unwrap();
             assert!(
-                cache.get("a.facts", "/bin/it", "gnu-1").is_none(),
+                cache.facts("a.facts", "/bin/it", "gnu-1").is_none(),
                 "{place}"
             );
         }
@@ -461,7 +508,7 @@ mod tests {
             let sum = digest(&bytes[8..]).to_le_bytes();
             bytes[..8].copy_from_slice(&sum);
             fs::write(&at, bytes).unwrap();
-            let found = cache.get("a.facts", "/bin/it", "gnu-1");
+            let found = cache.facts("a.facts", "/bin/it", "gnu-1");
             let _ = found.map(|it| it.module());
         }
     }
@@ -476,18 +523,18 @@ mod tests {
         };
         let facts = sample("/bin/it");
         cache
-            .put("a.facts", "/bin/it", "gnu-1", &[], &facts)
+            .put_facts("a.facts", "/bin/it", "gnu-1", &[], &facts)
             .unwrap();
         assert_eq!(at.metadata().unwrap().mode() & 0o777, 0o600);
         assert_eq!(cache.folder.metadata().unwrap().mode() & 0o777, 0o700);
         let elsewhere = folder.path().join("elsewhere");
         fs::rename(&at, &elsewhere).unwrap();
         symlink(&elsewhere, &at).unwrap();
-        assert!(cache.get("a.facts", "/bin/it", "gnu-1").is_none());
+        assert!(cache.facts("a.facts", "/bin/it", "gnu-1").is_none());
         assert!(elsewhere.exists());
         fs::rename(&elsewhere, &at).unwrap();
         mode(&at, 0o666);
-        assert!(cache.get("a.facts", "/bin/it", "gnu-1").is_none());
+        assert!(cache.facts("a.facts", "/bin/it", "gnu-1").is_none());
         mode(&cache.folder, 0o777);
         assert!(Cache::open(cache.folder.clone(), LIMIT).is_none());
         let link = folder.path().join("link");
@@ -501,7 +548,9 @@ mod tests {
         let facts = sample("/bin/it");
         let put = |cache: &Cache, number: u64| {
             let name = format!("{number}.facts");
-            cache.put(&name, "/bin/it", "gnu-1", &[], &facts).unwrap();
+            cache
+                .put_facts(&name, "/bin/it", "gnu-1", &[], &facts)
+                .unwrap();
             // Apart in time, as they would be.
             if let Ok(file) = File::open(cache.folder.join(&name)) {
                 let at = SystemTime::now() - Duration::from_secs(100 - number);
@@ -513,7 +562,7 @@ mod tests {
         let size = cache.folder.join("0.facts").metadata().unwrap().len();
         cache.limit = 4 * size + size / 2;
         (1..4).for_each(|number| put(&cache, number));
-        assert!(cache.get("0.facts", "/bin/it", "gnu-1").is_some());
+        assert!(cache.facts("0.facts", "/bin/it", "gnu-1").is_some());
         put(&cache, 4);
         let there = |number: u64| cache.folder.join(format!("{number}.facts")).exists();
         assert_eq!([0, 1, 2, 3, 4].map(there), [true, false, true, true, true]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use headcount_binary::Outline;
 use headcount_model::{Function, LinkAddr, Module, Place};
-use headcount_patch::{Copy, Sketch, copy};
+use headcount_patch::{Sketch, template};
 use headcount_report::thousands;
 
 /// How the routines of a function are copied.
@@ -74,7 +74,7 @@ impl Copied {
         let frequencies = headcount_flow::frequencies(sketch.natural_graph(), &[]);
         let plan = headcount_flow::place_counters(sketch.graph(), &frequencies, sketch.costs());
         let plan = plan.ok()?;
-        let copy: Copy = copy(&sketch, &plan, place, 0).ok()?;
+        let copy = template(&sketch, &plan).ok()?.copy_at(place, 0).ok()?;
         let in_blocks = plan.counters.iter();
         let in_blocks = in_blocks.filter(|it| matches!(it, Place::Block(_))).count() as u64;
         self.routines += 1;
@@ -83,10 +83,10 @@ impl Copied {
         self.block_counters += in_blocks;
         self.edge_counters += plan.counters.len() as u64 - in_blocks;
         self.islands += copy.islands() as u64;
-        self.jumps += (copy.heads.len() - copy.islands()) as u64;
-        self.traps += copy.traps.len() as u64;
+        self.jumps += (copy.jumps.len() - copy.islands()) as u64;
+        self.traps += copy.traps() as u64;
         self.calls += copy.calls().count() as u64;
-        self.moved_calls += u64::from(copy.moved_calls);
+        self.moved_calls += u64::from(copy.moved_calls());
         Some(())
     }
 }

@@ -113,9 +113,12 @@ fn try_walk(block: &Block, number: u32, steps: &Steps, shifts: &mut Vec<Shift>) 
             break;
         }
         let mut at = span.address;
-        for length in headcount_x86::count(span).ok()? {
-            let last = take(&mut known, at);
-            at = LinkAddr(at.0.saturating_add(u64::from(length)));
+        while at < range(span).end {
+            let last = match take(&mut known, at) {
+                Some(step) => step,
+                None => Step::never(at, headcount_x86::length_at(span, at)?),
+            };
+            at = LinkAddr(at.0.saturating_add(u64::from(last.length)));
             let count = last.count?;
             if let Some(before) = walk.and_then(|walk| walk.last.count)
                 && before != count
@@ -131,10 +134,13 @@ fn try_walk(block: &Block, number: u32, steps: &Steps, shifts: &mut Vec<Shift>) 
             walk = Some(Walk { first, last, end });
             index += 1;
         }
+        if at != range(span).end {
+            return None;
+        }
     }
     Some(walk.unwrap_or(Walk {
         first: 0,
-        last: Step::never(block.address),
+        last: Step::never(block.address, 0),
         end: block.address,
     }))
 }
@@ -144,17 +150,17 @@ fn range(span: &Span) -> Range<LinkAddr> {
     span.address..LinkAddr(end)
 }
 
-/// The instruction at an address, where those before it are done with.
-fn take(known: &mut &[Step], at: LinkAddr) -> Step {
+/// The instruction at an address, if there is a copy of it, where those before it are done with.
+fn take(known: &mut &[Step], at: LinkAddr) -> Option<Step> {
     while let Some((step, rest)) = known.split_first()
         && step.address <= at
     {
         *known = rest;
         if step.address == at {
-            return *step;
+            return Some(*step).filter(|it| it.length > 0);
         }
     }
-    Step::never(at)
+    None
 }
 
 fn count_edges(function: &Function, walks: &[Option<Walk>], steps: &Steps) -> Vec<Option<u64>> {

@@ -8,6 +8,7 @@ mod cache;
 mod copied;
 mod copies;
 mod counters;
+mod heap;
 #[cfg(test)]
 mod hostile;
 mod module;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     }
     let verb = Headcount::try_parse().unwrap_or_else(usage).verb;
     outlive_limits();
+    heap::grow_in_large_steps();
     finish(run(&verb), failure_status(&verb))
 }
 

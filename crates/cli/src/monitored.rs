@@ -115,6 +115,8 @@ pub fn count(
         follow,
         limit: args.limit,
         duration,
+        recall: &cache::routines,
+        remember: &cache::keep_routines,
         name: &|name| headcount_report::demangle(name).into_owned(),
         begun,
         progress: &progress,

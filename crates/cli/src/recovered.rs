@@ -7,9 +7,8 @@ use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
 use headcount_model::{
-    Block, BlockId, Edge, EdgeId, EdgeKind, FileId, FlowGraph, FunctionCounts, LinkAddr, LoadBias,
-    Module, ModuleCounts, Node, Place, Placement, Plan, Process, Readings, RoutineBlock, Run,
-    Shift,
+    Block, FileId, FunctionCounts, LinkAddr, LoadBias, Module, ModuleCounts, Placement, Process,
+    Readings, Run, Shift,
 };
 use headcount_monitor::journal::{self, Entry, Written};
 use headcount_profile::{ModuleFacts, SparseCounts};
@@ -195,7 +194,6 @@ pub fn run_of(
             Entry::Module { .. }
             | Entry::File { .. }
             | Entry::Vain { .. }
-            | Entry::Routine(_)
             | Entry::Visit { .. } => {}
         }
     }
@@ -235,15 +233,13 @@ fn readings(written: &Written, modules: usize) -> Result<Vec<Vec<Reading>>> {
         }
     }
     let mut found: Vec<Vec<Reading>> = vec![Vec::new(); modules];
-    let routines = written.entries.iter().filter_map(|entry| match entry {
-        Entry::Routine(routine) => Some(routine),
-        _ => None,
-    });
-    for (number, routine) in routines.enumerate() {
+    for (number, routine) in written.routines.iter().enumerate() {
         let visits = visits.remove(&number).unwrap_or_default();
         let visits = visits.into_iter().filter(|(_, delta)| *delta != 0);
         let visits = visits.map(|(at, delta)| (LinkAddr(at), delta)).collect();
-        let module = found.get_mut(routine.module).context(NO_SUCH_MODULE)?;
+        let module = found
+            .get_mut(routine.module as usize)
+            .context(NO_SUCH_MODULE)?;
         module.push(reading(routine, &written.windows, visits)?);
     }
     Ok(found)
@@ -255,36 +251,14 @@ fn reading(
     visits: Vec<(LinkAddr, i64)>,
 ) -> Result<Reading> {
     let broken = "the journal speaks of a routine that cannot be";
-    let blocks = routine.blocks.len() as u32;
-    let node = |end: Option<u32>| end.map_or(Node::Outside, |it| Node::Block(BlockId(it)));
-    let mut edges = Vec::new();
-    for (from, to, kind) in &routine.edges {
-        edges.push(Edge {
-            from: node(*from),
-            to: node(*to),
-            kind: EdgeKind::from_code(*kind).context(broken)?,
-        });
-    }
-    let place = |place: &u32| match place.checked_sub(blocks) {
-        None => Place::Block(BlockId(*place)),
-        Some(edge) => Place::Edge(EdgeId(edge)),
-    };
+    let (blocks, graph, plan) = routine.flow.unpack().context(broken)?;
     let first = routine.first_counter as usize;
-    let counters = windows.get(first..first + routine.counters.len());
-    let lengths = routine.blocks.iter();
+    let counters = windows.get(first..first.saturating_add(plan.counters.len()));
     Ok(Reading {
         start: LinkAddr(routine.start),
-        blocks: lengths
-            .map(|(offset, lengths)| RoutineBlock {
-                offset: *offset,
-                lengths: lengths.clone(),
-                ..RoutineBlock::default()
-            })
-            .collect(),
-        graph: FlowGraph { blocks, edges },
-        plan: Plan {
-            counters: routine.counters.iter().map(place).collect(),
-        },
+        blocks,
+        graph,
+        plan,
         readings: Readings(counters.context(broken)?.to_vec()),
         visits,
     })

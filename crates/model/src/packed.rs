@@ -19,10 +19,35 @@ impl Packer {
         self.0.push(value as u8);
     }
 
+    /// A number that may be negative: 0, -1, 1, -2, … become 0, 1, 2, 3, ….
+    pub fn signed(&mut self, value: i32) {
+        self.number(((value << 1) ^ (value >> 31)) as u32 as usize);
+    }
+
+    /// Bytes.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len());
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Several of something.
+    pub fn many<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
+        self.number(items.len());
+        items.iter().for_each(|it| item(self, it));
+    }
+
+    /// Numbers of which none is less than the one before.
+    pub fn ascending(&mut self, numbers: &[u32]) {
+        let mut last = 0;
+        self.many(numbers, |to, it| {
+            to.number((it - last) as usize);
+            last = *it;
+        });
+    }
+
     /// A text.
     pub fn text(&mut self, text: &str) {
-        self.number(text.len());
-        self.0.extend_from_slice(text.as_bytes());
+        self.bytes(text.as_bytes());
     }
 
     /// Several texts.
@@ -111,6 +136,27 @@ impl<'a> Packed<'a> {
         None
     }
 
+    /// A number that may be negative.
+    pub fn signed(&mut self) -> Option<i32> {
+        let folded = self.number()?;
+        Some((folded >> 1).cast_signed() ^ -(folded & 1).cast_signed())
+    }
+
+    /// Bytes.
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.count()?;
+        self.take(length)
+    }
+
+    /// Numbers of which none is less than the one before.
+    pub fn ascending(&mut self) -> Option<Vec<u32>> {
+        let mut last = 0_u32;
+        self.many(|it| {
+            last = last.checked_add(it.number()?)?;
+            Some(last)
+        })
+    }
+
     /// A number of items, each of which takes at least a byte: never more than there can be.
     fn count(&mut self) -> Option<usize> {
         let count = self.number()? as usize;
@@ -119,14 +165,17 @@ impl<'a> Packed<'a> {
 
     /// A text.
     pub fn text(&mut self) -> Option<String> {
-        let length = self.count()?;
-        String::from_utf8(self.take(length)?.to_vec()).ok()
+        String::from_utf8(self.bytes()?.to_vec()).ok()
     }
 
     /// Several of something.
     pub fn many<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = self.count()?;
-        (0..count).map(|_| item(self)).collect()
+        let mut items = Vec::with_capacity(count);
+        for _ in 0..count {
+            items.push(item(self)?);
+        }
+        Some(items)
     }
 
     /// What is not counted.

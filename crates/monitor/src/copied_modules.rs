@@ -16,6 +16,7 @@ use crate::inject;
 use crate::journal::Entry;
 use crate::modules;
 use crate::monitor::Monitor;
+use crate::prepared::Kept;
 use crate::proc::{self, Mapping};
 use crate::space::places;
 use crate::wait::Stopped;
@@ -27,6 +28,9 @@ pub struct Original {
     /// Its number in the journal.
     module: usize,
     outline: Rc<RefCell<Outline>>,
+    /// Names everything that its routines depend on.
+    fingerprint: u64,
+    kept: Rc<RefCell<Kept>>,
     /// Does its code change the `gs` register, which copies need?
     changes_gs: bool,
 }
@@ -138,7 +142,7 @@ impl Monitor<'_> {
             progress,
         };
         for (at, bytes) in writes {
-            space.memory.write(installed.load(at), &bytes)?;
+            space.memory.write(installed.load(at), bytes)?;
         }
         space.copies.modules.push(installed);
         Ok(stopped)
@@ -158,11 +162,20 @@ impl Monitor<'_> {
         for module in &mut space.copies.modules {
             let (writes, progress) = self.workshops[module.workshop].everything();
             for (at, bytes) in writes {
-                space.memory.write(module.load(at), &bytes)?;
+                space.memory.write(module.load(at), bytes)?;
             }
             module.progress = progress;
         }
         Ok(space.copies.modules.len() == before)
+    }
+
+    /// Hands over what was prepared of routines, for other runs.
+    pub fn remember(&self) {
+        for original in self.originals.values().flatten() {
+            if let Some(news) = original.kept.borrow().news() {
+                (self.settings.remember)(original.fingerprint, news);
+            }
+        }
     }
 
     /// What is known of the file that is mapped here; `None` if it is not counted.
@@ -184,9 +197,13 @@ impl Monitor<'_> {
             Ok(outline) => {
                 let module = self.journal.add_file(&mapping.path, outline.key())?;
                 let changes_gs = outline.changes_gs();
+                let fingerprint = outline.fingerprint();
+                let kept = (self.settings.recall)(fingerprint).unwrap_or_default();
                 Some(Original {
                     module,
                     outline: Rc::new(RefCell::new(outline)),
+                    fingerprint,
+                    kept: Rc::new(RefCell::new(Kept::new(kept))),
                     changes_gs,
                 })
             }
@@ -221,8 +238,14 @@ impl Monitor<'_> {
         if let Some(space) = self.spaces.get(&space) {
             space.memory.read(LoadAddr(text.start), &mut bytes)?;
         }
-        let outline = Rc::clone(&original.outline);
-        let workshop = Workshop::new(original.module, site, outline, bytes, self.in_the_middle);
+        let workshop = Workshop::new(
+            original.module,
+            site,
+            Rc::clone(&original.outline),
+            Rc::clone(&original.kept),
+            bytes,
+            self.in_the_middle,
+        );
         self.workshops.push(workshop);
         Ok(self.workshops.len() - 1)
     }

@@ -60,7 +60,7 @@ impl Monitor<'_> {
                 (module, unit, unit.copy.call(offset)?)
             }
         };
-        Some((*spot, unit.number, module.load(spot.at.0)))
+        Some((spot, unit.number, module.load(spot.at.0)))
     }
 
     /// Where a thread would be at an address, were it not in a copy.

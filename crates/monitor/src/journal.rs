@@ -3,14 +3,17 @@
 //! A folder for a run: `journal`, one JSON object a line, says what was counted; `counters.N` is
 //! an array of counters for module N, mapped into our memory, so that a count is on file as soon
 //! as it is made. What copies count (`windows`) is in the file `windows`, which the program itself
-//! writes to. If headcount is killed, `headcount collect` reads what is there; a line that was
-//! cut off is the last one, and is left out.
+//! writes to; which routines were copied is in the file `routines`, many and in few bytes. If
+//! headcount is killed, `headcount collect` reads what is there; a line or a routine that was cut
+//! off is the last one, and is left out.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use headcount_model::packed::{Packed, Packer};
+use headcount_model::{FlowGraph, Plan, RoutineBlock};
 use memmap2::MmapMut;
 use serde::{Deserialize, Serialize};
 
@@ -18,10 +21,13 @@ use serde::{Deserialize, Serialize};
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";
+
+/// The name of the file with the routines that were copied.
+pub const ROUTINES: &str = "routines";
 
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,8 +64,6 @@ pub enum Entry {
         /// Which build it is.
         key: String,
     },
-    /// A copy that was made of a routine.
-    Routine(Routine),
     /// A thread that came (1) or went (-1) at an instruction of a routine, in a way that its flow
     /// graph does not show.
     Visit {
@@ -159,20 +163,73 @@ pub enum Entry {
 }
 
 /// A routine whose copy counts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routine {
     /// The module.
-    pub module: usize,
+    pub module: u32,
     /// Link address of its first byte.
     pub start: u64,
-    /// Its blocks: offset and lengths of their instructions.
-    pub blocks: Vec<(u32, Vec<u8>)>,
-    /// The edges of its flow graph: from, to, and the kind's code.
-    pub edges: Vec<(Option<u32>, Option<u32>, u8)>,
     /// Number of its first counter.
     pub first_counter: u32,
-    /// The places of its counters: a block's number, or the number of blocks plus an edge's.
-    pub counters: Vec<u32>,
+    /// Its blocks, edges and counters.
+    pub flow: RoutineFlow,
+}
+
+/// What is counted of a routine, as bytes: see [`RoutineFlow::unpack`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoutineFlow(pub Vec<u8>);
+
+impl RoutineFlow {
+    /// Makes bytes of it.
+    pub fn pack(blocks: &[RoutineBlock], graph: &FlowGraph, plan: &Plan) -> Self {
+        let mut to = Packer::default();
+        to.many(blocks, |to, it| {
+            to.number(it.offset as usize);
+            to.bytes(&it.lengths);
+        });
+        to.edges(graph);
+        to.plan(plan);
+        Self(to.0)
+    }
+
+    /// The blocks (offset and lengths of their instructions), the flow graph, and where counters
+    /// are. `None`: these are not bytes of ours.
+    pub fn unpack(&self) -> Option<(Vec<RoutineBlock>, FlowGraph, Plan)> {
+        let mut from = Packed(&self.0);
+        let blocks = from.many(|it| {
+            Some(RoutineBlock {
+                offset: it.number()?,
+                lengths: it.bytes()?.to_vec(),
+                ..RoutineBlock::default()
+            })
+        })?;
+        let graph = from.graph(blocks.len())?;
+        let plan = from.plan(&graph)?;
+        from.0.is_empty().then_some((blocks, graph, plan))
+    }
+}
+
+impl Routine {
+    fn pack(&self) -> Vec<u8> {
+        let mut body = Packer::default();
+        body.0.extend(self.module.to_le_bytes());
+        body.0.extend(self.start.to_le_bytes());
+        body.0.extend(self.first_counter.to_le_bytes());
+        body.0.extend(&self.flow.0);
+        let mut to = Packer::default();
+        to.bytes(&body.0);
+        to.0
+    }
+
+    fn unpack(body: &[u8]) -> Option<Self> {
+        let mut from = Packed(body);
+        Some(Self {
+            module: from.u32()?,
+            start: from.u64()?,
+            first_counter: from.u32()?,
+            flow: RoutineFlow(from.0.to_vec()),
+        })
+    }
 }
 
 /// A journal being written.
@@ -182,6 +239,7 @@ pub struct Journal {
     file: File,
     modules: usize,
     routines: usize,
+    routines_file: Option<File>,
 }
 
 impl Journal {
@@ -196,6 +254,7 @@ impl Journal {
             file,
             modules: 0,
             routines: 0,
+            routines_file: None,
         };
         journal.write(first)?;
         Ok(journal)
@@ -220,9 +279,14 @@ impl Journal {
     }
 
     /// Adds a routine. Its number.
-    pub fn add_routine(&mut self, routine: Routine) -> io::Result<usize> {
+    pub fn add_routine(&mut self, routine: &Routine) -> io::Result<usize> {
+        let mut file = match self.routines_file.take() {
+            Some(file) => file,
+            None => private_file(&self.folder.join(ROUTINES))?,
+        };
+        file.write_all(&routine.pack())?;
+        self.routines_file = Some(file);
         let number = self.routines;
-        self.write(&Entry::Routine(routine))?;
         self.routines += 1;
         Ok(number)
     }
@@ -300,6 +364,8 @@ impl Counters {
 pub struct Written {
     /// Its lines.
     pub entries: Vec<Entry>,
+    /// The routines that were copied, by number.
+    pub routines: Vec<Routine>,
     /// The counters of each module; none if it is counted by copies.
     pub counters: Vec<Vec<u64>>,
     /// The counters of copies, by number.
@@ -312,8 +378,8 @@ pub enum Unreadable {
     /// The kernel says.
     #[error("{0}: {1}")]
     Io(PathBuf, io::Error),
-    /// Not a line of ours.
-    #[error("{0}: line {1} is not of a headcount journal")]
+    /// Not a line or a routine of ours.
+    #[error("{0}: entry {1} is not of a headcount journal")]
     Garbage(PathBuf, usize),
     /// Of another headcount.
     #[error("{0}: it was written by another version of headcount; use that one")]
@@ -370,11 +436,14 @@ pub fn read(folder: &Path) -> Result<Written, Unreadable> {
             None => Ok(Vec::new()),
         })
         .collect::<Result<_, _>>()?;
-    let used = entries.iter().filter_map(|entry| match entry {
-        Entry::Routine(it) => Some(u64::from(it.first_counter) + it.counters.len() as u64),
-        _ => None,
+    let routines = read_routines(folder)?;
+    // Counters are numbered as routines are, in order.
+    let last = routines.last();
+    let used = last.map_or(Some(0), |it| {
+        let (.., plan) = it.flow.unpack()?;
+        Some(u64::from(it.first_counter) + plan.counters.len() as u64)
     });
-    let used = used.max().unwrap_or(0);
+    let used = used.ok_or_else(|| Unreadable::Garbage(folder.join(ROUTINES), routines.len()))?;
     let vain = entries.iter().find_map(|entry| match entry {
         Entry::Vain { window } => Some(*window),
         _ => None,
@@ -386,9 +455,28 @@ pub fn read(folder: &Path) -> Result<Written, Unreadable> {
     };
     Ok(Written {
         entries,
+        routines,
         counters,
         windows,
     })
+}
+
+fn read_routines(folder: &Path) -> Result<Vec<Routine>, Unreadable> {
+    let path = folder.join(ROUTINES);
+    let bytes = match read_file(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Unreadable::Io(path, error)),
+    };
+    let mut from = Packed(&bytes);
+    let mut routines = Vec::new();
+    // The last one may have been cut off.
+    while let Some(body) = from.bytes() {
+        let routine = Routine::unpack(body);
+        routines
+            .push(routine.ok_or_else(|| Unreadable::Garbage(path.clone(), routines.len() + 1))?);
+    }
+    Ok(routines)
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Entry>, Unreadable> {

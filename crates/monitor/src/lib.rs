@@ -53,6 +53,7 @@ mod made_code;
 mod memory;
 mod modules;
 mod monitor;
+mod prepared;
 mod proc;
 mod requests;
 mod signals;
@@ -102,6 +103,10 @@ pub struct Settings<'a> {
     pub limit: Option<u64>,
     /// When attached: let go after this time.
     pub duration: Option<Duration>,
+    /// What earlier runs prepared of the module with this fingerprint.
+    pub recall: &'a dyn Fn(u64) -> Option<Vec<u8>>,
+    /// Is given what this run prepared, for later ones.
+    pub remember: &'a dyn Fn(u64, &[u8]),
     /// The name of a function for people to read.
     pub name: &'a dyn Fn(&str) -> String,
     /// Is told when a process that was attached to goes on, and is counted.

@@ -165,6 +165,7 @@ impl<'a> Monitor<'a> {
         let ended = crate::launch::now();
         let status = self.status;
         self.journal.write(&Entry::End { ended, status })?;
+        self.remember();
         // The process ends soon: to give thousands of small pieces of memory back is not worth it.
         std::mem::forget((self.workshops, self.originals));
         Ok(Outcome {

@@ -10,10 +10,13 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use headcount_binary::Outline;
-use headcount_model::{EdgeKind, LinkAddr, Node, Place, Plan};
-use headcount_patch::{Copy, CounterNumber, Sketch, copy};
+use headcount_model::{
+    BlockId, Edge, EdgeKind, FlowGraph, LinkAddr, Node, Place, Plan, RoutineBlock,
+};
+use headcount_patch::{Copy, CounterNumber, Jump};
 
-use crate::journal::{self, Entry, Journal};
+use crate::journal::{self, Entry, Journal, RoutineFlow};
+use crate::prepared::{Kept, Made, Prepared};
 use crate::windows::Windows;
 
 /// `int3`.
@@ -65,6 +68,7 @@ pub struct Workshop {
     pub module: usize,
     pub site: Site,
     outline: Rc<RefCell<Outline>>,
+    kept: Rc<RefCell<Kept>>,
     /// The text as it is without us, and with everything that was made so far.
     original: Vec<u8>,
     patched: Vec<u8>,
@@ -129,6 +133,7 @@ impl Workshop {
         module: usize,
         site: Site,
         outline: Rc<RefCell<Outline>>,
+        kept: Rc<RefCell<Kept>>,
         original: Vec<u8>,
         in_the_middle: bool,
     ) -> Self {
@@ -138,6 +143,7 @@ impl Workshop {
             patched: original.clone(),
             original,
             outline: Rc::clone(&outline),
+            kept,
             code: Vec::new(),
             units: Vec::new(),
             latest: BTreeMap::new(),
@@ -331,11 +337,13 @@ impl Workshop {
         let arrivals: Vec<LinkAddr> = self.arrivals_of(start).map(LinkAddr).collect();
         let outline = Rc::clone(&self.outline);
         let before = outline.borrow().part_at(LinkAddr(start));
-        let found = outline.borrow_mut().routine(LinkAddr(start), &arrivals);
-        let made = match found {
-            Ok(found) => {
-                let again = self.lead_to(&found.leads_to, &found.unknown_code, is_alone);
-                self.copy(found.routine, windows, journal)?.map(|()| again)
+        let made = match self.prepared(start, &arrivals) {
+            Ok(it) => {
+                let again = self.lead_to(&it.leads_to, &it.unknown_code, is_alone);
+                match it.made {
+                    Ok(made) => self.copy(made, windows, journal)?.map(|()| again),
+                    Err(reason) => Err(reason),
+                }
             }
             Err(reason) => Err(reason),
         };
@@ -376,14 +384,11 @@ impl Workshop {
                 Some(0x48) => 7,
                 _ => 5,
             };
-            let (entry, leave) = (EdgeKind::Entry.code(), EdgeKind::Leave.code());
-            journal.add_routine(journal::Routine {
-                module: self.module,
+            journal.add_routine(&journal::Routine {
+                module: self.module as u32,
                 start,
-                blocks: vec![(0, vec![call, SYSCALL.len() as u8])],
-                edges: vec![(None, Some(0), entry), (Some(0), None, leave)],
                 first_counter: counter,
-                counters: vec![0],
+                flow: restorer_flow(call),
             })?;
             let call = call.into();
             self.restorers.insert(start, Restorer { call, counter });
@@ -445,54 +450,59 @@ impl Workshop {
         self.changes.push(Change::Text(at..at + 1, None));
     }
 
+    /// What is known of the routine that begins here, be it from another process or another run.
+    fn prepared(&mut self, start: u64, arrivals: &[LinkAddr]) -> Result<Prepared, String> {
+        let mut outline = self.outline.borrow_mut();
+        let mut kept = self.kept.borrow_mut();
+        if let Some(known) = kept.get(start, arrivals, &mut outline) {
+            return Ok(known);
+        }
+        let prepared = Prepared::of(&mut outline, start, arrivals)?;
+        kept.put(start, arrivals, &prepared);
+        Ok(prepared)
+    }
+
     fn copy(
         &mut self,
-        routine: headcount_model::Routine,
+        made: Made,
         windows: &mut Windows,
         journal: &mut Journal,
     ) -> io::Result<Result<(), String>> {
-        let text = routine.start.0
-            ..routine.start.0 + routine.bytes.len() as u64 + u64::from(routine.filler);
+        let text = made.text.start..made.text.end + u64::from(made.filler);
         let (Some(first), Some(_)) = (self.index(text.start), self.index(text.end - 1)) else {
             return Ok(Err("it is not where the file says".to_owned()));
         };
-        if self.original.get(first..first + routine.bytes.len()) != Some(&routine.bytes) {
+        let length = made.template.length as usize;
+        if self.original.get(first..first + length) != self.outline.borrow().text(&made.text) {
             return Ok(Err("its bytes are not those of the file".to_owned()));
         }
-        let sketch = match Sketch::of(routine) {
-            Ok(sketch) => sketch,
-            Err(reason) => return Ok(Err(reason.to_string())),
-        };
-        let frequencies = headcount_flow::frequencies(sketch.natural_graph(), &[]);
-        let plan = headcount_flow::place_counters(sketch.graph(), &frequencies, sketch.costs());
-        let plan = match plan {
-            Ok(plan) => plan,
-            Err(reason) => return Ok(Err(reason.to_string())),
-        };
-        let Some(counter) = windows.reserve(plan.counters.len())? else {
+        let Some(counter) = windows.reserve(made.template.counters as usize)? else {
             return Ok(Err(
                 "there are more counters than fit their windows".to_owned()
             ));
         };
         let offset = self.code.len().next_multiple_of(LINE) as u64;
+        if offset + made.template.size() as u64 > self.site.size {
+            return Ok(Err("there is no more room for copies".to_owned()));
+        }
         let region = self.site.text.start.wrapping_add(self.site.distance);
         let place = LinkAddr(region.wrapping_add(offset));
-        let copy = match copy(&sketch, &plan, place, counter) {
+        let copy = match made.template.copy_at(place, counter) {
             Ok(copy) => copy,
             Err(reason) => return Ok(Err(reason.to_string())),
         };
-        if offset + copy.code.len() as u64 > self.site.size {
-            return Ok(Err("there is no more room for copies".to_owned()));
-        }
-        let number = journal.add_routine(entry(self.module, &sketch, &plan, counter))?;
-        let sure = sketch.sure_to_run();
-        self.ahead.extend(sure.into_iter().map(|it| it.0));
-        let has_indirect_jumps = sketch.has_indirect_jumps();
+        let number = journal.add_routine(&journal::Routine {
+            module: self.module as u32,
+            start: made.text.start,
+            first_counter: counter,
+            flow: made.flow,
+        })?;
+        self.ahead.extend(made.sure.iter().map(|it| it.0));
         let unit = Unit {
             copy,
             offset,
             number,
-            has_indirect_jumps,
+            has_indirect_jumps: made.has_indirect_jumps,
         };
         self.add(text, unit);
         Ok(Ok(()))
@@ -509,13 +519,11 @@ impl Workshop {
                 self.patched[index] = self.original[index];
             }
         }
-        for (offset, bytes) in &copy.patches {
-            for (at, byte) in (start + u64::from(*offset)..).zip(bytes) {
-                self.set(at, *byte);
-            }
+        for offset in copy.net() {
+            self.set(start + u64::from(*offset), TRAP);
         }
-        for (offset, byte) in &copy.heads {
-            self.set(start + u64::from(*offset), *byte);
+        for (offset, byte) in copy.jumps.iter().flat_map(Jump::bytes) {
+            self.set(start + u64::from(offset), byte);
         }
         self.redirect_calls(copy, unit.offset);
         let number = self.units.len();
@@ -569,13 +577,10 @@ impl Workshop {
     }
 
     /// What a process must be written to be up to date, from nothing.
-    pub fn everything(&self) -> (Writes, Progress) {
-        let mut writes = Vec::new();
-        if !self.code.is_empty() {
-            writes.push((self.copies_start(), self.code.clone()));
-        }
-        writes.push((self.site.text.start, self.patched.clone()));
-        (writes, self.progress())
+    pub fn everything(&self) -> ([(u64, &[u8]); 2], Progress) {
+        let copies = (self.copies_start(), self.code.as_slice());
+        let text = (self.site.text.start, self.patched.as_slice());
+        ([copies, text], self.progress())
     }
 
     /// The same for one that has come so far. If other threads run meanwhile, detours are first
@@ -617,8 +622,8 @@ impl Workshop {
         let mut bytes = self.patched[first..first + length].to_vec();
         if let Some(unit) = unit {
             let copy = &self.units[unit].copy;
-            for (offset, _) in &copy.heads {
-                let offset = *offset as usize;
+            for jump in &copy.jumps {
+                let offset = jump.offset as usize;
                 heads.push((copy.start.0 + offset as u64, vec![bytes[offset]]));
                 bytes[offset] = TRAP;
             }
@@ -643,26 +648,23 @@ impl Workshop {
     }
 }
 
-fn entry(module: usize, sketch: &Sketch, plan: &Plan, first_counter: u32) -> journal::Routine {
-    let routine = sketch.routine();
-    let blocks = routine.blocks.iter();
-    let end = |node: Node| match node {
-        Node::Outside => None,
-        Node::Block(block) => Some(block.0),
+/// One block of two instructions, of which the first has so many bytes.
+fn restorer_flow(first: u8) -> RoutineFlow {
+    let block = RoutineBlock {
+        lengths: vec![first, SYSCALL.len() as u8],
+        ..RoutineBlock::default()
     };
-    let edges = sketch.graph().edges.iter();
-    let place = |place: &Place| match place {
-        Place::Block(block) => block.0,
-        Place::Edge(edge) => sketch.graph().blocks + edge.0,
+    let inside = Node::Block(BlockId(0));
+    let edge = |from: Node, to: Node, kind: EdgeKind| Edge { from, to, kind };
+    let graph = FlowGraph {
+        blocks: 1,
+        edges: vec![
+            edge(Node::Outside, inside, EdgeKind::Entry),
+            edge(inside, Node::Outside, EdgeKind::Leave),
+        ],
     };
-    journal::Routine {
-        module,
-        start: routine.start.0,
-        blocks: blocks.map(|it| (it.offset, it.lengths.clone())).collect(),
-        edges: edges
-            .map(|it| (end(it.from), end(it.to), it.kind.code()))
-            .collect(),
-        first_counter,
-        counters: plan.counters.iter().map(place).collect(),
-    }
+    let plan = Plan {
+        counters: vec![Place::Block(BlockId(0))],
+    };
+    RoutineFlow::pack(&[block], &graph, &plan)
 }

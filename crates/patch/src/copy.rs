@@ -1,19 +1,16 @@
-//! The copy of a routine, with probes in it.
+//! A copy that has its place: what to write where, and what a thread in it has done.
 
-use std::ops::Range;
+use headcount_model::LinkAddr;
 
-use headcount_model::{BlockId, EdgeId, LinkAddr, Place, Plan};
-use headcount_x86::out_of_line;
-use iced_x86::{Code, ConstantOffsets, Decoder, DecoderOptions, Encoder, Instruction};
+use crate::detours::{Kind, SHORT};
+use crate::spots::{CounterNumber, Fix, Resume, Spot};
+use crate::system_calls::SystemCall;
+use crate::template::Template;
 
-use crate::detours::{self, Detours, Kind, LONG, SHORT};
-use crate::sketch::{CannotCopy, End, Sketch, Target, Way, falls_into};
-pub use crate::spots::CounterNumber;
-use crate::spots::{Fix, Resume, Spot, Undo};
-use crate::system_calls::{LOOK, SystemCall};
-
-/// `int3`.
-const TRAP: u8 = 0xcc;
+/// `jmp rel32`.
+const JUMP: u8 = 0xe9;
+/// `jmp rel8`.
+const SHORT_JUMP: u8 = 0xeb;
 
 /// A routine's copy, and what becomes of its original bytes.
 #[derive(Debug)]
@@ -24,653 +21,152 @@ pub struct Copy {
     pub length: u32,
     /// The bytes of the copy.
     pub code: Vec<u8>,
-    /// Bytes to write over the original, by offset; the first byte of every detour traps.
-    pub patches: Vec<(u32, Vec<u8>)>,
-    /// The first bytes of detours, to be written when everything else is.
-    pub heads: Vec<(u32, u8)>,
-    /// Where control enters by a trap: nothing else fits.
-    pub traps: Vec<u32>,
-    /// How many calls are made from the copy.
-    pub moved_calls: u32,
-    spots: Vec<Spot>,
-    /// By offset of the original.
-    resumes: Vec<(u32, Resume)>,
-    /// The same for entered blocks.
-    landings: Vec<(u32, u32)>,
-    /// Calls that are made from their own place: offset, and what is to be undone.
-    calls: Vec<(u32, Spot)>,
-    /// By address.
-    system_calls: Vec<SystemCall>,
-    /// Islands, and the detours that lead to them.
-    islands: Vec<(u32, u32)>,
-    /// Bytes of detours and islands.
-    taken: Vec<Range<u32>>,
+    /// The jumps into it that the original bytes make way for.
+    pub jumps: Vec<Jump>,
+    template: Template,
+    first: CounterNumber,
+}
+
+/// How control that arrives at an offset of the original gets into the copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jump {
+    /// Where it arrives: the first byte there is to be written last.
+    pub offset: u32,
+    /// Where the jump to the copy is: here, or at an island that a short jump leads to.
+    from: u32,
+    distance: i32,
+}
+
+impl Jump {
+    pub(crate) fn new(offset: u32, from: u32, distance: i32) -> Self {
+        Self {
+            offset,
+            from,
+            distance,
+        }
+    }
+
+    fn island(&self) -> Option<u32> {
+        (self.from != self.offset).then_some(self.from)
+    }
+
+    /// The bytes of the original that it changes: offset, and what is to be there.
+    pub fn bytes(&self) -> impl Iterator<Item = (u32, u8)> {
+        let distance = self.distance.to_le_bytes();
+        let long = (self.from..).zip([JUMP].into_iter().chain(distance));
+        let short = self.island().map(|island| {
+            let distance = island.wrapping_sub(self.offset + SHORT) as u8;
+            (self.offset..).zip([SHORT_JUMP, distance])
+        });
+        long.chain(short.into_iter().flatten())
+    }
 }
 
 impl Copy {
+    pub(crate) fn new(
+        mut template: Template,
+        code: Vec<u8>,
+        jumps: Vec<Jump>,
+        first: CounterNumber,
+    ) -> Self {
+        template.code = Vec::new();
+        Self {
+            start: template.start,
+            length: template.length,
+            code,
+            jumps,
+            template,
+            first,
+        }
+    }
+
+    /// Where dead instructions of the original are made to trap.
+    pub fn net(&self) -> &[u32] {
+        &self.template.net
+    }
+
+    /// How often control enters by a trap: nothing else fits.
+    pub fn traps(&self) -> usize {
+        let detours = self.template.detours.iter();
+        detours.filter(|(_, kind)| *kind == Kind::Trap).count()
+    }
+
+    /// How many calls are made from the copy.
+    pub fn moved_calls(&self) -> u32 {
+        self.template.moved_calls
+    }
+
     /// What a thread has done that stands at this offset of the copy.
-    pub fn spot(&self, offset: u32) -> Option<&Spot> {
-        let found = self.spots.binary_search_by_key(&offset, |it| it.offset);
-        found.ok().map(|index| &self.spots[index])
+    pub fn spot(&self, offset: u32) -> Option<Spot> {
+        let mut spots = self.template.spots.all(self.start);
+        let spot = spots.find(|it| it.offset >= offset)?;
+        let fix = self.fix(spot.fix);
+        (spot.offset == offset).then_some(Spot { fix, ..spot })
     }
 
     /// What a thread has done that stands at this offset of the original, at a call.
-    pub fn call(&self, offset: u32) -> Option<&Spot> {
-        let found = self.calls.binary_search_by_key(&offset, |it| it.0);
-        found.ok().map(|index| &self.calls[index].1)
+    pub fn call(&self, offset: u32) -> Option<Spot> {
+        let calls = &self.template.calls;
+        let found = calls.binary_search_by_key(&offset, |it| it.0);
+        self.spot(calls[found.ok()?].1)
     }
 
     /// The calls that are made from their own place: where they are, and the jump to them in the
     /// copy.
     pub fn calls(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.calls.iter().map(|(at, spot)| (*at, spot.offset))
+        self.template.calls.iter().copied()
     }
 
     /// Where in the copy the original instruction at this offset is.
     pub fn resume(&self, offset: u32) -> Option<Resume> {
-        let found = self.resumes.binary_search_by_key(&offset, |it| it.0);
-        found.ok().map(|index| self.resumes[index].1)
+        let mut resumes = self.template.resumes.all();
+        let (found, resume) = resumes.find(|it| it.0 >= offset)?;
+        let fix = self.fix(resume.fix);
+        (found == offset).then_some(Resume { fix, ..resume })
+    }
+
+    fn fix(&self, fix: Fix) -> Fix {
+        match fix {
+            Fix::Nothing => Fix::Nothing,
+            Fix::Add(counter) => Fix::Add(counter.wrapping_add(self.first)),
+            Fix::Take(counter) => Fix::Take(counter.wrapping_add(self.first)),
+        }
     }
 
     /// Where in the copy control arrives that enters the original at this offset.
     pub fn landing(&self, offset: u32) -> Option<u32> {
-        let found = self.landings.binary_search_by_key(&offset, |it| it.0);
-        found.ok().map(|index| self.landings[index].1)
+        self.template.landing(offset)
     }
 
     /// The system call at this offset of the original.
     pub fn system_call(&self, offset: u32) -> Option<SystemCall> {
-        let calls = &self.system_calls;
+        let calls = &self.template.system_calls;
         let found = calls.binary_search_by_key(&offset, |it| it.original);
         found.ok().map(|index| calls[index])
     }
 
     /// Does the copy trap at this offset of it, before a system call?
     pub fn traps_before_call(&self, offset: u32) -> bool {
-        let calls = &self.system_calls;
+        let calls = &self.template.system_calls;
         calls.binary_search_by_key(&offset, |it| it.trap()).is_ok()
     }
 
     /// How many islands there are.
     pub fn islands(&self) -> usize {
-        self.islands.len()
+        self.jumps.iter().filter_map(Jump::island).count()
     }
 
     /// The entered block whose island is at this offset of the original.
     pub fn island_of(&self, offset: u32) -> Option<u32> {
-        let found = self.islands.iter().find(|(island, _)| *island == offset);
-        found.map(|(_, detour)| *detour)
+        let found = self.jumps.iter().find(|it| it.island() == Some(offset));
+        found.map(|it| it.offset)
     }
 
     /// Would a thread that goes on at this offset of the original meet the midst of a jump?
     pub fn is_covered(&self, offset: u32) -> bool {
-        let after = self.taken.partition_point(|it| it.start < offset);
-        let before = after.checked_sub(1).map(|index| &self.taken[index]);
+        let taken = &self.template.taken;
+        let after = taken.partition_point(|it| it.start < offset);
+        let before = after.checked_sub(1).map(|index| &taken[index]);
         before.is_some_and(|it| offset < it.end) || self.island_of(offset).is_some()
     }
-}
-
-/// Makes the copy of a routine at a link address; the plan's counters are numbered from
-/// `first_counter` on, and each has the word with its number behind the base of `gs`.
-pub fn copy(
-    sketch: &Sketch,
-    plan: &Plan,
-    at: LinkAddr,
-    first_counter: CounterNumber,
-) -> Result<Copy, CannotCopy> {
-    let detours = detours::plan(sketch)?;
-    let counters = Counters::of(sketch, plan, first_counter)?;
-    let mut emitter = Emitter {
-        sketch,
-        counters,
-        moved: &detours.moved,
-        base: at.0,
-        code: Vec::with_capacity(sketch.routine.bytes.len() * 2 + 64),
-        spots: Vec::new(),
-        labels: vec![0; sketch.blocks.len()],
-        landings: Vec::new(),
-        resumes: Vec::new(),
-        calls: Vec::new(),
-        system_calls: Vec::new(),
-        jumps: Vec::new(),
-        stubs: Vec::new(),
-    };
-    for number in 0..sketch.blocks.len() {
-        emitter.block(number)?;
-    }
-    emitter.stubs()?;
-    emitter.link()?;
-    Ok(finish(emitter, &detours))
-}
-
-fn finish(emitter: Emitter<'_>, detours: &Detours) -> Copy {
-    let Emitter {
-        sketch,
-        base,
-        code,
-        spots,
-        mut landings,
-        mut resumes,
-        mut calls,
-        system_calls,
-        ..
-    } = emitter;
-    landings.sort_unstable();
-    resumes.sort_unstable_by_key(|it| it.0);
-    calls.sort_unstable_by_key(|it| it.0);
-    let routine = &sketch.routine;
-    let mut copy = Copy {
-        start: routine.start,
-        length: routine.bytes.len() as u32,
-        code,
-        patches: Vec::new(),
-        heads: Vec::new(),
-        traps: Vec::new(),
-        moved_calls: detours.moved.iter().filter(|it| **it).count() as u32,
-        spots,
-        resumes,
-        landings,
-        calls,
-        system_calls,
-        islands: Vec::new(),
-        taken: detours.taken.clone(),
-    };
-    copy.write_net(sketch);
-    for (offset, _, kind) in &detours.kinds {
-        copy.write_detour(base, *offset, *kind);
-    }
-    copy
-}
-
-impl Copy {
-    /// Makes every dead instruction trap.
-    fn write_net(&mut self, sketch: &Sketch) {
-        for block in &sketch.routine.blocks {
-            let mut offset = block.offset;
-            for length in &block.lengths {
-                let is_taken = self.taken_at(offset);
-                if !is_taken && self.call(offset).is_none() {
-                    self.patches.push((offset, vec![TRAP]));
-                }
-                offset += u32::from(*length);
-            }
-        }
-    }
-
-    fn taken_at(&self, offset: u32) -> bool {
-        let after = self.taken.partition_point(|it| it.start <= offset);
-        let before = after.checked_sub(1).map(|index| &self.taken[index]);
-        before.is_some_and(|it| offset < it.end)
-    }
-
-    fn write_detour(&mut self, base: u64, offset: u32, kind: Kind) {
-        let landing = self.landing(offset).unwrap_or(0);
-        let target = base.wrapping_add(u64::from(landing));
-        let jump = |from: u32| {
-            let end = self.start.0.wrapping_add(u64::from(from + LONG));
-            let distance = target.wrapping_sub(end) as u32;
-            let mut bytes = vec![0xe9]; // jmp rel32
-            bytes.extend(distance.to_le_bytes());
-            bytes
-        };
-        let (mut bytes, head) = match kind {
-            Kind::Long => (jump(offset), 0xe9),
-            Kind::Island(island) => {
-                self.patches.push((island, jump(island)));
-                self.islands.push((island, offset));
-                let distance = island.wrapping_sub(offset + SHORT) as u8;
-                (vec![0xeb, distance], 0xeb) // jmp rel8
-            }
-            Kind::Trap => {
-                self.traps.push(offset);
-                return;
-            }
-        };
-        bytes[0] = TRAP;
-        self.patches.push((offset, bytes));
-        self.heads.push((offset, head));
-    }
-}
-
-/// Which places have a counter.
-struct Counters {
-    blocks: Vec<Option<CounterNumber>>,
-    edges: Vec<Option<CounterNumber>>,
-}
-
-impl Counters {
-    fn of(sketch: &Sketch, plan: &Plan, first: CounterNumber) -> Result<Self, CannotCopy> {
-        let mut counters = Self {
-            blocks: vec![None; sketch.blocks.len()],
-            edges: vec![None; sketch.graph().edges.len()],
-        };
-        for (number, place) in (first..).zip(&plan.counters) {
-            let slot = match place {
-                Place::Block(block) => counters.blocks.get_mut(block.index()),
-                Place::Edge(edge) => counters.edges.get_mut(edge.index()),
-            };
-            *slot.ok_or(CannotCopy::WrongPlan)? = Some(number);
-        }
-        Ok(counters)
-    }
-
-    fn block(&self, block: BlockId) -> Option<CounterNumber> {
-        self.blocks[block.index()]
-    }
-
-    fn edge(&self, edge: EdgeId) -> Option<CounterNumber> {
-        self.edges[edge.index()]
-    }
-}
-
-/// What a thread at a place has done.
-#[derive(Clone, Copy)]
-struct State {
-    at: u64,
-    fix: Fix,
-    is_inside: bool,
-}
-
-impl State {
-    fn inside(at: u64, fix: Fix) -> Self {
-        let is_inside = true;
-        Self { at, fix, is_inside }
-    }
-
-    fn outside(at: u64, fix: Fix) -> Self {
-        let is_inside = false;
-        Self { at, fix, is_inside }
-    }
-}
-
-/// Where a jump of the copy leads.
-#[derive(Clone, Copy)]
-enum Goal {
-    Label(u32),
-    Stub(usize),
-    Address(u64),
-}
-
-/// Code out of the way: a probe, and a jump to a block.
-struct Stub {
-    counter: CounterNumber,
-    block: u32,
-    /// Does control come here from outside, rather than along an edge?
-    is_landing: bool,
-    offset: u32,
-}
-
-struct Emitter<'a> {
-    sketch: &'a Sketch,
-    counters: Counters,
-    moved: &'a [bool],
-    base: u64,
-    code: Vec<u8>,
-    spots: Vec<Spot>,
-    labels: Vec<u32>,
-    landings: Vec<(u32, u32)>,
-    resumes: Vec<(u32, Resume)>,
-    calls: Vec<(u32, Spot)>,
-    system_calls: Vec<SystemCall>,
-    /// Distances to fill in: where they are, and what they lead to.
-    jumps: Vec<(usize, Goal)>,
-    stubs: Vec<Stub>,
-}
-
-impl Emitter<'_> {
-    fn here(&self) -> u64 {
-        self.base.wrapping_add(self.code.len() as u64)
-    }
-
-    fn start_of(&self, block: u32) -> u64 {
-        let offset = self.sketch.routine.blocks[block as usize].offset;
-        self.sketch.routine.start.0.wrapping_add(u64::from(offset))
-    }
-
-    fn spot(&mut self, state: State, undo: Undo) {
-        let State { at, fix, is_inside } = state;
-        self.spots.push(Spot {
-            offset: self.code.len() as u32,
-            at: LinkAddr(at),
-            undo,
-            fix,
-            is_inside,
-        });
-    }
-
-    /// A probe: what a thread has done before it, and behind it.
-    fn probe(&mut self, counter: CounterNumber, is_careful: bool, before: State, behind: State) {
-        let word = counter.wrapping_mul(8).to_le_bytes();
-        let scratch = 0_u32.to_le_bytes();
-        self.spot(before, Undo::Nothing);
-        if !is_careful {
-            self.put(&[0x65, 0x48, 0xff, 0x04, 0x25], word); // inc qword ptr gs:[word]
-            return;
-        }
-        self.put(&[0x65, 0x48, 0x89, 0x04, 0x25], scratch); // mov gs:[scratch], rax
-        self.spot(before, Undo::Nothing);
-        self.put(&[0x65, 0x48, 0x8b, 0x04, 0x25], word); // mov rax, gs:[word]
-        self.spot(before, Undo::RestoreRax);
-        self.code.extend([0x48, 0x8d, 0x40, 0x01]); // lea rax, [rax + 1]
-        self.spot(before, Undo::RestoreRax);
-        self.put(&[0x65, 0x48, 0x89, 0x04, 0x25], word); // mov gs:[word], rax
-        self.spot(behind, Undo::RestoreRax);
-        self.put(&[0x65, 0x48, 0x8b, 0x04, 0x25], scratch); // mov rax, gs:[scratch]
-    }
-
-    fn put(&mut self, start: &[u8], end: [u8; 4]) {
-        self.code.extend(start);
-        self.code.extend(end);
-    }
-
-    fn jump(&mut self, goal: Goal) {
-        self.put(&[0xe9], [0; 4]); // jmp rel32
-        self.jumps.push((self.code.len() - 4, goal));
-    }
-
-    fn block(&mut self, number: usize) -> Result<(), CannotCopy> {
-        let sketch = self.sketch;
-        let block = &sketch.blocks[number];
-        self.land(number);
-        self.labels[number] = self.code.len() as u32;
-        let counter = self.counters.block(BlockId(number as u32));
-        let mut has_run = false;
-        let last = block.code.len() - 1;
-        for (index, instruction) in block.code.iter().enumerate() {
-            let state = |has_run: bool| {
-                let fix = match counter {
-                    Some(counter) if index == 0 && has_run => Fix::Take(counter),
-                    Some(counter) if index > 0 && !has_run => Fix::Add(counter),
-                    _ => Fix::Nothing,
-                };
-                State::inside(instruction.ip(), fix)
-            };
-            let label = self.code.len() as u32;
-            if let Some(counter) = counter.filter(|_| index == block.site) {
-                self.probe(counter, block.site_is_careful, state(false), state(true));
-                has_run = true;
-            }
-            let resume = Resume {
-                offset: match index {
-                    0 => label,
-                    _ => self.code.len() as u32,
-                },
-                fix: match counter {
-                    Some(counter) if index > 0 && !has_run => Fix::Take(counter),
-                    _ => Fix::Nothing,
-                },
-            };
-            let offset = instruction.ip().wrapping_sub(sketch.routine.start.0) as u32;
-            self.resumes.push((offset, resume));
-            if index == last {
-                self.end(number, instruction, state(has_run))?;
-            } else {
-                self.instruction(instruction, state(has_run))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Where control arrives that comes from outside.
-    fn land(&mut self, number: usize) {
-        let block = &self.sketch.blocks[number];
-        let Some(edge) = block.entrance else {
-            return;
-        };
-        let original = self.sketch.routine.blocks[number].offset;
-        let before = number.checked_sub(1).map(|it| &self.sketch.blocks[it]);
-        let is_apart = before.is_some_and(|it| falls_into(it, number));
-        match self.counters.edge(edge) {
-            Some(counter) if is_apart => {
-                self.stubs.push(Stub {
-                    counter,
-                    block: number as u32,
-                    is_landing: true,
-                    offset: 0,
-                });
-            }
-            Some(counter) => {
-                self.landings.push((original, self.code.len() as u32));
-                let start = self.start_of(number as u32);
-                let before = State::outside(start, Fix::Nothing);
-                let behind = State::outside(start, Fix::Take(counter));
-                self.probe(counter, block.start_is_careful, before, behind);
-            }
-            None => self.landings.push((original, self.code.len() as u32)),
-        }
-    }
-
-    /// The last instruction of a block, and the way on.
-    fn end(&mut self, number: usize, last: &Instruction, state: State) -> Result<(), CannotCopy> {
-        match self.sketch.blocks[number].end {
-            End::Fall(way) => {
-                self.instruction(last, state)?;
-                self.fall(number, way);
-            }
-            End::Leave => self.instruction(last, state)?,
-            End::Jump(way) => {
-                let target = self.state_at(way);
-                let edge = self.counters.edge(way.edge);
-                if let (Some(counter), Target::Block(to)) = (edge, way.to) {
-                    let is_careful = self.sketch.blocks[to as usize].start_is_careful;
-                    self.probe(counter, is_careful, state, target);
-                    self.spot(target, Undo::Nothing);
-                } else {
-                    self.spot(state, Undo::Nothing);
-                }
-                self.jump(goal(way.to));
-            }
-            End::Branch { taken, fall } => {
-                self.spot(state, Undo::Nothing);
-                self.branch(last, taken, fall);
-                self.fall(number, fall);
-            }
-            End::Call => self.call(number, last, state)?,
-        }
-        Ok(())
-    }
-
-    /// What a thread has done that has taken a way, its probe included.
-    fn state_at(&self, way: Way) -> State {
-        match way.to {
-            Target::Block(block) => State::inside(self.start_of(block), Fix::Nothing),
-            Target::Elsewhere(at) => State::outside(at, Fix::Nothing),
-        }
-    }
-
-    /// Control runs on behind a block.
-    fn fall(&mut self, number: usize, way: Way) {
-        let arrived = self.state_at(way);
-        if let (Some(counter), Target::Block(to)) = (self.counters.edge(way.edge), way.to) {
-            let is_careful = self.sketch.blocks[to as usize].start_is_careful;
-            let before = self.before_probe(way);
-            self.probe(counter, is_careful, before, arrived);
-        }
-        if way.to != Target::Block(number as u32 + 1) {
-            self.spot(arrived, Undo::Nothing);
-            self.jump(goal(way.to));
-        }
-    }
-
-    fn branch(&mut self, branch: &Instruction, taken: Way, fall: Way) {
-        let goal = match (self.counters.edge(taken.edge), taken.to) {
-            (Some(counter), Target::Block(block)) => {
-                self.stubs.push(Stub {
-                    counter,
-                    block,
-                    is_landing: false,
-                    offset: 0,
-                });
-                Goal::Stub(self.stubs.len() - 1)
-            }
-            _ => goal(taken.to),
-        };
-        if branch.is_jcc_short_or_near() {
-            // The decoder numbers conditions as the machine does, but from 1.
-            let condition = (branch.condition_code() as u8).wrapping_sub(1);
-            self.put(&[0x0f, 0x80 | condition], [0; 4]); // jcc rel32
-            self.jumps.push((self.code.len() - 4, goal));
-            return;
-        }
-        // `loop` and `jrcxz` know only short distances: over a short jump, to a long one.
-        let start = self.original(branch).len() - 1;
-        let bytes = self.original(branch)[..start].to_vec();
-        self.code.extend(bytes);
-        self.code.push(SHORT as u8);
-        let next = self.before_probe(fall);
-        self.spot(next, Undo::Nothing);
-        self.code.extend([0xeb, LONG as u8]); // jmp rel8
-        let arrived = self.before_probe(taken);
-        self.spot(arrived, Undo::Nothing);
-        self.jump(goal);
-    }
-
-    /// What a thread has done that has taken a way, but not its probe.
-    fn before_probe(&self, way: Way) -> State {
-        let arrived = self.state_at(way);
-        match self.counters.edge(way.edge) {
-            Some(counter) if arrived.is_inside => State::inside(arrived.at, Fix::Add(counter)),
-            _ => arrived,
-        }
-    }
-
-    fn call(&mut self, number: usize, call: &Instruction, state: State) -> Result<(), CannotCopy> {
-        let offset = call.ip().wrapping_sub(self.sketch.routine.start.0) as u32;
-        self.spot(state, Undo::Nothing);
-        if !self.moved[number] {
-            if let Some(spot) = self.spots.last() {
-                self.calls.push((offset, *spot));
-            }
-            self.jump(Goal::Address(call.ip()));
-            return Ok(());
-        }
-        // The processor remembers this call, so that returns further up are still foreseen.
-        self.code.extend([0xe8, 0, 0, 0, 0]); // call to the next instruction
-        let distance = call.next_ip().wrapping_sub(self.here()) as i64;
-        let distance = i32::try_from(distance).map_err(|_| CannotCopy::OutOfReach)?;
-        self.spot(state, Undo::PopReturn);
-        self.put(&[0x48, 0x81, 0x04, 0x24], distance.to_le_bytes()); // add qword ptr [rsp], ...
-        if call.is_call_near() {
-            let target = call.near_branch_target();
-            self.spot(State::outside(target, Fix::Nothing), Undo::Nothing);
-            self.jump(Goal::Address(target));
-            return Ok(());
-        }
-        self.spot(state, Undo::PopReturn);
-        let jump = out_of_line::jump_of_call(call);
-        let jump = jump.map_err(|_| CannotCopy::StuckCall(call.ip()))?;
-        let mut encoder = Encoder::new(64);
-        let encoded = encoder.encode(&jump, self.here());
-        encoded.map_err(|_| CannotCopy::OutOfReach)?;
-        self.code.extend(encoder.take_buffer());
-        Ok(())
-    }
-
-    fn original(&self, instruction: &Instruction) -> &[u8] {
-        let routine = &self.sketch.routine;
-        let start = instruction.ip().wrapping_sub(routine.start.0) as usize;
-        &routine.bytes[start..start + instruction.len()]
-    }
-
-    /// An instruction that does not jump.
-    fn instruction(&mut self, instruction: &Instruction, state: State) -> Result<(), CannotCopy> {
-        if instruction.code() == Code::Syscall {
-            let start = self.sketch.routine.start.0;
-            self.system_calls.push(SystemCall {
-                original: instruction.ip().wrapping_sub(start) as u32,
-                copy: self.code.len() as u32,
-            });
-            for look in LOOK {
-                self.spot(state, Undo::Nothing);
-                self.code.extend(look);
-            }
-        }
-        self.spot(state, Undo::Nothing);
-        self.plain(instruction)
-    }
-
-    /// An instruction as it is, but for a distance from where it stands.
-    fn plain(&mut self, instruction: &Instruction) -> Result<(), CannotCopy> {
-        let start = self.code.len();
-        let bytes = self.original(instruction).to_vec();
-        self.code.extend(&bytes);
-        if instruction.is_ip_rel_memory_operand() {
-            let place = displacement(&bytes, instruction).displacement_offset();
-            let end = self.here();
-            let distance = instruction.ip_rel_memory_address().wrapping_sub(end) as i64;
-            let distance = i32::try_from(distance).map_err(|_| CannotCopy::OutOfReach)?;
-            let place = start + place..start + place + 4;
-            self.code[place].copy_from_slice(&distance.to_le_bytes());
-        }
-        Ok(())
-    }
-
-    /// What was put out of the way.
-    fn stubs(&mut self) -> Result<(), CannotCopy> {
-        for index in 0..self.stubs.len() {
-            let Stub {
-                counter,
-                block,
-                is_landing,
-                ..
-            } = self.stubs[index];
-            self.stubs[index].offset = self.code.len() as u32;
-            let start = self.start_of(block);
-            let (before, behind) = match is_landing {
-                true => (
-                    State::outside(start, Fix::Nothing),
-                    State::outside(start, Fix::Take(counter)),
-                ),
-                false => (
-                    State::inside(start, Fix::Add(counter)),
-                    State::inside(start, Fix::Nothing),
-                ),
-            };
-            if is_landing {
-                let original = self.sketch.routine.blocks[block as usize].offset;
-                self.landings.push((original, self.code.len() as u32));
-            }
-            let is_careful = self.sketch.blocks[block as usize].start_is_careful;
-            self.probe(counter, is_careful, before, behind);
-            self.spot(behind, Undo::Nothing);
-            self.jump(Goal::Label(block));
-        }
-        Ok(())
-    }
-
-    /// Fills the distances of jumps in.
-    fn link(&mut self) -> Result<(), CannotCopy> {
-        for (place, goal) in &self.jumps {
-            let end = self.base.wrapping_add(*place as u64 + 4);
-            let target = match goal {
-                Goal::Label(block) => {
-                    let label = self.labels[*block as usize];
-                    self.base.wrapping_add(u64::from(label))
-                }
-                Goal::Stub(stub) => {
-                    let offset = self.stubs[*stub].offset;
-                    self.base.wrapping_add(u64::from(offset))
-                }
-                Goal::Address(at) => *at,
-            };
-            let distance = target.wrapping_sub(end) as i64;
-            let distance = i32::try_from(distance).map_err(|_| CannotCopy::OutOfReach)?;
-            self.code[*place..*place + 4].copy_from_slice(&distance.to_le_bytes());
-        }
-        Ok(())
-    }
-}
-
-fn goal(target: Target) -> Goal {
-    match target {
-        Target::Block(block) => Goal::Label(block),
-        Target::Elsewhere(at) => Goal::Address(at),
-    }
-}
-
-/// Where in an instruction's bytes its constants are.
-fn displacement(bytes: &[u8], instruction: &Instruction) -> ConstantOffsets {
-    let mut decoder = Decoder::with_ip(64, bytes, instruction.ip(), DecoderOptions::NONE);
-    let again = decoder.decode();
-    decoder.get_constant_offsets(&again)
 }

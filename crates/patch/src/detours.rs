@@ -29,11 +29,20 @@ pub enum Kind {
 #[derive(Debug, Default)]
 pub struct Detours {
     /// Every entered block's offset, and how control gets on from there.
-    pub kinds: Vec<(u32, usize, Kind)>,
+    pub kinds: Vec<(u32, Kind)>,
     /// Which blocks make their call from the copy.
     pub moved: Vec<bool>,
     /// Bytes of jumps, islands included, sorted.
     pub taken: Vec<Range<u32>>,
+}
+
+impl Detours {
+    /// Is there a byte of a jump at this offset?
+    pub fn takes(&self, offset: u32) -> bool {
+        let after = self.taken.partition_point(|it| it.start <= offset);
+        let before = after.checked_sub(1).map(|index| &self.taken[index]);
+        before.is_some_and(|it| offset < it.end)
+    }
 }
 
 /// Plans the detours of a routine.
@@ -46,15 +55,15 @@ pub fn plan(sketch: &Sketch) -> Result<Detours, CannotCopy> {
         }
         let at = planner.offset(number);
         match planner.room(at) >= LONG {
-            true => planner.take(at, number, Kind::Long),
-            false => short.push((at, number)),
+            true => planner.take(at, Kind::Long),
+            false => short.push(at),
         }
     }
-    for (at, number) in short {
-        planner.place_short(at, number);
+    for at in short {
+        planner.place_short(at);
     }
     let mut found = planner.found;
-    found.kinds.sort_unstable_by_key(|(at, ..)| *at);
+    found.kinds.sort_unstable_by_key(|(at, _)| *at);
     found.taken.sort_unstable_by_key(|it| it.start);
     Ok(found)
 }
@@ -121,9 +130,9 @@ impl<'a> Planner<'a> {
         border.min(call).min(self.end).saturating_sub(at)
     }
 
-    fn place_short(&mut self, at: u32, number: usize) {
+    fn place_short(&mut self, at: u32) {
         if let Some(island) = self.island(at) {
-            return self.take(at, number, Kind::Island(island));
+            return self.take(at, Kind::Island(island));
         }
         let in_the_way = self.call_from(at);
         if let Some((start, _, call)) = in_the_way
@@ -132,14 +141,14 @@ impl<'a> Planner<'a> {
         {
             self.found.moved[call] = true;
             if self.room(at) >= LONG {
-                return self.take(at, number, Kind::Long);
+                return self.take(at, Kind::Long);
             }
             if let Some(island) = self.island(at) {
-                return self.take(at, number, Kind::Island(island));
+                return self.take(at, Kind::Island(island));
             }
             self.found.moved[call] = false;
         }
-        self.take(at, number, Kind::Trap);
+        self.take(at, Kind::Trap);
     }
 
     /// Dead bytes for a long jump, so near that a short one gets there.
@@ -173,7 +182,7 @@ impl<'a> Planner<'a> {
             .find(|place| !overlaps(*place))
     }
 
-    fn take(&mut self, at: u32, number: usize, kind: Kind) {
+    fn take(&mut self, at: u32, kind: Kind) {
         match kind {
             Kind::Long => self.found.taken.push(at..at + LONG),
             Kind::Island(island) => {
@@ -182,7 +191,7 @@ impl<'a> Planner<'a> {
             }
             Kind::Trap => {}
         }
-        self.found.kinds.push((at, number, kind));
+        self.found.kinds.push((at, kind));
     }
 }
 

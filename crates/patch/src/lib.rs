@@ -7,19 +7,25 @@
 //! instruction there is made to trap: whoever arrives against all expectation is noticed.
 //!
 //! 1. [`Sketch::of`] decodes a routine and says which flow graph it has and what probes cost;
-//! 2. [`copy`] makes its copy, for a plan and a place;
-//! 3. [`Copy`] tells, for every instruction of the copy, what a thread that stands there has done
+//! 2. [`template`] makes its copy, for a plan; a [`Template`] can be kept for other runs;
+//! 3. [`Template::copy_at`] gives the copy a place and its counters;
+//! 4. [`Copy`] tells, for every instruction of the copy, what a thread that stands there has done
 //!    of the original, and where to go on for every instruction of the original.
 #![forbid(unsafe_code)]
 
 mod copy;
 mod detours;
+mod emit;
 mod flags;
 mod sketch;
 mod spots;
 mod system_calls;
+mod tables;
+mod template;
 
-pub use copy::{Copy, CounterNumber, copy};
+pub use copy::{Copy, Jump};
+pub use emit::template;
 pub use sketch::{CannotCopy, Sketch};
-pub use spots::{Fix, Resume, Spot, Undo};
+pub use spots::{CounterNumber, Fix, Resume, Spot, Undo};
 pub use system_calls::{CALL_TABLE, CALL_TABLE_BYTES, SystemCall};
+pub use template::Template;

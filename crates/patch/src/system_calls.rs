@@ -11,7 +11,7 @@ pub const CALL_TABLE: u32 = (1 << 24) - CALL_TABLE_BYTES;
 pub const CALL_TABLE_BYTES: u32 = 1 << 16;
 
 /// A system call that is made from a copy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemCall {
     /// Where it is in the original.
     pub original: u32,

@@ -142,7 +142,7 @@ impl RunCounts {
         if self.shifts.is_empty() {
             return Ok(None);
         }
-        let mut sizes = BlockSizes::of(db, module)?;
+        let mut sizes = BlockSizes::of(module);
         for shifts in self.shifts.chunk_by(|a, b| a.block == b.block) {
             let Some(instructions) = sizes.instructions(db, shifts[0].block as usize)? else {
                 return Ok(Some("a shift belongs to no block"));

@@ -6,7 +6,7 @@ use crate::sum::{executed, sum};
 use crate::write::Stored;
 use crate::{Problem, Profile, Result};
 use headcount_model::{Counted, FileId, LinkAddr, LoadBias, Placement, Process, Refusal, Run};
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 /// Which runs to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -243,59 +243,27 @@ fn blob<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a [u8], Problem> {
     bytes.map_err(|_| damaged("a function has no facts"))
 }
 
-/// How many instructions the blocks of a module have; decodes the functions that it is asked for.
+/// How many instructions the blocks of a module have; looks at the functions that it is asked for.
 pub(crate) struct BlockSizes {
-    /// Of each function the first block, how many there are, and where its facts begin.
-    functions: Vec<SizedFunction>,
-    first_function: i64,
+    /// The first function's number in the profile, and how many there are.
+    functions: (i64, i64),
     first_block: i64,
     decoder: Decoder,
-    /// The place of the function whose facts the decoder has, and those before it.
-    open: Option<usize>,
+    /// The function whose facts the decoder has, and those of some behind it.
+    open: Option<i64>,
     /// The function that was asked for last: its first block, and the sizes of all.
     last: (i64, Vec<u32>),
 }
 
-struct SizedFunction {
-    first_block: i64,
-    numbers: Numbers,
-    /// The place of the function whose facts hold its own.
-    facts_of: usize,
-}
-
 impl BlockSizes {
-    pub fn of(db: &Connection, module: &Stored) -> Result<Self, Problem> {
-        let query = "SELECT first_block, address, blocks, edges, instructions, length(facts)
-                     FROM functions WHERE id >= ?1 AND id < ?1 + ?2 ORDER BY id";
-        let range = (module.first_function, module.functions);
-        let mut functions: Vec<SizedFunction> = Vec::new();
-        each(db, query, range, |row| {
-            let facts_of = match (row.get::<_, i64>(5)?, functions.last()) {
-                (0, Some(last)) => last.facts_of,
-                _ => functions.len(),
-            };
-            functions.push(SizedFunction {
-                first_block: row.get(0)?,
-                numbers: Numbers {
-                    address: LinkAddr(row.get::<_, i64>(1)?.cast_unsigned()),
-                    blocks: row.get(2)?,
-                    edges: row.get(3)?,
-                    instructions: row.get(4)?,
-                    // Whoever reads lines looks for their files.
-                    files: usize::MAX,
-                },
-                facts_of,
-            });
-            Ok(())
-        })?;
-        Ok(Self {
-            functions,
-            first_function: module.first_function,
+    pub fn of(module: &Stored) -> Self {
+        Self {
+            functions: (module.first_function, module.functions),
             first_block: module.first_block,
             decoder: Decoder::new(),
             open: None,
             last: (0, Vec::new()),
-        })
+        }
     }
 
     /// Those of a block, by its place in the module. None if there is no such block.
@@ -308,25 +276,67 @@ impl BlockSizes {
         if let Some(known) = in_last(&self.last) {
             return Ok(Some(known));
         }
-        let next = self.functions.partition_point(|it| it.first_block <= block);
-        let Some(place) = next.checked_sub(1) else {
+        let Some(function) = self.function_of(db, block)? else {
             return Ok(None);
         };
-        let function = &self.functions[place];
-        if self.open != Some(function.facts_of) {
+        let facts_of = self.facts_of(db, function)?;
+        if self.open != Some(facts_of) {
             self.open = None;
             let query = "SELECT facts FROM functions WHERE id = ?";
-            let id = self.first_function + function.facts_of as i64;
-            each(db, query, [id], |row| {
+            each(db, query, [facts_of], |row| {
                 Ok(self.decoder.open(blob(row, 0)?)?)
             })?;
-            self.open = Some(function.facts_of);
+            self.open = Some(facts_of);
         }
-        let number = (place - function.facts_of) as u32;
-        let (blocks, _) = self.decoder.function(number, function.numbers)?;
+        let query = "SELECT first_block, address, blocks, edges, instructions
+                     FROM functions WHERE id = ?";
+        let (first_block, numbers) = db.prepare_cached(query)?.query_row([function], |row| {
+            let numbers = Numbers {
+                address: LinkAddr(row.get::<_, i64>(1)?.cast_unsigned()),
+                blocks: row.get(2)?,
+                edges: row.get(3)?,
+                instructions: row.get(4)?,
+                // Whoever reads lines looks for their files.
+                files: usize::MAX,
+            };
+            Ok((row.get(0)?, numbers))
+        })?;
+        let number = u32::try_from(function - facts_of);
+        let number = number.map_err(|_| damaged("a module is too large"))?;
+        let (blocks, _) = self.decoder.function(number, numbers)?;
         let sizes = blocks.iter().map(|it| it.instructions).collect();
-        self.last = (function.first_block, sizes);
+        self.last = (first_block, sizes);
         Ok(in_last(&self.last))
+    }
+
+    /// The last function whose first block is this one or before it: they are in order.
+    fn function_of(&self, db: &Connection, block: i64) -> Result<Option<i64>, Problem> {
+        let mut query = db.prepare_cached("SELECT first_block FROM functions WHERE id = ?")?;
+        let (first, mut count) = self.functions;
+        let mut after = first;
+        while count > 0 {
+            let half = count / 2;
+            let middle = after + half;
+            let found = query.query_row([middle], |row| row.get::<_, i64>(0));
+            let first_block = found.optional()?;
+            let first_block = first_block.ok_or_else(|| damaged("a function is missing"))?;
+            match first_block <= block {
+                true => (after, count) = (middle + 1, count - half - 1),
+                false => count = half,
+            }
+        }
+        Ok((after > first).then(|| after - 1))
+    }
+
+    /// The function whose facts hold those of this one.
+    fn facts_of(&self, db: &Connection, function: i64) -> Result<i64, Problem> {
+        let query = "SELECT id FROM functions WHERE id >= ? AND id <= ? AND length(facts) > 0
+                     ORDER BY id DESC LIMIT 1";
+        let found = db
+            .prepare_cached(query)?
+            .query_row((self.functions.0, function), |row| row.get(0));
+        let found = found.optional()?;
+        found.ok_or_else(|| damaged("a function has no facts"))
     }
 }
 

@@ -160,7 +160,7 @@ pub(crate) fn executed(db: &Connection, run: i64) -> Result<Option<Executed>, Pr
         let Some(counts) = RunCounts::read(db, &module, run)? else {
             continue;
         };
-        let mut sizes = BlockSizes::of(db, &module)?;
+        let mut sizes = BlockSizes::of(&module);
         let mut add = |block: usize, count: i128, from: u32| {
             let orphan = || Problem::Damaged("a count belongs to nothing".into());
             let instructions = sizes.instructions(db, block)?.ok_or_else(orphan)?;

@@ -75,6 +75,14 @@ pub fn count(span: &Span) -> Result<Vec<u8>, NotCode> {
         .collect()
 }
 
+/// The length of the instruction at an address in a span.
+pub fn length_at(span: &Span, at: LinkAddr) -> Option<u8> {
+    let offset = usize::try_from(at.0.checked_sub(span.address.0)?).ok()?;
+    let bytes = span.bytes.get(offset..)?;
+    let instruction = Decoder::with_ip(64, bytes, at.0, DecoderOptions::NONE).decode();
+    (!instruction.is_invalid()).then(|| instruction.len() as u8)
+}
+
 fn walk(span: &Span) -> impl Iterator<Item = Result<iced_x86::Instruction, NotCode>> {
     let mut decoder = Decoder::with_ip(64, &span.bytes, span.address.0, DecoderOptions::NONE);
     std::iter::from_fn(move || {

@@ -13,6 +13,8 @@ use super::Reading;
 pub struct Step {
     /// Where it is.
     pub address: LinkAddr,
+    /// How many bytes it has.
+    pub length: u8,
     /// How often it ran; none if the counters around it contradict each other.
     pub count: Option<u64>,
     /// How often it did so in blocks that go on behind it.
@@ -21,9 +23,10 @@ pub struct Step {
 
 impl Step {
     /// An instruction of which there is no copy.
-    pub fn never(address: LinkAddr) -> Self {
+    pub fn never(address: LinkAddr, length: u8) -> Self {
         Self {
             address,
+            length,
             count: Some(0),
             straight: 0,
         }
@@ -111,7 +114,7 @@ impl Steps {
         let mut ends = Vec::with_capacity(reading.blocks.len());
         for (block, &entered) in counts.blocks.iter().enumerate() {
             let mut count = entered;
-            for (index, address) in instructions(reading, block).enumerate() {
+            for (index, (address, length)) in instructions(reading, block).enumerate() {
                 while let Some(visit) =
                     visits.next_if(|it| (it.block as usize, it.index) == (block, index))
                 {
@@ -121,6 +124,7 @@ impl Steps {
                 }
                 self.steps.push(Step {
                     address,
+                    length,
                     count: Some(count),
                     straight: count,
                 });
@@ -156,8 +160,9 @@ impl Steps {
     /// Nothing is known about the code of this reading.
     fn refuse(&mut self, reading: &Reading) {
         for block in 0..reading.blocks.len() {
-            let unknown = instructions(reading, block).map(|address| Step {
+            let unknown = instructions(reading, block).map(|(address, length)| Step {
                 address,
+                length,
                 count: None,
                 straight: 0,
             });
@@ -248,12 +253,12 @@ fn first(reading: &Reading, block: usize) -> LinkAddr {
     LinkAddr(reading.start.0.saturating_add(offset))
 }
 
-/// Where the instructions of a block begin.
-fn instructions(reading: &Reading, block: usize) -> impl Iterator<Item = LinkAddr> {
+/// Where the instructions of a block begin, and how many bytes they have.
+fn instructions(reading: &Reading, block: usize) -> impl Iterator<Item = (LinkAddr, u8)> {
     let mut next = first(reading, block);
     reading.blocks[block].lengths.iter().map(move |length| {
         let end = LinkAddr(next.0.saturating_add(u64::from(*length)));
-        std::mem::replace(&mut next, end)
+        (std::mem::replace(&mut next, end), *length)
     })
 }
 
@@ -298,7 +303,7 @@ fn placed_visits(reading: &Reading) -> Result<Vec<PlacedVisit>, String> {
     let mut places: Vec<(LinkAddr, usize, u32)> = Vec::new();
     for block in 0..reading.graph.blocks {
         let instructions = instructions(reading, block as usize).enumerate();
-        places.extend(instructions.map(|(index, address)| (address, index, block)));
+        places.extend(instructions.map(|(index, (address, _))| (address, index, block)));
     }
     // The beginning of a block comes before the midst of another.
     places.sort_unstable();

@@ -1,0 +1,127 @@
+//! What is known of every instruction of a copy, in few bytes.
+//!
+//! It is asked for when a thread is found in the copy, which is seldom; and there are twice as many
+//! places as the routine has instructions. So the tables are read from the start every time.
+
+use headcount_model::LinkAddr;
+use headcount_model::packed::{Packed, Packer};
+
+use crate::spots::{Fix, Resume, Spot, Undo};
+
+/// The places in a copy where a thread may be found, by offset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spots(Vec<u8>);
+
+impl Spots {
+    /// `None`: one of them is about an instruction that is too far away.
+    pub fn new(start: LinkAddr, spots: &[Spot]) -> Option<Self> {
+        let mut to = Packer(Vec::with_capacity(spots.len() * 4));
+        let (mut offset, mut at) = (0, start.0);
+        for spot in spots {
+            let distance = i32::try_from(spot.at.0.wrapping_sub(at).cast_signed()).ok()?;
+            let undo = match spot.undo {
+                Undo::Nothing => 0,
+                Undo::RestoreRax => 1,
+                Undo::PopReturn => 2,
+            };
+            to.0.push(undo | kind_of(spot.fix) << 2 | u8::from(spot.is_inside) << 4);
+            to.number((spot.offset - offset) as usize);
+            to.signed(distance);
+            put_counter(&mut to, spot.fix);
+            (offset, at) = (spot.offset, spot.at.0);
+        }
+        Some(Self(to.0))
+    }
+
+    /// All of them.
+    pub fn all(&self, start: LinkAddr) -> impl Iterator<Item = Spot> {
+        let mut from = Packed(&self.0);
+        let (mut offset, mut at) = (0_u32, start.0);
+        std::iter::from_fn(move || {
+            let head = from.u8()?;
+            offset = offset.checked_add(from.number()?)?;
+            at = at.wrapping_add_signed(from.signed()?.into());
+            Some(Spot {
+                offset,
+                at: LinkAddr(at),
+                undo: match head & 3 {
+                    0 => Undo::Nothing,
+                    1 => Undo::RestoreRax,
+                    _ => Undo::PopReturn,
+                },
+                fix: take_fix(&mut from, head >> 2 & 3)?,
+                is_inside: head >> 4 & 1 == 1,
+            })
+        })
+    }
+
+    pub fn pack(&self, to: &mut Packer) {
+        to.bytes(&self.0);
+    }
+
+    pub fn unpack(from: &mut Packed<'_>) -> Option<Self> {
+        Some(Self(from.bytes()?.to_vec()))
+    }
+}
+
+/// Where in a copy its routine's instructions are, by offset in the original.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resumes(Vec<u8>);
+
+impl Resumes {
+    pub fn new(resumes: &[(u32, Resume)]) -> Self {
+        let mut to = Packer(Vec::with_capacity(resumes.len() * 3));
+        let mut last = (0, 0);
+        for (original, resume) in resumes {
+            to.0.push(kind_of(resume.fix));
+            to.number((original - last.0) as usize);
+            to.signed(resume.offset.wrapping_sub(last.1).cast_signed());
+            put_counter(&mut to, resume.fix);
+            last = (*original, resume.offset);
+        }
+        Self(to.0)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = (u32, Resume)> {
+        let mut from = Packed(&self.0);
+        let (mut original, mut offset) = (0_u32, 0_u32);
+        std::iter::from_fn(move || {
+            let kind = from.u8()?;
+            original = original.checked_add(from.number()?)?;
+            offset = offset.wrapping_add_signed(from.signed()?);
+            let fix = take_fix(&mut from, kind)?;
+            Some((original, Resume { offset, fix }))
+        })
+    }
+
+    pub fn pack(&self, to: &mut Packer) {
+        to.bytes(&self.0);
+    }
+
+    pub fn unpack(from: &mut Packed<'_>) -> Option<Self> {
+        Some(Self(from.bytes()?.to_vec()))
+    }
+}
+
+fn kind_of(fix: Fix) -> u8 {
+    match fix {
+        Fix::Nothing => 0,
+        Fix::Add(_) => 1,
+        Fix::Take(_) => 2,
+    }
+}
+
+fn put_counter(to: &mut Packer, fix: Fix) {
+    if let Fix::Add(counter) | Fix::Take(counter) = fix {
+        to.number(counter as usize);
+    }
+}
+
+fn take_fix(from: &mut Packed<'_>, kind: u8) -> Option<Fix> {
+    Some(match kind {
+        0 => Fix::Nothing,
+        1 => Fix::Add(from.number()?),
+        _ => Fix::Take(from.number()?),
+    })
+}
