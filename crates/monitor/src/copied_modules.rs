@@ -39,6 +39,8 @@ pub struct Original {
 const GROWTH: u64 = 5;
 /// However little text there is.
 const LEAST_REGION: u64 = 1 << 18;
+/// How many places are tried that are as far away as those of other processes.
+const MOST_TRIED: usize = 4;
 
 impl Monitor<'_> {
     /// Guards the routines of modules that are new, and forgets modules that are gone.
@@ -105,7 +107,16 @@ impl Monitor<'_> {
         }
         let length = text.end - text.start;
         let size = (length * GROWTH).max(LEAST_REGION).next_multiple_of(4096);
-        let places = places(&mappings, &text, size);
+        let link = text.start - bias.0..text.end - bias.0;
+        // What was made for another process serves this one, too, if it can be as far away.
+        let workshops = self.workshops.iter().rev();
+        let distances = workshops
+            .filter(|it| it.module == original.module && it.site.text == link)
+            .map(|it| text.start.wrapping_add(it.site.distance))
+            // Behind a module, the heap may grow.
+            .filter(|place| *place < text.start && is_free(&mappings, *place, size))
+            .take(MOST_TRIED);
+        let places: Vec<u64> = distances.chain(places(&mappings, &text, size)).collect();
         let (stopped, region) =
             map_region(&space_of.copies, stopped, &space_of.memory, &places, size)?;
         let Some(region) = region else {
@@ -119,7 +130,7 @@ impl Monitor<'_> {
             return Ok(stopped);
         };
         let site = Site {
-            text: text.start - bias.0..text.end - bias.0,
+            text: link,
             distance: region.0.wrapping_sub(text.start),
             size,
         };
@@ -302,6 +313,12 @@ impl Monitor<'_> {
             None => Ok(()),
         }
     }
+}
+
+fn is_free(mappings: &[Mapping], place: u64, size: u64) -> bool {
+    let wanted = place..place.saturating_add(size);
+    let overlaps = |it: &Mapping| it.range.start < wanted.end && wanted.start < it.range.end;
+    !mappings.iter().any(overlaps)
 }
 
 /// Memory for copies, at the first of these places that is free; `None` if none is.
