@@ -88,6 +88,14 @@ pub fn takes_long(path: &str) -> bool {
         })
 }
 
+/// The folder, and how many files and bytes are in it; `None` if there can be none.
+pub fn extent() -> Option<(PathBuf, usize, u64)> {
+    let cache = Cache::find()?;
+    let files = cache.files().ok()?;
+    let bytes = files.iter().map(|(_, size, _)| size).sum();
+    Some((cache.folder, files.len(), bytes))
+}
+
 /// The folder that files are kept in.
 struct Cache {
     folder: PathBuf,
@@ -216,9 +224,24 @@ impl Cache {
         }
     }
 
-    /// Removes what was used least recently until the rest is within the limit, and what writers
-    /// that were killed left behind.
+    /// Removes what was used least recently until the rest is within the limit.
     fn make_room(&self) -> io::Result<()> {
+        let mut files = self.files()?;
+        files.sort();
+        let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
+        for (_, size, path) in files {
+            if total <= self.limit {
+                break;
+            }
+            let _ = fs::remove_file(path);
+            total -= size;
+        }
+        Ok(())
+    }
+
+    /// What is kept: when it was used last, its size, and where it is. Removes what writers that
+    /// were killed left behind.
+    fn files(&self) -> io::Result<Vec<(SystemTime, u64, PathBuf)>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
@@ -236,16 +259,7 @@ impl Cache {
                 let _ = fs::remove_file(entry.path());
             }
         }
-        files.sort();
-        let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
-        for (_, size, path) in files {
-            if total <= self.limit {
-                break;
-            }
-            let _ = fs::remove_file(path);
-            total -= size;
-        }
-        Ok(())
+        Ok(files)
     }
 }
 

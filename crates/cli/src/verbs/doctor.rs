@@ -103,6 +103,7 @@ fn examine() -> Vec<Finding> {
         compiler().of(Way::Build),
         assembler().of(Way::Build),
         counts_folder(),
+        cache_folder(),
         gs_base(),
         core_dumps(),
         Finding::good("hardware counters", "not needed"),
@@ -232,6 +233,24 @@ fn counts_folder() -> Finding {
             name,
             format!("{}: {error}", folder.display()),
             "work in a folder you may write to, or set HEADCOUNT_DIR to one",
+        ),
+    }
+}
+
+/// What `headcount run` keeps from one run to the next.
+fn cache_folder() -> Finding {
+    let name = "cache";
+    match crate::cache::extent() {
+        Some((folder, files, bytes)) => {
+            let megabytes = bytes.div_ceil(1_000_000);
+            let found = format!("{}: {files} files, {megabytes} MB", folder.display());
+            Finding::good(name, found)
+        }
+        None => Finding::less(
+            name,
+            "no folder that is the user's alone",
+            "set HOME or XDG_CACHE_HOME to a folder you may write to; without one, every run reads \
+             every program again",
         ),
     }
 }
