@@ -58,7 +58,7 @@ pub struct Loaded {
 pub struct Executed {
     /// So many.
     pub instructions: u64,
-    /// Or more: a count reached its limit.
+    /// Or more: a count reached its limit, or not all was counted.
     pub at_least: bool,
 }
 
@@ -76,8 +76,8 @@ impl Profile {
         self.reading(|db| load(db, which))
     }
 
-    /// How many instructions one run executed in all its modules; none if it did not count all.
-    pub fn executed(&self, run: i64) -> Result<Option<Executed>> {
+    /// How many instructions one run executed in all its modules, as far as it counted them.
+    pub fn executed(&self, run: i64) -> Result<Executed> {
         self.reading(|db| executed(db, run))
     }
 
@@ -243,10 +243,16 @@ fn blob<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a [u8], Problem> {
     bytes.map_err(|_| damaged("a function has no facts"))
 }
 
+/// Who looks for so many functions looks at all.
+const MANY: u32 = 32;
+
 /// How many instructions the blocks of a module have; looks at the functions that it is asked for.
 pub(crate) struct BlockSizes {
     /// The first function's number in the profile, and how many there are.
     functions: (i64, i64),
+    /// How many were looked for, and then, if many, the first block of each.
+    asked: u32,
+    first_blocks: Vec<i64>,
     first_block: i64,
     decoder: Decoder,
     /// The function whose facts the decoder has, and those of some behind it.
@@ -259,6 +265,8 @@ impl BlockSizes {
     pub fn of(module: &Stored) -> Self {
         Self {
             functions: (module.first_function, module.functions),
+            asked: 0,
+            first_blocks: Vec::new(),
             first_block: module.first_block,
             decoder: Decoder::new(),
             open: None,
@@ -310,7 +318,20 @@ impl BlockSizes {
     }
 
     /// The last function whose first block is this one or before it: they are in order.
-    fn function_of(&self, db: &Connection, block: i64) -> Result<Option<i64>, Problem> {
+    fn function_of(&mut self, db: &Connection, block: i64) -> Result<Option<i64>, Problem> {
+        self.asked = self.asked.saturating_add(1);
+        if self.asked == MANY {
+            let query = "SELECT first_block FROM functions WHERE id >= ?1 AND id < ?1 + ?2
+                         ORDER BY id";
+            each(db, query, self.functions, |row| {
+                self.first_blocks.push(row.get(0)?);
+                Ok(())
+            })?;
+        }
+        if self.asked >= MANY {
+            let after = self.first_blocks.partition_point(|first| *first <= block);
+            return Ok((after > 0).then(|| self.functions.0 + after as i64 - 1));
+        }
         let mut query = db.prepare_cached("SELECT first_block FROM functions WHERE id = ?")?;
         let (first, mut count) = self.functions;
         let mut after = first;

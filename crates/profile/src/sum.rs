@@ -148,12 +148,9 @@ fn too_large() -> Problem {
     Problem::TooLarge("the sum of these runs".into())
 }
 
-/// How many instructions one run executed, if it counted every block of its modules.
-pub(crate) fn executed(db: &Connection, run: i64) -> Result<Option<Executed>, Problem> {
+/// How many instructions one run executed, as far as it counted them.
+pub(crate) fn executed(db: &Connection, run: i64) -> Result<Executed, Problem> {
     let is_there = |query: &str| Ok::<_, Problem>(db.prepare_cached(query)?.exists([run])?);
-    if is_there("SELECT 1 FROM uncounted_blocks WHERE run = ?")? {
-        return Ok(None);
-    }
     let too_large = || Problem::TooLarge("the number of instructions executed".into());
     let mut total = 0_i128;
     for module in modules_of(db, &[run])? {
@@ -176,8 +173,9 @@ pub(crate) fn executed(db: &Connection, run: i64) -> Result<Option<Executed>, Pr
             add(it.block as usize, i128::from(it.delta), it.from)?;
         }
     }
-    Ok(Some(Executed {
+    Ok(Executed {
         instructions: u64::try_from(total).map_err(|_| too_large())?,
-        at_least: is_there("SELECT 1 FROM at_least WHERE run = ?")?,
-    }))
+        at_least: is_there("SELECT 1 FROM at_least WHERE run = ?")?
+            || is_there("SELECT 1 FROM uncounted_blocks WHERE run = ?")?,
+    })
 }

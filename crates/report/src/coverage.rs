@@ -16,9 +16,14 @@ pub fn coverage_notes(counted: &[Counted], demangle: bool) -> Vec<String> {
     let mut notes = Vec::new();
     match not_selected(counted) {
         0 => (),
-        1 => notes.push("1 function was not counted: not selected.".into()),
+        1 => notes.push(
+            "1 function was not counted: it was not selected, or nothing that was counted leads \
+             there."
+                .into(),
+        ),
         many => notes.push(format!(
-            "{} functions were not counted: not selected.",
+            "{} functions were not counted: they were not selected, or nothing that was counted \
+             leads there.",
             thousands(many)
         )),
     }

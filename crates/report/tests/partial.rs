@@ -134,7 +134,8 @@ fn calls_are_known_where_the_entry_is() {
 fn what_was_not_selected_is_a_note_and_no_row() {
     let it = entries_only();
     let notes = |by| report(&it, by, false).notes;
-    let not_selected = "1 function was not counted: not selected.";
+    let not_selected = "1 function was not counted: it was not selected, or nothing that was \
+                        counted leads there.";
     assert_eq!(notes(Unit::Function), [not_selected]);
     assert_eq!(
         notes(Unit::Block),

@@ -199,7 +199,7 @@ fn summary(
     counts: &FunctionCounts,
 ) -> String {
     if !is_counted(counts) {
-        return "  was not counted: not selected.\n".into();
+        return "  was not counted: it was not selected, or nothing that was counted leads there.\n".into();
     }
     if counts.blocks.iter().any(Option::is_none) {
         return "  was counted in part: a `-` was not selected.\n".into();

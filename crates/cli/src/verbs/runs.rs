@@ -24,7 +24,7 @@ pub fn run(args: &Runs) -> anyhow::Result<ExitCode> {
 fn rows(profile: &Profile) -> anyhow::Result<Vec<(RunInfo, Count)>> {
     let row = |run: RunInfo| {
         let executed = profile.executed(run.id)?;
-        Ok((run, executed.map_or(Count::Unknown, count)))
+        Ok((run, count(executed)))
     };
     profile.runs()?.into_iter().map(row).collect()
 }
