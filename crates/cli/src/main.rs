@@ -8,6 +8,7 @@ mod cache;
 mod copied;
 mod copies;
 mod counters;
+#[cfg(target_env = "gnu")]
 mod heap;
 #[cfg(test)]
 mod hostile;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     }
     let verb = Headcount::try_parse().unwrap_or_else(usage).verb;
     outlive_limits();
+    #[cfg(target_env = "gnu")]
     heap::grow_in_large_steps();
     finish(run(&verb), failure_status(&verb))
 }

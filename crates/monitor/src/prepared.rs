@@ -1,6 +1,7 @@
 //! From the text of a routine to the copy that counts it: everything that does not depend on the
 //! process, so that it can be kept for other processes and other runs.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use headcount_binary::{Found, Outline};
@@ -136,7 +137,7 @@ pub struct Kept {
     /// What other runs left, and then what this one added.
     bytes: Vec<u8>,
     /// By start and arrivals.
-    places: std::collections::HashMap<Vec<u64>, Range<usize>>,
+    places: HashMap<Vec<u64>, Range<usize>>,
     /// Where this run's own begin.
     old: usize,
 }

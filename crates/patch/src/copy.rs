@@ -23,6 +23,7 @@ pub struct Copy {
     pub code: Vec<u8>,
     /// The jumps into it that the original bytes make way for.
     pub jumps: Vec<Jump>,
+    /// The rest; its code is here.
     template: Template,
     first: CounterNumber,
 }
@@ -64,12 +65,11 @@ impl Jump {
 
 impl Copy {
     pub(crate) fn new(
-        mut template: Template,
+        template: Template,
         code: Vec<u8>,
         jumps: Vec<Jump>,
         first: CounterNumber,
     ) -> Self {
-        template.code = Vec::new();
         Self {
             start: template.start,
             length: template.length,

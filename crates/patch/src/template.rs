@@ -53,8 +53,8 @@ impl Template {
 
     /// The copy at a link address. Its counters are numbered from `first` on, and each has the
     /// word with its number behind the base of `gs`.
-    pub fn copy_at(self, at: LinkAddr, first: CounterNumber) -> Result<Copy, CannotCopy> {
-        let mut code = self.code.clone();
+    pub fn copy_at(mut self, at: LinkAddr, first: CounterNumber) -> Result<Copy, CannotCopy> {
+        let mut code = std::mem::take(&mut self.code);
         // Addresses wrap around: what lies in front of a module has a large one.
         let nearer = self.start.0.wrapping_sub(at.0).cast_signed();
         for place in &self.distances {
