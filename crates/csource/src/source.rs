@@ -9,6 +9,8 @@ use crate::flow_graph::{self, Unit};
 use crate::lex::{self, Kind, Lexed, Position};
 use crate::outline::{Outlined, outline};
 use crate::parser::{Parser, Trouble, partners};
+use crate::statement_starts::{self, StatementStart};
+use crate::tree::Function;
 use crate::words::Word;
 
 /// What to know before reading a text.
@@ -113,35 +115,23 @@ impl<'t> Source<'t> {
         partner: &[u32],
         options: &Options,
     ) -> Result<(Vec<Unit>, Vec<bool>, Vec<(String, u32, String)>), Trouble> {
-        let outline = outline(self.text, lexed, partner)?;
-        let names = Names::new(self.text, lexed, &outline.functions);
-        let mut parser = Parser::new(self.text, &lexed.tokens, partner, &names.defined);
-        parser.types = outline.types;
-        parser.is_raw = options.is_raw;
         let mut units = Vec::new();
         let mut checks = Vec::new();
         let mut troubles = Vec::new();
-        for function in &outline.functions {
-            if names.is_unused(function, lexed) {
-                continue;
-            }
-            let close = partner[function.open as usize];
-            let refusal = unsuitable(self.text, lexed, function, close, options);
-            parser.at = function.open;
-            parser.depth = 0;
-            parser.left_alone.clear();
-            parser.forks.clear();
-            let read = match refusal {
-                Some(trouble) => Err(trouble),
-                None => parser.function(function.name_token),
-            };
-            parser.types.leave_all();
+        let is_wanted = |names: &Names, function: &Outlined| !names.is_unused(function, lexed);
+        let reading = Reading {
+            text: self.text,
+            lexed,
+            partner,
+            options,
+        };
+        let names = reading.functions(is_wanted, |names, function, read| {
             let made = read.and_then(|tree| {
                 let found =
                     flow_graph::units(&tree, self.text, &lexed.tokens, options.declarations_first)?;
                 Ok((found, tree.left_alone))
             });
-            let name = parser.name(function.name_token);
+            let name = name_of(self.text, lexed, function.name_token);
             match made {
                 Ok((found, left_alone)) => {
                     checks.extend(found.iter().map(|_| names.needs_check(function)));
@@ -151,7 +141,7 @@ impl<'t> Source<'t> {
                 }
                 Err(trouble) => troubles.push((name, trouble.token, trouble.reason)),
             }
-        }
+        })?;
         // Who comes out of a function that is not counted may come to any other.
         if !troubles.is_empty() {
             checks.iter_mut().for_each(|check| *check = true);
@@ -160,6 +150,28 @@ impl<'t> Source<'t> {
             *check &= !names.resolvers.contains(unit.name.as_bytes());
         }
         Ok((units, checks, troubles))
+    }
+
+    /// Where every statement begins, those of functions included that nobody calls. Functions that
+    /// cannot be read have none.
+    pub fn statement_starts(&self, options: &Options) -> Vec<StatementStart> {
+        let partner = partners(&self.lexed).unwrap_or_default();
+        let reading = Reading {
+            text: self.text,
+            lexed: &self.lexed,
+            partner: &partner,
+            options,
+        };
+        let mut starts = Vec::new();
+        let read = reading.functions(
+            |_, _| true,
+            |_, _, read| {
+                let found = read.map(|it| statement_starts::of_function(&it, &self.lexed.tokens));
+                starts.extend(found.unwrap_or_default());
+            },
+        );
+        debug_assert!(read.is_ok(), "it was read before");
+        starts
     }
 
     /// Where a token is.
@@ -215,6 +227,59 @@ impl<'t> Source<'t> {
                 depth == 0 && next.kind == Kind::OpenParen && bytes == name.as_bytes()
             })
     }
+}
+
+/// A text that is being read.
+#[derive(Clone, Copy)]
+struct Reading<'t, 'r> {
+    text: &'t [u8],
+    lexed: &'r Lexed,
+    partner: &'r [u32],
+    options: &'r Options,
+}
+
+impl<'t, 'r> Reading<'t, 'r> {
+    /// Reads those functions that are wanted, and hands each over.
+    fn functions(
+        self,
+        is_wanted: impl Fn(&Names<'t>, &Outlined) -> bool,
+        mut take: impl FnMut(&Names<'t>, &Outlined, Result<Function, Trouble>),
+    ) -> Result<Names<'t>, Trouble> {
+        let Self {
+            text,
+            lexed,
+            partner,
+            options,
+        } = self;
+        let outline = outline(text, lexed, partner)?;
+        let names = Names::new(text, lexed, &outline.functions);
+        let mut parser = Parser::new(text, &lexed.tokens, partner, &names.defined);
+        parser.types = outline.types;
+        parser.is_raw = options.is_raw;
+        for function in &outline.functions {
+            if !is_wanted(&names, function) {
+                continue;
+            }
+            let close = partner[function.open as usize];
+            let refusal = unsuitable(text, lexed, function, close, options);
+            parser.at = function.open;
+            parser.depth = 0;
+            parser.left_alone.clear();
+            parser.forks.clear();
+            let read = match refusal {
+                Some(trouble) => Err(trouble),
+                None => parser.function(function.name_token),
+            };
+            parser.types.leave_all();
+            take(&names, function, read);
+        }
+        Ok(names)
+    }
+}
+
+fn name_of(text: &[u8], lexed: &Lexed, token: u32) -> String {
+    let token = &lexed.tokens[token as usize];
+    String::from_utf8_lossy(&text[token.start as usize..token.end as usize]).into_owned()
 }
 
 /// Why a function is not to be touched.
