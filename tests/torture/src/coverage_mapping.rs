@@ -3,6 +3,7 @@
 //! Its front end counts what the source says, operands of `?:`, `&&` and `||` included, and gives
 //! each region its lines and columns: an account that has nothing in common with ours.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -86,9 +87,12 @@ fn parse(said: &[u8]) -> Result<Regions> {
                 u32::try_from(number(1))?,
             );
             let end = (number(2), number(3));
-            let known = found.entry(key).or_insert((end, number(4)));
-            if end < known.0 {
-                *known = (end, number(4));
+            let known = found.entry(key).or_insert((end, 0));
+            match end.cmp(&known.0) {
+                Ordering::Less => *known = (end, number(4)),
+                // A function of a header is told once for each file that includes it.
+                Ordering::Equal => known.1 += number(4),
+                Ordering::Greater => (),
             }
         }
     }
@@ -103,11 +107,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shortest_region_of_a_place_counts_and_macros_do_not() {
+    fn the_shortest_region_of_a_place_counts_all_its_copies_and_macros_do_not() {
         let said = br#"{"data":[{"functions":[{"filenames":["/x/a.c","/x/a.c"],"regions":[
-            [3,1,9,2,7,0,0,0],[3,1,4,2,5,0,0,0],[4,2,4,9,1,0,0,0],[5,1,5,2,8,1,0,0],[6,1,6,2,8,0,1,1]]}]}]}"#;
+            [3,1,9,2,7,0,0,0],[3,1,4,2,5,0,0,0],[4,2,4,9,1,0,0,0],[5,1,5,2,8,1,0,0],[6,1,6,2,8,0,1,1]]},
+            {"filenames":["/x/a.c"],"regions":[[4,2,4,9,2,0,0,0]]}]}]}"#;
         let a = PathBuf::from("/x/a.c");
-        let expected = Regions::from([((a.clone(), 3, 1), 5), ((a, 4, 2), 1)]);
+        let expected = Regions::from([((a.clone(), 3, 1), 5), ((a, 4, 2), 3)]);
         assert_eq!(parse(said).unwrap(), expected);
         assert!(parse(b"{}").is_err());
     }
