@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -62,6 +62,19 @@ pub fn regions(
     parse(&said)
 }
 
+/// `a/b/../c.h` and `a/c.h` are one file, if nobody links folders.
+pub fn without_detours(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if plain.file_name().is_some() => _ = plain.pop(),
+            Component::CurDir => (),
+            _ => plain.push(part),
+        }
+    }
+    plain
+}
+
 fn parse(said: &[u8]) -> Result<Regions> {
     let all: Value = serde_json::from_slice(said)?;
     let mut found: BTreeMap<Place, (End, u64)> = BTreeMap::new();
@@ -82,7 +95,7 @@ fn parse(said: &[u8]) -> Result<Regions> {
                 continue;
             }
             let key = (
-                PathBuf::from(file),
+                without_detours(Path::new(file)),
                 u32::try_from(number(0))?,
                 u32::try_from(number(1))?,
             );
@@ -115,5 +128,12 @@ mod tests {
         let expected = Regions::from([((a.clone(), 3, 1), 5), ((a, 4, 2), 3)]);
         assert_eq!(parse(said).unwrap(), expected);
         assert!(parse(b"{}").is_err());
+    }
+
+    #[test]
+    fn a_file_has_one_name() {
+        let plain = |path: &str| without_detours(Path::new(path));
+        assert_eq!(plain("/a/b/../c.h"), Path::new("/a/c.h"));
+        assert_eq!(plain("../a/./b/c/../../c.h"), Path::new("../a/c.h"));
     }
 }

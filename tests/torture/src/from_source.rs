@@ -149,8 +149,9 @@ fn compare_functions(
 
 /// Arms and operands, by line and column.
 fn compare_blocks(blocks: &[SourceBlock], regions: &Regions, found: &mut Comparison) {
-    let place = |it: &SourceBlock| (it.file.clone(), it.line, it.column);
-    let function = |it: &SourceBlock| (it.file.clone(), it.function.clone());
+    let file = |it: &SourceBlock| coverage_mapping::without_detours(&it.file);
+    let place = |it: &SourceBlock| (file(it), it.line, it.column);
+    let function = |it: &SourceBlock| (file(it), it.function.clone());
     let mut copies: BTreeMap<_, usize> = BTreeMap::new();
     for block in blocks.iter().filter(|it| it.kind == "function") {
         *copies.entry(function(block)).or_default() += 1;
