@@ -12,6 +12,8 @@
 //! With `--route source --judge libclang` nothing runs: the statements that the
 //! source route's parser sees are held against libclang's. `LIBCLANG_PATH` says
 //! which one, where there are several; it should be of the version of `clang`.
+//! With `--route source --warnings` nothing runs, either: what compiles without
+//! a warning must do so when counted.
 
 mod all_modules;
 mod callgrind;
@@ -30,6 +32,7 @@ mod statements;
 mod suite;
 mod symbols;
 mod tally;
+mod warnings;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -71,6 +74,9 @@ struct Options {
     /// are as without us
     #[arg(long, conflicts_with = "judge")]
     behave: bool,
+    /// With `--route source`: see only that what compiles without a warning does so when counted
+    #[arg(long, conflicts_with = "judge")]
+    warnings: bool,
     /// Give real programs a twenty-fifth of their work: for an engine that stops at every block
     #[arg(long)]
     little: bool,
@@ -253,6 +259,7 @@ enum Way {
     Cc,
     Source,
     StatementStarts,
+    Warnings,
     Stepped { most: u64 },
     AllModules(Alike),
     Behaviour,
@@ -261,6 +268,7 @@ enum Way {
 fn way(options: &Options, work: &Path) -> Result<Way> {
     Ok(match (options.route, options.judge) {
         (Route::Cc, None) => Way::Cc,
+        (Route::Source, None) if options.warnings => Way::Warnings,
         (Route::Source, None) => Way::Source,
         (Route::Source, Some(Judge::Libclang)) => Way::StatementStarts,
         (Route::Run, _) if options.behave => Way::Behaviour,
@@ -288,6 +296,7 @@ fn check(checker: &Checker, way: &Way, case: &Case) -> Outcome {
     let outcome = match way {
         Way::Cc => checker.check(program, &level, case.counts),
         Way::Source => checker.check_source(program, &level, case.counts),
+        Way::Warnings => checker.check_warnings(program, &level),
         Way::StatementStarts => checker.check_statement_starts(program, &level),
         Way::Stepped { most } => checker.check_run(program, &level, *most),
         Way::AllModules(alike) => checker.check_all_modules(program, &level, alike),
