@@ -18,6 +18,7 @@ mod flow_graph;
 mod insert;
 mod lex;
 pub mod map;
+mod names;
 mod outline;
 mod parser;
 mod source;

@@ -156,12 +156,12 @@ impl Portable {
 }
 
 impl Dialect for Portable {
-    fn statement(&self, counter: usize) -> String {
-        format!("HEADCOUNT_COUNT({counter});")
+    fn statement(&self, counter: usize, out: &mut String) {
+        let _ = write!(out, "HEADCOUNT_COUNT({counter});");
     }
 
-    fn expression(&self, counter: usize) -> String {
-        format!("HEADCOUNT_COUNT({counter})")
+    fn expression(&self, counter: usize, out: &mut String) {
+        let _ = write!(out, "HEADCOUNT_COUNT({counter})");
     }
 
     fn fall_through(&self) -> &str {
