@@ -77,7 +77,7 @@ struct Difference {
     code: String,
 }
 
-fn compare(source: &PathBuf) -> Compared {
+fn compare(source: &Path) -> Compared {
     let text = fs::read_to_string(source).unwrap();
     let stated = Stated::parse(source, &text).unwrap();
     let has = |route: &str| stated.routes.is_empty() || stated.routes.iter().any(|it| it == route);
