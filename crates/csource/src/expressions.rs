@@ -65,7 +65,7 @@ impl Parser<'_, '_> {
     }
 
     fn choice(&mut self) -> Result<Expr, Trouble> {
-        let condition = self.logic(Kind::OrOr)?;
+        let condition = self.logic()?;
         if !self.take(Kind::Question) {
             return Ok(condition);
         }
@@ -95,20 +95,35 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// Operands joined by `||`, or one level down by `&&`.
-    fn logic(&mut self, operator: Kind) -> Result<Expr, Trouble> {
-        let operand = |parser: &mut Self| match operator {
-            Kind::OrOr => parser.logic(Kind::AndAnd),
-            _ => parser.operand(),
-        };
-        let first = operand(self)?;
-        if self.kind() != operator {
-            return Ok(first);
+    /// Operands joined by `||`.
+    fn logic(&mut self) -> Result<Expr, Trouble> {
+        let first = self.conjunction()?;
+        match self.kind() {
+            Kind::OrOr => self.joined_by(Kind::OrOr, first, Self::conjunction),
+            _ => Ok(first),
         }
+    }
+
+    /// One level down: operands joined by `&&`.
+    #[inline]
+    fn conjunction(&mut self) -> Result<Expr, Trouble> {
+        let first = self.operand()?;
+        match self.kind() {
+            Kind::AndAnd => self.joined_by(Kind::AndAnd, first, Self::operand),
+            _ => Ok(first),
+        }
+    }
+
+    fn joined_by(
+        &mut self,
+        operator: Kind,
+        first: Expr,
+        next: fn(&mut Self) -> Result<Expr, Trouble>,
+    ) -> Result<Expr, Trouble> {
         let start = first.tokens.start;
         let mut operands = vec![first];
         while self.take(operator) {
-            operands.push(operand(self)?);
+            operands.push(next(self)?);
         }
         let mut whole = joined(start..self.at, operands, Shape::Logic);
         whole.has_blocks = !whole.is_constant;

@@ -9,7 +9,8 @@
 mod branches;
 mod evaluation;
 
-use std::collections::{BTreeSet, HashMap};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use headcount_model::{BlockId, BlockKind, Edge, EdgeKind, FlowGraph, Node, ProbeCosts};
 
@@ -150,7 +151,7 @@ struct Builder<'f> {
     around: Vec<Around>,
     labels: HashMap<String, BlockId>,
     /// Labels that somebody else may jump to.
-    exposed: BTreeSet<String>,
+    exposed: HashSet<Cow<'f, str>>,
     placed: BTreeSet<BlockId>,
     bodies: Vec<Tokens>,
     inner: Vec<&'f Function>,
@@ -179,7 +180,7 @@ impl<'f> Builder<'f> {
             at: nowhere(),
             around: Vec::new(),
             labels: HashMap::new(),
-            exposed: BTreeSet::new(),
+            exposed: HashSet::new(),
             placed: BTreeSet::new(),
             bodies: Vec::new(),
             inner: Vec::new(),
@@ -202,9 +203,9 @@ impl<'f> Builder<'f> {
             .map_or(Kind::Stray, |it| it.kind)
     }
 
-    fn name(&self, at: u32) -> String {
+    fn name(&self, at: u32) -> Cow<'f, str> {
         let token = &self.tokens[at as usize];
-        String::from_utf8_lossy(&self.text[token.start as usize..token.end as usize]).into_owned()
+        String::from_utf8_lossy(&self.text[token.start as usize..token.end as usize])
     }
 
     fn function(&mut self, function: &'f Function) -> Result<(), Trouble> {
@@ -436,7 +437,7 @@ impl<'f> Builder<'f> {
         match &statement.what {
             What::Empty | What::LabelNames(_) => {
                 if let What::LabelNames(names) = &statement.what {
-                    self.exposed.extend(names.iter().cloned());
+                    self.exposed.extend(names.iter().map(Cow::from));
                 }
             }
             What::Function(function) => self.inner.push(function),
@@ -491,7 +492,7 @@ impl<'f> Builder<'f> {
                 self.blocks[label.index()].token = statement.tokens.start;
                 self.blocks[label.index()].kind = Some(BlockKind::Label);
                 self.blocks[label.index()].site = self.behind_label(statement);
-                if self.exposed.contains(name) {
+                if self.exposed.contains(name.as_str()) {
                     self.edge(Node::Outside, Node::Block(label), EdgeKind::Arrival);
                 }
                 self.arrive(label);

@@ -5,6 +5,7 @@
 //! their columns.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use headcount_model::{BlockId, BlockKind, Edge, Node, Place, Plan};
 
@@ -15,10 +16,10 @@ use crate::tree::Tokens;
 
 /// How a counter is incremented, in the words of one kind of compiler.
 pub trait Dialect {
-    /// An increment as a statement.
-    fn statement(&self, counter: usize) -> String;
-    /// An increment as an expression of type void.
-    fn expression(&self, counter: usize) -> String;
+    /// Writes an increment as a statement.
+    fn statement(&self, counter: usize, out: &mut String);
+    /// Writes an increment as an expression of type void.
+    fn expression(&self, counter: usize, out: &mut String);
     /// A statement that says that control is meant to fall into the `case` behind it.
     fn fall_through(&self) -> &str;
     /// A statement that prepares a thread for counting.
@@ -100,6 +101,7 @@ pub fn insert(
         dialect,
         fault,
         edits: Vec::new(),
+        written: String::new(),
     };
     let mut first = 0;
     for ((unit, plan), check) in source.units.iter().zip(plans).zip(&source.checks) {
@@ -132,7 +134,8 @@ struct Edit {
     class: Class,
     /// Outer operands open first and close last.
     order: (i64, i64),
-    text: String,
+    /// What is put in: this part of all that was written.
+    text: Range<usize>,
 }
 
 struct Inserter<'s, 't> {
@@ -140,28 +143,21 @@ struct Inserter<'s, 't> {
     dialect: &'s dyn Dialect,
     fault: Option<Fault>,
     edits: Vec<Edit>,
+    /// The texts of all edits. There are many, and they are short.
+    written: String,
 }
 
 impl Inserter<'_, '_> {
     fn unit(&mut self, unit: &Unit, plan: &Plan, first: usize, check: bool) {
         if check {
-            let text = format!(" {}", self.dialect.enter());
-            self.put(self.behind(unit.entry), Class::Body, (1, 0), text);
+            let text = self.dialect.enter();
+            self.put(self.behind(unit.entry), Class::Body, (1, 0), &[" ", &text]);
         }
         let has_braces = self.fault != Some(Fault::NoBraces);
         for body in unit.bodies.iter().filter(|_| has_braces) {
-            self.put(
-                self.behind(body.start - 1),
-                Class::Body,
-                (0, 0),
-                " {".to_owned(),
-            );
-            self.put(
-                self.behind(body.end - 1),
-                Class::EndBody,
-                (0, 0),
-                " }".to_owned(),
-            );
+            let (start, end) = (self.behind(body.start - 1), self.behind(body.end - 1));
+            self.put(start, Class::Body, (0, 0), &[" {"]);
+            self.put(end, Class::EndBody, (0, 0), &[" }"]);
         }
         for call in &unit.forks {
             self.fork(call);
@@ -189,12 +185,7 @@ impl Inserter<'_, '_> {
             let next = self.source.lexed.tokens.get(token as usize + 1);
             let is_simple = next.is_some_and(|it| it.kind == Kind::Name);
             if is_simple && block.statements.first() == Some(&(token + 1)) {
-                self.put(
-                    self.behind(token),
-                    Class::Statement,
-                    (1, 0),
-                    " if (0)".to_owned(),
-                );
+                self.put(self.behind(token), Class::Statement, (1, 0), &[" if (0)"]);
             }
         }
     }
@@ -207,44 +198,73 @@ impl Inserter<'_, '_> {
         self.source.lexed.tokens[token as usize].start
     }
 
-    fn put(&mut self, offset: u32, class: Class, order: (i64, i64), text: String) {
+    fn put(&mut self, offset: u32, class: Class, order: (i64, i64), parts: &[&str]) {
+        self.put_with(offset, class, order, |_, out| {
+            parts.iter().for_each(|part| out.push_str(part));
+        });
+    }
+
+    fn put_with(
+        &mut self,
+        offset: u32,
+        class: Class,
+        order: (i64, i64),
+        write: impl FnOnce(&dyn Dialect, &mut String),
+    ) {
+        let start = self.written.len();
+        write(self.dialect, &mut self.written);
         self.edits.push(Edit {
             offset,
             class,
             order,
-            text,
+            text: start..self.written.len(),
         });
     }
 
     fn block(&mut self, site: &Site, counter: usize) {
         match site {
             Site::None => (),
-            Site::Behind(token) => {
-                let text = format!(" {}", self.dialect.statement(counter));
-                self.put(self.behind(*token), Class::Statement, (0, 0), text);
-            }
-            Site::BeforeCase(token) => {
-                let count = self.dialect.statement(counter);
-                let text = format!(" {count} {}", self.dialect.fall_through());
-                self.put(self.behind(*token), Class::Statement, (0, 0), text);
+            Site::Behind(token) | Site::BeforeCase(token) => {
+                let offset = self.behind(*token);
+                let falls = matches!(site, Site::BeforeCase(_));
+                self.put_with(offset, Class::Statement, (0, 0), |dialect, out| {
+                    out.push(' ');
+                    dialect.statement(counter, out);
+                    if falls {
+                        out.push(' ');
+                        out.push_str(dialect.fall_through());
+                    }
+                });
             }
             Site::Before(token) => {
-                let text = format!("{}, ", self.dialect.expression(counter));
-                self.put(self.before(*token), Class::Open, (i64::MIN, 0), text);
+                let offset = self.before(*token);
+                self.put_with(offset, Class::Open, (i64::MIN, 0), |dialect, out| {
+                    dialect.expression(counter, out);
+                    out.push_str(", ");
+                });
             }
             Site::Around(tokens) => {
-                let open = format!("({}, ", self.dialect.expression(counter));
-                self.around(tokens, open, ")".to_owned());
+                let open = |dialect: &dyn Dialect, out: &mut String| {
+                    out.push('(');
+                    dialect.expression(counter, out);
+                    out.push_str(", ");
+                };
+                self.around(tokens, open, ")");
             }
         }
     }
 
     /// Puts text around an operand. Of two around the same, the later is the inner one.
-    fn around(&mut self, tokens: &Tokens, open: String, close: String) {
+    fn around(
+        &mut self,
+        tokens: &Tokens,
+        open: impl FnOnce(&dyn Dialect, &mut String),
+        close: &str,
+    ) {
         let (start, end) = (self.before(tokens.start), self.behind(tokens.end - 1));
         let number = self.edits.len() as i64;
-        self.put(start, Class::Open, (-i64::from(end), number), open);
-        self.put(end, Class::Close, (-i64::from(start), -number), close);
+        self.put_with(start, Class::Open, (-i64::from(end), number), open);
+        self.put(end, Class::Close, (-i64::from(start), -number), &[close]);
     }
 
     /// A condition whose outcome is counted: it is evaluated first, and says then what it said.
@@ -260,7 +280,11 @@ impl Inserter<'_, '_> {
             };
             let find = |wanted: EdgeSite| {
                 let found = ways.iter().find(|(site, _)| **site == wanted);
-                found.map(|(_, counter)| self.dialect.expression(*counter))
+                found.map(|(_, counter)| {
+                    let mut count = String::new();
+                    self.dialect.expression(*counter, &mut count);
+                    count
+                })
             };
             let yes = find(EdgeSite::WhenTrue(range.clone()));
             let no = find(EdgeSite::WhenFalse(range.clone()));
@@ -270,7 +294,7 @@ impl Inserter<'_, '_> {
                 (None, Some(no)) => format!(") || ({no}, 0))"),
                 (None, None) => continue,
             };
-            self.around(&range, "((".to_owned(), close);
+            self.around(&range, |_, out| out.push_str("(("), &close);
             done.push(range);
         }
     }
@@ -280,14 +304,19 @@ impl Inserter<'_, '_> {
         let name = &self.source.text[token.start as usize..token.end as usize];
         let name = String::from_utf8_lossy(name);
         if let Some((open, close)) = self.dialect.around_fork(&name) {
-            self.around(call, open, close);
+            self.around(call, |_, out| out.push_str(&open), &close);
         }
     }
 
     fn apply(mut self) -> Vec<u8> {
-        self.edits.sort_by_key(|it| (it.offset, it.class, it.order));
-        let added: usize = self.edits.iter().map(|it| it.text.len() + 32).sum();
+        self.edits
+            .sort_unstable_by_key(|it| (it.offset, it.class, it.order, it.text.start));
         let text = self.source.text;
+        let files = self.source.lexed.lines.files.iter();
+        let quoted = |file: &String| file.replace('\\', "\\\\").replace('"', "\\\"");
+        let files: Vec<String> = files.map(quoted).collect();
+        // A line marker and spaces for each edit.
+        let added = self.written.len() + self.edits.len() * 32;
         let mut result = Vec::with_capacity(text.len() + added);
         let mut done = 0;
         for edits in self.edits.chunk_by(|one, other| one.offset == other.offset) {
@@ -295,10 +324,10 @@ impl Inserter<'_, '_> {
             result.extend_from_slice(&text[done..offset as usize]);
             done = offset as usize;
             for edit in edits {
-                result.extend_from_slice(edit.text.as_bytes());
+                result.extend_from_slice(&self.written.as_bytes()[edit.text.clone()]);
             }
             if !self.source.is_raw {
-                self.keep_column(offset, &mut result);
+                self.keep_column(offset, &files, &mut result);
             }
         }
         result.extend_from_slice(&text[done..]);
@@ -307,7 +336,7 @@ impl Inserter<'_, '_> {
 
     /// What follows on the same line begins a line of its own, in the column where it was, so that
     /// the compiler's messages speak of the user's columns.
-    fn keep_column(&self, offset: u32, result: &mut Vec<u8>) {
+    fn keep_column(&self, offset: u32, files: &[String], result: &mut Vec<u8>) {
         let rest = &self.source.text[offset as usize..];
         let next = rest
             .iter()
@@ -316,16 +345,50 @@ impl Inserter<'_, '_> {
             return;
         }
         let lines = &self.source.lexed.lines;
-        let at = lines.position(offset);
+        let (at, is_system) = lines.position_and_system(offset);
         if at.column > WIDEST {
             return;
         }
-        let file = lines.files[at.file as usize]
-            .replace('\\', "\\\\")
-            .replace('"', "\\\"");
-        let system = if lines.is_system(offset) { " 3" } else { "" };
-        let marker = format!("\n# {} \"{file}\"{system}\n", at.line);
-        result.extend_from_slice(marker.as_bytes());
-        result.extend(std::iter::repeat_n(b' ', at.column as usize - 1));
+        let file = &files[at.file as usize];
+        let system = if is_system { " 3" } else { "" };
+        for part in [
+            "\n# ",
+            decimal(at.line, &mut [0; 10]),
+            " \"",
+            file,
+            "\"",
+            system,
+            "\n",
+        ] {
+            result.extend_from_slice(part.as_bytes());
+        }
+        result.resize(result.len() + at.column as usize - 1, b' ');
+    }
+}
+
+/// A number in digits. There is one in every line marker, and `write!` takes its time.
+fn decimal(mut number: u32, digits: &mut [u8; 10]) -> &str {
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    // Digits are text.
+    std::str::from_utf8(&digits[first..]).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decimal;
+
+    #[test]
+    fn numbers_are_written_as_everybody_writes_them() {
+        for number in [0, 7, 10, 4095, 1_000_000, u32::MAX] {
+            assert_eq!(decimal(number, &mut [0; 10]), number.to_string());
+        }
     }
 }

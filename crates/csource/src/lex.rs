@@ -3,6 +3,8 @@
 //! Only what tells statements and operators apart is looked at. Comments, and directives that a
 //! preprocessor left, are skipped; line markers among them say what the user's file and line are.
 
+use std::borrow::Cow;
+
 use crate::words::{Word, word};
 
 /// What a token is, as far as the shape of statements depends on it.
@@ -94,19 +96,19 @@ pub struct Position {
 impl Lines {
     /// Where a byte is.
     pub fn position(&self, offset: u32) -> Position {
+        self.position_and_system(offset).0
+    }
+
+    /// Where a byte is, and whether that is in a header of the system.
+    pub fn position_and_system(&self, offset: u32) -> (Position, bool) {
         let line = self.starts.partition_point(|start| *start <= offset) - 1;
         let mark = self.mark(line as u32);
-        Position {
+        let position = Position {
             file: mark.file,
             line: mark.line.saturating_add(line as u32 - mark.first),
             column: offset - self.starts[line] + 1,
-        }
-    }
-
-    /// Whether a byte is in a header of the system.
-    pub fn is_system(&self, offset: u32) -> bool {
-        let line = self.starts.partition_point(|start| *start <= offset) - 1;
-        self.mark(line as u32).is_system
+        };
+        (position, mark.is_system)
     }
 
     fn mark(&self, line: u32) -> Mark {
@@ -155,6 +157,18 @@ pub fn lex(text: &[u8], name: &str) -> Lexed {
     lexer.out
 }
 
+/// Bytes that names are made of.
+const IN_NAMES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let c = byte as u8;
+        table[byte] = c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$' | 0x80..);
+        byte += 1;
+    }
+    table
+};
+
 struct Lexer<'t> {
     text: &'t [u8],
     at: usize,
@@ -176,7 +190,11 @@ impl Lexer<'_> {
                     self.new_line();
                     at_line_start = true;
                 }
-                b' ' | b'\t' | b'\r' | 0x0b | 0x0c => self.at += 1,
+                b' ' | b'\t' | b'\r' | 0x0b | 0x0c => {
+                    let rest = &self.text[self.at..];
+                    let length = rest.iter().position(|next| *next != byte);
+                    self.at += length.unwrap_or(rest.len());
+                }
                 b'\\' if self.is_spliced() => self.splice(),
                 b'/' if self.peek(1) == b'*' => self.skip_comment(),
                 b'/' if self.peek(1) == b'/' => self.skip_line(),
@@ -221,6 +239,13 @@ impl Lexer<'_> {
     /// To the end of the line, which may be spliced to the next.
     fn skip_line(&mut self) {
         while self.at < self.text.len() && self.text[self.at] != b'\n' {
+            let is_plain = |byte: &u8| !matches!(byte, b'\n' | b'\\' | b'/');
+            let rest = &self.text[self.at..];
+            if is_plain(&rest[0]) {
+                let plain = rest.iter().position(|byte| !is_plain(byte));
+                self.at += plain.unwrap_or(rest.len());
+                continue;
+            }
             match self.text[self.at] {
                 b'\\' if self.is_spliced() => self.splice(),
                 b'/' if self.peek(1) == b'*' => self.skip_comment(),
@@ -249,6 +274,10 @@ impl Lexer<'_> {
         let lines = &mut self.out.lines;
         let before = lines.marks.last().copied();
         let file = match &marker.file {
+            // Most markers are about the file that the text was in just before.
+            Some(name) if before.is_some_and(|it| lines.files[it.file as usize] == *name) => {
+                before.map_or(0, |mark| mark.file)
+            }
             Some(name) => lines.file(name),
             None => before.map_or(0, |mark| mark.file),
         };
@@ -284,9 +313,11 @@ impl Lexer<'_> {
 
     fn name(&mut self) {
         let rest = &self.text[self.at..];
-        let is_part =
-            |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
-        let length = rest.iter().take_while(is_part).count();
+        let is_part = |byte: &u8| IN_NAMES[*byte as usize];
+        let length = rest
+            .iter()
+            .position(|byte| !is_part(byte))
+            .unwrap_or(rest.len());
         let name = &rest[..length];
         let is_prefix = matches!(name, b"L" | b"u" | b"U" | b"u8");
         if is_prefix && matches!(self.peek(length), b'"' | b'\'') {
@@ -348,22 +379,30 @@ impl Lexer<'_> {
     }
 
     fn punctuation(&mut self, byte: u8) {
+        let alone = match byte {
+            b'(' => Kind::OpenParen,
+            b')' => Kind::CloseParen,
+            b'[' => Kind::OpenBracket,
+            b']' => Kind::CloseBracket,
+            b'{' => Kind::OpenBrace,
+            b'}' => Kind::CloseBrace,
+            b';' => Kind::Semicolon,
+            b',' => Kind::Comma,
+            b'?' => Kind::Question,
+            _ => return self.operator(byte),
+        };
+        self.push(alone, 1);
+    }
+
+    /// Punctuation that may go on.
+    fn operator(&mut self, byte: u8) {
         let (second, third) = (self.peek(1), self.peek(2));
         let (kind, length) = match (byte, second) {
-            (b'(', _) => (Kind::OpenParen, 1),
-            (b')', _) => (Kind::CloseParen, 1),
-            (b'[', _) => (Kind::OpenBracket, 1),
-            (b']', _) => (Kind::CloseBracket, 1),
-            (b'{', _) => (Kind::OpenBrace, 1),
-            (b'}', _) => (Kind::CloseBrace, 1),
             (b'<', b'%') => (Kind::OpenBrace, 2),
             (b'%', b'>') => (Kind::CloseBrace, 2),
             (b'<', b':') => (Kind::OpenBracket, 2),
             (b':', b'>') => (Kind::CloseBracket, 2),
-            (b';', _) => (Kind::Semicolon, 1),
-            (b',', _) => (Kind::Comma, 1),
             (b':', _) => (Kind::Colon, 1),
-            (b'?', _) => (Kind::Question, 1),
             (b'.', b'.') if third == b'.' => (Kind::Dots, 3),
             (b'.', _) => (Kind::Member, 1),
             (b'-', b'>') => (Kind::Member, 2),
@@ -405,22 +444,30 @@ impl Marker {
                 is_system,
             });
         };
-        let mut name = Vec::new();
-        let mut bytes = quoted.iter();
-        while let Some(byte) = bytes.next() {
-            match byte {
-                b'"' => break,
-                b'\\' => name.push(*bytes.next()?),
-                _ => name.push(*byte),
-            }
-        }
-        let flags = bytes.as_slice();
+        let (name, flags) = match quoted.iter().position(|it| matches!(it, b'"' | b'\\')) {
+            Some(end) if quoted[end] == b'"' => (Cow::from(&quoted[..end]), &quoted[end + 1..]),
+            _ => unescaped(quoted)?,
+        };
         Some(Self {
             line,
             file: Some(String::from_utf8_lossy(&name).into_owned()),
             is_system: flags.contains(&b'3'),
         })
     }
+}
+
+/// A name with backslashes in it, up to its quote, and what follows.
+fn unescaped(quoted: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
+    let mut name = Vec::new();
+    let mut bytes = quoted.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => break,
+            b'\\' => name.push(*bytes.next()?),
+            _ => name.push(*byte),
+        }
+    }
+    Some((Cow::from(name), bytes.as_slice()))
 }
 
 #[cfg(test)]
@@ -461,7 +508,8 @@ mod tests {
         assert_eq!(at(3), ("dir/h.h", 41, 1));
         assert_eq!(at(6), ("x.c", 2, 3));
         assert_eq!(at(7), ("x.c", 9, 1));
-        assert!(lexed.lines.is_system(lexed.tokens[3].start));
-        assert!(!lexed.lines.is_system(lexed.tokens[6].start));
+        let is_system = |index: usize| lexed.lines.position_and_system(lexed.tokens[index].start).1;
+        assert!(is_system(3));
+        assert!(!is_system(6));
     }
 }

@@ -1,8 +1,7 @@
 //! Which functions does a text define?
 
-use std::collections::HashSet;
-
 use crate::lex::{Kind, Lexed};
+use crate::names::Names;
 use crate::parser::{NONE, Parser, Trouble, Types};
 use crate::words::Word;
 
@@ -31,7 +30,7 @@ pub fn outline<'t>(
     lexed: &'t Lexed,
     partner: &'t [u32],
 ) -> Result<Outline<'t>, Trouble> {
-    let nothing = HashSet::new();
+    let nothing = Names::default();
     let mut parser = Parser::new(text, &lexed.tokens, partner, &nothing);
     let mut functions = Vec::new();
     while (parser.at as usize) < lexed.tokens.len() {

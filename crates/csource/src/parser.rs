@@ -1,8 +1,7 @@
 //! What all parts of the parser share: where it is, what it knows, and how it gives up.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::lex::{Kind, Lexed, Token};
+use crate::names::Names;
 use crate::tree::Tokens;
 use crate::words::Word;
 
@@ -20,6 +19,16 @@ pub struct Trouble {
 /// No bracket is there.
 pub const NONE: u32 = u32::MAX;
 
+/// A function that the text defines.
+#[derive(Debug, Default)]
+pub struct Defined {
+    /// The token of its name, where it is defined last.
+    pub name_token: u32,
+    /// How often it is mentioned, and how often other than to call it.
+    pub mentions: u32,
+    pub not_called: u32,
+}
+
 /// Reads one text.
 pub struct Parser<'t, 'd> {
     pub text: &'t [u8],
@@ -27,7 +36,7 @@ pub struct Parser<'t, 'd> {
     /// For each bracket, the one that belongs to it.
     pub partner: &'t [u32],
     /// Functions that the text defines.
-    pub defined: &'d HashSet<&'t [u8]>,
+    pub defined: &'d Names<'t, Defined>,
     pub types: Types<'t>,
     /// The next token.
     pub at: u32,
@@ -78,7 +87,7 @@ impl<'t, 'd> Parser<'t, 'd> {
         text: &'t [u8],
         tokens: &'t [Token],
         partner: &'t [u32],
-        defined: &'d HashSet<&'t [u8]>,
+        defined: &'d Names<'t, Defined>,
     ) -> Self {
         Self {
             text,
@@ -221,7 +230,7 @@ impl<'t, 'd> Parser<'t, 'd> {
 #[derive(Debug, Default)]
 pub struct Types<'t> {
     /// What the name meant in each scope that says something about it, the innermost last.
-    names: HashMap<&'t [u8], Vec<bool>>,
+    names: Names<'t, Vec<bool>>,
     /// Names that each scope speaks of.
     scopes: Vec<Vec<&'t [u8]>>,
 }
@@ -234,10 +243,10 @@ impl<'t> Types<'t> {
 
     pub fn declare(&mut self, name: &'t [u8], is_type: bool) {
         // A variable matters only where it hides a type.
-        if !is_type && !self.names.contains_key(name) {
+        if !is_type && !self.names.contains(name) {
             return;
         }
-        self.names.entry(name).or_default().push(is_type);
+        self.names.entry(name).push(is_type);
         if let Some(scope) = self.scopes.last_mut() {
             scope.push(name);
         }

@@ -7,8 +7,11 @@ use headcount_model::Refusal;
 use crate::columns;
 use crate::flow_graph::{self, Unit};
 use crate::lex::{self, Kind, Lexed, Position};
+use crate::names::Names;
 use crate::outline::{Outlined, outline};
-use crate::parser::{Parser, Trouble, partners};
+use crate::parser::{Defined, Parser, Trouble, partners};
+use crate::statement_starts::{self, StatementStart};
+use crate::tree::Function;
 use crate::words::Word;
 
 /// What to know before reading a text.
@@ -113,53 +116,70 @@ impl<'t> Source<'t> {
         partner: &[u32],
         options: &Options,
     ) -> Result<(Vec<Unit>, Vec<bool>, Vec<(String, u32, String)>), Trouble> {
-        let outline = outline(self.text, lexed, partner)?;
-        let names = Names::new(self.text, lexed, &outline.functions);
-        let mut parser = Parser::new(self.text, &lexed.tokens, partner, &names.defined);
-        parser.types = outline.types;
-        parser.is_raw = options.is_raw;
         let mut units = Vec::new();
         let mut checks = Vec::new();
         let mut troubles = Vec::new();
-        for function in &outline.functions {
-            if names.is_unused(function, lexed) {
-                continue;
-            }
-            let close = partner[function.open as usize];
-            let refusal = unsuitable(self.text, lexed, function, close, options);
-            parser.at = function.open;
-            parser.depth = 0;
-            parser.left_alone.clear();
-            parser.forks.clear();
-            let read = match refusal {
-                Some(trouble) => Err(trouble),
-                None => parser.function(function.name_token),
-            };
-            parser.types.leave_all();
+        let is_wanted = |fates: &Fates, function: &Outlined| {
+            !fates.is_unused(
+                function,
+                bytes_of(self.text, lexed, function.name_token),
+                lexed,
+            )
+        };
+        let reading = Reading {
+            text: self.text,
+            lexed,
+            partner,
+            options,
+        };
+        let fates = reading.functions(is_wanted, |fates, function, read| {
             let made = read.and_then(|tree| {
                 let found =
                     flow_graph::units(&tree, self.text, &lexed.tokens, options.declarations_first)?;
                 Ok((found, tree.left_alone))
             });
-            let name = parser.name(function.name_token);
+            let bytes = bytes_of(self.text, lexed, function.name_token);
+            let name = || String::from_utf8_lossy(bytes).into_owned();
             match made {
                 Ok((found, left_alone)) => {
-                    checks.extend(found.iter().map(|_| names.needs_check(function)));
+                    checks.extend(found.iter().map(|_| fates.needs_check(function, bytes)));
                     units.extend(found);
                     let left_alone = left_alone.into_iter();
-                    troubles.extend(left_alone.map(|(at, why)| (name.clone(), at, why.to_owned())));
+                    troubles.extend(left_alone.map(|(at, why)| (name(), at, why.to_owned())));
                 }
-                Err(trouble) => troubles.push((name, trouble.token, trouble.reason)),
+                Err(trouble) => troubles.push((name(), trouble.token, trouble.reason)),
             }
-        }
+        })?;
         // Who comes out of a function that is not counted may come to any other.
         if !troubles.is_empty() {
             checks.iter_mut().for_each(|check| *check = true);
         }
         for (unit, check) in units.iter().zip(&mut checks) {
-            *check &= !names.resolvers.contains(unit.name.as_bytes());
+            *check &= !fates.resolvers.contains(unit.name.as_bytes());
         }
         Ok((units, checks, troubles))
+    }
+
+    /// Where every statement begins, those of functions included that nobody calls. Functions that
+    /// cannot be read have none.
+    pub fn statement_starts(&self, options: &Options) -> Vec<StatementStart> {
+        let partner = partners(&self.lexed).unwrap_or_default();
+        let reading = Reading {
+            text: self.text,
+            lexed: &self.lexed,
+            partner: &partner,
+            options,
+        };
+        let mut starts = Vec::new();
+        let read = reading.functions(
+            |_, _| true,
+            |_, _, read| {
+                let found = read.map(|it| statement_starts::of_function(&it, &self.lexed.tokens));
+                starts.extend(found.unwrap_or_default());
+            },
+        );
+        debug_assert!(read.is_ok(), "it was read before");
+        starts
     }
 
     /// Where a token is.
@@ -217,6 +237,59 @@ impl<'t> Source<'t> {
     }
 }
 
+/// A text that is being read.
+#[derive(Clone, Copy)]
+struct Reading<'t, 'r> {
+    text: &'t [u8],
+    lexed: &'r Lexed,
+    partner: &'r [u32],
+    options: &'r Options,
+}
+
+impl<'t, 'r> Reading<'t, 'r> {
+    /// Reads those functions that are wanted, and hands each over.
+    fn functions(
+        self,
+        is_wanted: impl Fn(&Fates<'t>, &Outlined) -> bool,
+        mut take: impl FnMut(&Fates<'t>, &Outlined, Result<Function, Trouble>),
+    ) -> Result<Fates<'t>, Trouble> {
+        let Self {
+            text,
+            lexed,
+            partner,
+            options,
+        } = self;
+        let outline = outline(text, lexed, partner)?;
+        let fates = Fates::new(text, lexed, &outline.functions);
+        let mut parser = Parser::new(text, &lexed.tokens, partner, &fates.defined);
+        parser.types = outline.types;
+        parser.is_raw = options.is_raw;
+        for function in &outline.functions {
+            if !is_wanted(&fates, function) {
+                continue;
+            }
+            let close = partner[function.open as usize];
+            let refusal = unsuitable(text, lexed, function, close, options);
+            parser.at = function.open;
+            parser.depth = 0;
+            parser.left_alone.clear();
+            parser.forks.clear();
+            let read = match refusal {
+                Some(trouble) => Err(trouble),
+                None => parser.function(function.name_token),
+            };
+            parser.types.leave_all();
+            take(&fates, function, read);
+        }
+        Ok(fates)
+    }
+}
+
+fn bytes_of<'t>(text: &'t [u8], lexed: &Lexed, token: u32) -> &'t [u8] {
+    let token = &lexed.tokens[token as usize];
+    &text[token.start as usize..token.end as usize]
+}
+
 /// Why a function is not to be touched.
 fn unsuitable(
     text: &[u8],
@@ -262,25 +335,22 @@ fn unsuitable(
 }
 
 /// What becomes of the functions of a text.
-struct Names<'t> {
-    defined: HashSet<&'t [u8]>,
-    /// How often each is mentioned, and how often other than to call it.
-    mentions: HashMap<u32, (u32, u32)>,
+struct Fates<'t> {
+    defined: Names<'t, Defined>,
     /// Functions that run before there are threads.
     resolvers: HashSet<&'t [u8]>,
 }
 
-impl<'t> Names<'t> {
+impl<'t> Fates<'t> {
     fn new(text: &'t [u8], lexed: &Lexed, functions: &[Outlined]) -> Self {
         let bytes = |at: u32| {
             let token = &lexed.tokens[at as usize];
             &text[token.start as usize..token.end as usize]
         };
-        let by_name: HashMap<&[u8], u32> = functions
-            .iter()
-            .map(|it| (bytes(it.name_token), it.name_token))
-            .collect();
-        let mut mentions: HashMap<u32, (u32, u32)> = HashMap::new();
+        let mut defined: Names<Defined> = Names::default();
+        for function in functions {
+            defined.entry(bytes(function.name_token)).name_token = function.name_token;
+        }
         let mut resolvers = HashSet::new();
         let mut depth = 0_u32;
         for (at, token) in (0_u32..).zip(&lexed.tokens) {
@@ -293,15 +363,16 @@ impl<'t> Names<'t> {
                 continue;
             }
             let word = &text[token.start as usize..token.end as usize];
-            if let Some(name_token) = by_name.get(word) {
+            if defined.contains(word)
+                && let Some(function) = defined.get_mut(word)
+            {
                 let is_called = lexed
                     .tokens
                     .get(at as usize + 1)
                     .is_some_and(|it| it.kind == Kind::OpenParen);
-                let entry = mentions.entry(*name_token).or_default();
                 // Outside of everything, a name before a parenthesis is declared or defined.
-                entry.0 += u32::from(depth > 0 || !is_called);
-                entry.1 += u32::from(!is_called);
+                function.mentions += u32::from(depth > 0 || !is_called);
+                function.not_called += u32::from(!is_called);
             }
             let names_resolver = matches!(word, b"ifunc" | b"__ifunc__");
             if let Some(quoted) = lexed.tokens.get(at as usize + 2).filter(|_| names_resolver) {
@@ -312,28 +383,30 @@ impl<'t> Names<'t> {
                 resolvers.extend(name);
             }
         }
-        Self {
-            defined: by_name.keys().copied().collect(),
-            mentions,
-            resolvers,
-        }
+        Self { defined, resolvers }
+    }
+
+    /// What is known of a function; of several with one name, only of the last.
+    fn of(&self, function: &Outlined, name: &[u8]) -> Option<&Defined> {
+        let known = self.defined.get(name);
+        known.filter(|it| it.name_token == function.name_token)
     }
 
     /// Whether a function is in a header, and nobody in this text calls it: compilers drop it.
-    fn is_unused(&self, function: &Outlined, lexed: &Lexed) -> bool {
+    fn is_unused(&self, function: &Outlined, name: &[u8], lexed: &Lexed) -> bool {
+        if !function.is_inline {
+            return false;
+        }
         let start = lexed.tokens[function.name_token as usize].start;
-        let is_mentioned = self.mentions.get(&function.name_token);
-        let is_mentioned = is_mentioned.is_some_and(|(all, _)| *all > 0);
-        let is_elsewhere = lexed.lines.position(start).file != 0;
-        let is_dropped = function.is_static && !function.has_attributes;
-        let is_dropped = is_dropped || lexed.lines.is_system(start);
-        function.is_inline && !is_mentioned && is_elsewhere && is_dropped
+        let is_mentioned = self.of(function, name).is_some_and(|it| it.mentions > 0);
+        let (at, is_system) = lexed.lines.position_and_system(start);
+        let is_dropped = function.is_static && !function.has_attributes || is_system;
+        !is_mentioned && at.file != 0 && is_dropped
     }
 
     /// Whether a thread may come to the function before it comes to any other of this text.
-    fn needs_check(&self, function: &Outlined) -> bool {
-        let mentions = self.mentions.get(&function.name_token);
-        let is_passed_on = mentions.is_some_and(|(_, other)| *other > 0);
+    fn needs_check(&self, function: &Outlined, name: &[u8]) -> bool {
+        let is_passed_on = self.of(function, name).is_some_and(|it| it.not_called > 0);
         !function.is_static || function.has_attributes || is_passed_on
     }
 }

@@ -93,7 +93,7 @@ impl Parser<'_, '_> {
             Word::While => {
                 self.at += 1;
                 let condition = self.in_parens()?;
-                let body = self.body()?;
+                let body = Box::new(self.body()?);
                 Ok(What::While { condition, body })
             }
             Word::Do => self.repeated(),
@@ -101,7 +101,7 @@ impl Parser<'_, '_> {
             Word::Switch => {
                 self.at += 1;
                 let condition = self.in_parens()?;
-                let body = self.body()?;
+                let body = Box::new(self.body()?);
                 Ok(What::Switch { condition, body })
             }
             Word::Case => self.case(),
@@ -187,7 +187,7 @@ impl Parser<'_, '_> {
 
     fn repeated(&mut self) -> Result<What, Trouble> {
         self.at += 1;
-        let body = self.body()?;
+        let body = Box::new(self.body()?);
         self.expect(Kind::Word(Word::While), "the `while` of a `do`")?;
         let condition = self.in_parens()?;
         self.end_with(What::Do { body, condition })
@@ -208,15 +208,15 @@ impl Parser<'_, '_> {
         };
         let condition = match self.kind() {
             Kind::Semicolon => None,
-            _ => Some(self.expression()?),
+            _ => Some(Box::new(self.expression()?)),
         };
         self.expect(Kind::Semicolon, "the second `;` of a `for`")?;
         let step = match self.kind() {
             Kind::CloseParen => None,
-            _ => Some(self.expression()?),
+            _ => Some(Box::new(self.expression()?)),
         };
         self.expect(Kind::CloseParen, "a closing parenthesis")?;
-        let body = self.body()?;
+        let body = Box::new(self.body()?);
         self.types.leave();
         Ok(What::For {
             start,

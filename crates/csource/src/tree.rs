@@ -40,6 +40,7 @@ pub struct Body {
     pub in_braces: bool,
 }
 
+/// Most are expressions, and there are many: what is larger is boxed.
 #[derive(Debug)]
 pub enum What {
     /// With what it evaluates.
@@ -61,21 +62,21 @@ pub enum What {
     },
     While {
         condition: Expr,
-        body: Body,
+        body: Box<Body>,
     },
     Do {
-        body: Body,
+        body: Box<Body>,
         condition: Expr,
     },
     For {
         start: Option<Box<Statement>>,
-        condition: Option<Expr>,
-        step: Option<Expr>,
-        body: Body,
+        condition: Option<Box<Expr>>,
+        step: Option<Box<Expr>>,
+        body: Box<Body>,
     },
     Switch {
         condition: Expr,
-        body: Body,
+        body: Box<Body>,
     },
     Label(String),
     Case,

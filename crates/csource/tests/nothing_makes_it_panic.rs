@@ -21,11 +21,11 @@ impl Dice {
 struct Silent;
 
 impl Dialect for Silent {
-    fn statement(&self, _: usize) -> String {
-        "x;".to_owned()
+    fn statement(&self, _: usize, out: &mut String) {
+        out.push_str("x;");
     }
-    fn expression(&self, _: usize) -> String {
-        "x".to_owned()
+    fn expression(&self, _: usize, out: &mut String) {
+        out.push('x');
     }
     fn fall_through(&self) -> &str {
         ""

@@ -7,11 +7,11 @@ use headcount_model::BlockKind;
 struct Short;
 
 impl Dialect for Short {
-    fn statement(&self, counter: usize) -> String {
-        format!("c[{counter}]++;")
+    fn statement(&self, counter: usize, out: &mut String) {
+        out.push_str(&format!("c[{counter}]++;"));
     }
-    fn expression(&self, counter: usize) -> String {
-        format!("c[{counter}]++")
+    fn expression(&self, counter: usize, out: &mut String) {
+        out.push_str(&format!("c[{counter}]++"));
     }
     fn fall_through(&self) -> &str {
         "FALL;"

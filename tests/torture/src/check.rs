@@ -19,6 +19,7 @@ use crate::symbols::Symbols;
 pub struct Checker {
     pub headcount: Headcount,
     pub compiler: String,
+    pub is_clang: bool,
     pub common_flags: Vec<String>,
     pub toolchain: BTreeSet<String>,
     /// Each check works in a folder of its own below this one.

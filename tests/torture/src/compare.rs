@@ -29,6 +29,7 @@ pub enum Judge {
     Gcov,
     /// Its coverage mapping.
     Clang,
+    Libclang,
 }
 
 impl fmt::Display for Judge {
@@ -38,6 +39,7 @@ impl fmt::Display for Judge {
             Judge::SingleStep => "single step",
             Judge::Gcov => "gcov",
             Judge::Clang => "clang",
+            Judge::Libclang => "libclang",
         })
     }
 }

@@ -3,8 +3,9 @@
 //! Its front end counts what the source says, operands of `?:`, `&&` and `||` included, and gives
 //! each region its lines and columns: an account that has nothing in common with ours.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -61,6 +62,19 @@ pub fn regions(
     parse(&said)
 }
 
+/// `a/b/../c.h` and `a/c.h` are one file, if nobody links folders.
+pub fn without_detours(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if plain.file_name().is_some() => _ = plain.pop(),
+            Component::CurDir => (),
+            _ => plain.push(part),
+        }
+    }
+    plain
+}
+
 fn parse(said: &[u8]) -> Result<Regions> {
     let all: Value = serde_json::from_slice(said)?;
     let mut found: BTreeMap<Place, (End, u64)> = BTreeMap::new();
@@ -81,14 +95,17 @@ fn parse(said: &[u8]) -> Result<Regions> {
                 continue;
             }
             let key = (
-                PathBuf::from(file),
+                without_detours(Path::new(file)),
                 u32::try_from(number(0))?,
                 u32::try_from(number(1))?,
             );
             let end = (number(2), number(3));
-            let known = found.entry(key).or_insert((end, number(4)));
-            if end < known.0 {
-                *known = (end, number(4));
+            let known = found.entry(key).or_insert((end, 0));
+            match end.cmp(&known.0) {
+                Ordering::Less => *known = (end, number(4)),
+                // A function of a header is told once for each file that includes it.
+                Ordering::Equal => known.1 += number(4),
+                Ordering::Greater => (),
             }
         }
     }
@@ -103,12 +120,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shortest_region_of_a_place_counts_and_macros_do_not() {
+    fn the_shortest_region_of_a_place_counts_all_its_copies_and_macros_do_not() {
         let said = br#"{"data":[{"functions":[{"filenames":["/x/a.c","/x/a.c"],"regions":[
-            [3,1,9,2,7,0,0,0],[3,1,4,2,5,0,0,0],[4,2,4,9,1,0,0,0],[5,1,5,2,8,1,0,0],[6,1,6,2,8,0,1,1]]}]}]}"#;
+            [3,1,9,2,7,0,0,0],[3,1,4,2,5,0,0,0],[4,2,4,9,1,0,0,0],[5,1,5,2,8,1,0,0],[6,1,6,2,8,0,1,1]]},
+            {"filenames":["/x/a.c"],"regions":[[4,2,4,9,2,0,0,0]]}]}]}"#;
         let a = PathBuf::from("/x/a.c");
-        let expected = Regions::from([((a.clone(), 3, 1), 5), ((a, 4, 2), 1)]);
+        let expected = Regions::from([((a.clone(), 3, 1), 5), ((a, 4, 2), 3)]);
         assert_eq!(parse(said).unwrap(), expected);
         assert!(parse(b"{}").is_err());
+    }
+
+    #[test]
+    fn a_file_has_one_name() {
+        let plain = |path: &str| without_detours(Path::new(path));
+        assert_eq!(plain("/a/b/../c.h"), Path::new("/a/c.h"));
+        assert_eq!(plain("../a/./b/c/../../c.h"), Path::new("../a/c.h"));
     }
 }

@@ -2,6 +2,7 @@
 //! statements, functions and operands have the counts they must have?
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::Path;
 
@@ -46,12 +47,15 @@ impl Checker {
             }
             let mut found = Comparison::default();
             let (lines, blocks) = self.headcount.report_source(counted, self.limits.counted)?;
-            let gcov = self.lines(program, &flags, judged)?;
-            let with_code = line_table::of(&plain.executable, judged)?;
-            compare_lines(program, &lines, &gcov, &with_code, &mut found)?;
-            let functions = gcov::functions(judged, self.limits.compile)?;
-            let is_abnormal = program.sources.iter().any(|it| has_abnormal_flow(it));
-            compare_functions(&blocks, &functions, is_abnormal, &mut found);
+            // What clang writes for gcov is of a version that gcc's does not read.
+            if !self.is_clang {
+                let gcov = self.lines(program, &flags, judged)?;
+                let with_code = line_table::of(&plain.executable, judged)?;
+                compare_lines(program, &lines, &gcov, &with_code, &mut found)?;
+                let functions = gcov::functions(judged, self.limits.compile)?;
+                let is_abnormal = program.sources.iter().any(|it| has_abnormal_flow(it));
+                compare_functions(&blocks, &functions, is_abnormal, &mut found);
+            }
             self.compare_regions(program, &blocks, judged, &mut found)?;
             let counts = Counts::Compared(found);
             Ok(Outcome::Passed { said, counts })
@@ -100,6 +104,22 @@ fn has_abnormal_flow(source: &Path) -> bool {
 /// Functions that gcov's own code calls, where a program has its own of them.
 const CALLED_BY_GCOV: [&str; 2] = ["strcat", "strlen"];
 
+/// Blocks that are the same to the reader, as one: a function of a header is in every file that
+/// includes it.
+fn summed<'a, K: Ord>(
+    blocks: impl Iterator<Item = &'a SourceBlock>,
+    key: impl Fn(&SourceBlock) -> K,
+) -> BTreeMap<K, SourceBlock> {
+    let mut all: BTreeMap<K, SourceBlock> = BTreeMap::new();
+    for block in blocks {
+        match all.entry(key(block)) {
+            Entry::Occupied(mut known) => known.get_mut().count += block.count,
+            Entry::Vacant(new) => _ = new.insert(block.clone()),
+        }
+    }
+    all
+}
+
 /// Entries of functions, by name and line.
 fn compare_functions(
     blocks: &[SourceBlock],
@@ -107,7 +127,8 @@ fn compare_functions(
     is_abnormal: bool,
     found: &mut Comparison,
 ) {
-    for block in blocks.iter().filter(|it| it.kind == "function") {
+    let entries = blocks.iter().filter(|it| it.kind == "function");
+    for block in summed(entries, |it| (it.function.clone(), it.line)).values() {
         let key = (block.function.clone(), block.line);
         let Some(judged) = gcov.get(&key).copied() else {
             continue;
@@ -128,18 +149,24 @@ fn compare_functions(
 
 /// Arms and operands, by line and column.
 fn compare_blocks(blocks: &[SourceBlock], regions: &Regions, found: &mut Comparison) {
-    let known = blocks
-        .iter()
-        .filter(|it| HAS_REGION.contains(&it.kind.as_str()));
-    let place = |it: &SourceBlock| (it.file.clone(), it.line, it.column);
+    let file = |it: &SourceBlock| coverage_mapping::without_detours(&it.file);
+    let place = |it: &SourceBlock| (file(it), it.line, it.column);
+    let function = |it: &SourceBlock| (file(it), it.function.clone());
+    let mut copies: BTreeMap<_, usize> = BTreeMap::new();
+    for block in blocks.iter().filter(|it| it.kind == "function") {
+        *copies.entry(function(block)).or_default() += 1;
+    }
     let mut places: BTreeMap<_, usize> = BTreeMap::new();
     for block in blocks {
         *places.entry(place(block)).or_default() += 1;
     }
     // What comes out of a macro is where its name is, be it one block or many.
-    for block in known.filter(|it| places[&place(it)] == 1) {
-        let key = (block.file.clone(), block.line, block.column);
-        let Some(judged) = regions.get(&key).copied() else {
+    let is_alone = |it: &&SourceBlock| {
+        HAS_REGION.contains(&it.kind.as_str())
+            && copies.get(&function(it)) == places.get(&place(it))
+    };
+    for (key, block) in &summed(blocks.iter().filter(is_alone), place) {
+        let Some(judged) = regions.get(key).copied() else {
             continue;
         };
         let name = block.file.file_name().unwrap_or_default().to_string_lossy();

@@ -37,7 +37,9 @@ pub fn functions(folder: &Path, limit: Duration) -> Result<ByFunction> {
             let name = it["name"].as_str().context("a function without a name")?;
             let line = it["start_line"].as_u64().context("no line")?;
             let count = it["execution_count"].as_u64().context("no count")?;
-            functions.insert((name.to_owned(), u32::try_from(line)?), count);
+            // A function of a header is told once for each file that includes it.
+            let key = (name.to_owned(), u32::try_from(line)?);
+            *functions.entry(key).or_default() += count;
         }
     }
     Ok(functions)

@@ -8,6 +8,12 @@
 //! counts of all modules are held against callgrind's. Passing alone proves little, because most arms of
 //! these programs are `abort()`: a counted program that lost half its arms
 //! would still pass. The counts are the check.
+//!
+//! With `--route source --judge libclang` nothing runs: the statements that the
+//! source route's parser sees are held against libclang's. `LIBCLANG_PATH` says
+//! which one, where there are several; it should be of the version of `clang`.
+//! With `--route source --warnings` nothing runs, either: what compiles without
+//! a warning must do so when counted.
 
 mod all_modules;
 mod callgrind;
@@ -20,18 +26,20 @@ mod finished;
 mod from_source;
 mod gcov;
 mod headcount;
+mod libclang;
 mod line_table;
 mod statements;
 mod suite;
 mod symbols;
 mod tally;
+mod warnings;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Parser, ValueEnum};
 use headcount_ground::child;
 use headcount_ground::program::{Language, Program};
@@ -59,13 +67,16 @@ struct Options {
     /// What `headcount run` puts into the program, if not what it chooses itself
     #[arg(long, value_enum, value_name = "ENGINE")]
     engine: Option<Engine>,
-    /// Whose counts are held against those of `--route run`
-    #[arg(long, value_enum, default_value_t = Judge::Steps)]
-    judge: Judge,
+    /// Who judges; without it, single steps with `--route run`, and those that a route names
+    #[arg(long, value_enum)]
+    judge: Option<Judge>,
     /// With `--route run`: count all modules, ask no judge, and see only that output and status
     /// are as without us
     #[arg(long, conflicts_with = "judge")]
     behave: bool,
+    /// With `--route source`: see only that what compiles without a warning does so when counted
+    #[arg(long, conflicts_with = "judge")]
+    warnings: bool,
     /// Give real programs a twenty-fifth of their work: for an engine that stops at every block
     #[arg(long)]
     little: bool,
@@ -147,6 +158,9 @@ enum Judge {
     Steps,
     /// Callgrind: every instruction of the program and of its libraries
     Callgrind,
+    /// With `--route source`: where statements begin, and what they are, says libclang, too.
+    /// Nothing is built or run
+    Libclang,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -200,7 +214,11 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<Tally> {
     std::fs::create_dir_all(&options.work)?;
     let work = options.work.canonicalize()?;
-    let explained = Explained::read(&options.explained, options.route.name())?;
+    let about = match options.judge {
+        Some(Judge::Libclang) => "libclang",
+        _ => options.route.name(),
+    };
+    let explained = Explained::read(&options.explained, about)?;
     let checker = checker(options, &work)?;
     let way = way(options, &work)?;
     let cases = cases(options, &work)?;
@@ -225,8 +243,13 @@ fn run(options: &Options) -> Result<Tally> {
             outcome,
         });
     let mut tally = Tally::of(&checked.collect::<Vec<_>>(), &explained);
-    if matches!(way, Way::Stepped { .. }) && options.only.is_none() {
-        tally.require_enough(programs, &options.levels);
+    if options.only.is_none() {
+        if matches!(way, Way::Stepped { .. } | Way::StatementStarts) {
+            tally.require_judged(programs, &options.levels);
+        }
+        if matches!(way, Way::Stepped { .. }) {
+            tally.require_lines();
+        }
     }
     Ok(tally)
 }
@@ -235,6 +258,8 @@ fn run(options: &Options) -> Result<Tally> {
 enum Way {
     Cc,
     Source,
+    StatementStarts,
+    Warnings,
     Stepped { most: u64 },
     AllModules(Alike),
     Behaviour,
@@ -242,18 +267,21 @@ enum Way {
 
 fn way(options: &Options, work: &Path) -> Result<Way> {
     Ok(match (options.route, options.judge) {
-        (Route::Cc, _) => Way::Cc,
-        (Route::Source, _) => Way::Source,
+        (Route::Cc, None) => Way::Cc,
+        (Route::Source, None) if options.warnings => Way::Warnings,
+        (Route::Source, None) => Way::Source,
+        (Route::Source, Some(Judge::Libclang)) => Way::StatementStarts,
         (Route::Run, _) if options.behave => Way::Behaviour,
-        (Route::Run, Judge::Steps) => Way::Stepped {
+        (Route::Run, None | Some(Judge::Steps)) => Way::Stepped {
             most: options.steps,
         },
-        (Route::Run, Judge::Callgrind) => {
+        (Route::Run, Some(Judge::Callgrind)) => {
             for rule in all_modules::RULES {
                 println!("rule: {rule}");
             }
             Way::AllModules(Alike::find(work)?)
         }
+        (route, Some(_)) => bail!("this is no judge of --route {}", route.name()),
     })
 }
 
@@ -268,6 +296,8 @@ fn check(checker: &Checker, way: &Way, case: &Case) -> Outcome {
     let outcome = match way {
         Way::Cc => checker.check(program, &level, case.counts),
         Way::Source => checker.check_source(program, &level, case.counts),
+        Way::Warnings => checker.check_warnings(program, &level),
+        Way::StatementStarts => checker.check_statement_starts(program, &level),
         Way::Stepped { most } => checker.check_run(program, &level, *most),
         Way::AllModules(alike) => checker.check_all_modules(program, &level, alike),
         Way::Behaviour => checker.check_behaviour(program, &level),
@@ -277,6 +307,9 @@ fn check(checker: &Checker, way: &Way, case: &Case) -> Outcome {
 
 fn checker(options: &Options, work: &Path) -> Result<Checker> {
     let seconds = Duration::from_secs;
+    let mut ask = Command::new(&options.cc);
+    let version = child::run_or_bail(ask.arg("--version"), work, seconds(20))?;
+    let is_clang = String::from_utf8_lossy(&version).contains("clang");
     Ok(Checker {
         headcount: Headcount::find(
             &options.headcount,
@@ -284,7 +317,8 @@ fn checker(options: &Options, work: &Path) -> Result<Checker> {
             (options.route == Route::Source).then_some("source"),
         )?,
         compiler: options.cc.clone(),
-        common_flags: common_flags(options, work)?,
+        is_clang,
+        common_flags: common_flags(is_clang),
         toolchain: symbols::of_toolchain(&options.cc, work)?,
         work: work
             .join(options.route.name())
@@ -299,20 +333,13 @@ fn checker(options: &Options, work: &Path) -> Result<Checker> {
     })
 }
 
-/// The suite is old C and new compilers object to old C.
-fn common_flags(options: &Options, work: &Path) -> Result<Vec<String>> {
-    let mut ask = Command::new(&options.cc);
-    let version = child::run_or_bail(ask.arg("--version"), work, Duration::from_secs(20))?;
-    let mut flags = vec!["-w"];
-    if String::from_utf8_lossy(&version).contains("clang") {
-        flags.extend(["-Wno-implicit-int", "-Wno-implicit-function-declaration"]);
-        flags.extend([
-            "-Wno-int-conversion",
-            "-Wno-incompatible-function-pointer-types",
-        ]);
-        flags.extend(["-Wno-return-type", "-Wno-ignored-optimization-argument"]);
-    }
-    Ok(flags.into_iter().map(str::to_owned).collect())
+fn common_flags(is_clang: bool) -> Vec<String> {
+    let old_c = libclang::OLD_C.iter().filter(|_| is_clang);
+    ["-w"]
+        .iter()
+        .chain(old_c)
+        .map(|it| (*it).to_owned())
+        .collect()
 }
 
 fn cases(options: &Options, work: &Path) -> Result<Vec<Case>> {

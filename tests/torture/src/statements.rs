@@ -50,11 +50,11 @@ fn is_statement(line: &str, macros: &BTreeSet<&str>) -> bool {
 }
 
 /// `)` closes an `if (...)` or a `for (...)`; a call that goes on in the next
-/// line goes on with an operator, not with a letter.
+/// line goes on with an operator, not with a letter. But a cast leaves its operand to the next.
 fn leaves_nothing_open(before: &str) -> bool {
     let is_directive = before.starts_with('#');
     is_directive
-        || before.ends_with([';', '{', '}', ')', ':'])
+        || before.ends_with([';', '{', '}', ')', ':']) && !before.ends_with("*)")
         || words(before).next_back() == Some("else")
 }
 
@@ -129,6 +129,7 @@ mod tests {
     #[test]
     fn the_rest_of_a_statement_is_no_statement() {
         assert_eq!(numbers("f (a,\n   b);\nx =\n  y;\ng ();\n"), [5]);
+        assert!(numbers("x = (char *)\n  malloc (3);\n").is_empty());
     }
 
     #[test]

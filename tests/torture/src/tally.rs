@@ -118,18 +118,23 @@ impl Tally {
     }
 
     /// A judge that was hardly asked has shown little: of so many programs, half
-    /// must have been judged at each level, and at O0 five lines of each.
-    pub fn require_enough(&mut self, programs: usize, levels: &[String]) {
+    /// must have been judged at each level.
+    pub fn require_judged(&mut self, programs: usize, levels: &[String]) {
         for level in levels {
             let compared = self.compared.get(level).copied().unwrap_or(0);
             if compared < programs / 2 {
                 let line = format!("{level}: only {compared} of {programs} programs were judged");
                 self.failures.push(line);
             }
-            if level == "O0" && self.equal_lines < 5 * compared {
-                let line = format!("{level}: only {} lines were compared", self.equal_lines);
-                self.failures.push(line);
-            }
+        }
+    }
+
+    /// The same for lines, which are compared at O0: five of each program.
+    pub fn require_lines(&mut self) {
+        let compared = self.compared.get("O0").copied().unwrap_or(0);
+        if self.equal_lines < 5 * compared {
+            let line = format!("O0: only {} lines were compared", self.equal_lines);
+            self.failures.push(line);
         }
     }
 
@@ -195,7 +200,8 @@ impl fmt::Display for Tally {
         }
         writeln!(
             f,
-            "{} equal in all that ran; {} functions or instructions and {} lines equal; \
+            "{} equal in all that was compared; {} functions, instructions or statements and \
+             {} lines equal; \
              {} could not be judged, {} skipped",
             self.equal,
             self.equal_units,
@@ -234,7 +240,8 @@ mod tests {
                 equal_lines: lines,
                 ..Tally::default()
             };
-            tally.require_enough(10, &levels);
+            tally.require_judged(10, &levels);
+            tally.require_lines();
             tally
         };
         assert!(tally(5, 5, 25).is_good());

@@ -39,13 +39,20 @@ fn ten_programs(route: &str, work: &str, headcount: &Path, variables: &[(&str, &
 /// A tool that tells what the real one tells, after `sed` has been at its
 /// reports by this unit.
 fn liar(by: &str, edit: &str) -> PathBuf {
-    let folder = folder("liar").join(by);
+    let asked = format!("*'--by {by} '*csv*");
+    let sed = format!("| sed '{edit}'");
+    impostor(by, &asked, &sed)
+}
+
+/// A tool that does what the real one does; where it is asked in these words, with more behind it.
+fn impostor(name: &str, asked: &str, behind: &str) -> PathBuf {
+    let folder = folder("liar").join(name);
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join("headcount");
     let real = headcount();
     let real = real.display();
     let script = format!(
-        "#!/bin/sh\ncase \"$*\" in\n*'--by {by} '*csv*) '{real}' \"$@\" | sed '{edit}' ;;\n\
+        "#!/bin/sh\ncase \"$*\" in\n{asked}) '{real}' \"$@\" {behind} ;;\n\
          *) exec '{real}' \"$@\" ;;\nesac\n"
     );
     fs::write(&path, script).unwrap();
@@ -121,4 +128,31 @@ fn source_is_counted_rightly_and_wrong_inserters_are_caught() {
     let caught = failures(&output, "");
     let by_counts = failures(&output, ", clang ") + failures(&output, ", gcov ");
     assert!(caught > 0 && by_counts > 0, "{}", text(&output));
+
+    // Here, because it shares the unpacked suite.
+    a_warning_that_counting_brings_is_caught();
+}
+
+/// A variable that nobody uses, in a text that was counted; and a word too many while compiling.
+fn a_warning_that_counting_brings_is_caught() {
+    let check = |headcount: &Path| {
+        Command::new(env!("CARGO_BIN_EXE_headcount-torture"))
+            .args(["--route", "source", "--warnings"])
+            .args(["--sample", "8", "--levels", "O2", "--headcount"])
+            .arg(headcount)
+            .arg("--work")
+            .arg(folder("source"))
+            .output()
+            .unwrap()
+    };
+    let output = check(&headcount());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+
+    let adds = "&& for it do :; done && echo 'static int nobody;' >> \"$it\"";
+    let output = check(&impostor("variable", "csource*", adds));
+    assert!(failures(&output, " csource: ") > 0, "{}", text(&output));
+
+    let output = check(&impostor("word", "'cc --via'*", "&& echo careful >&2"));
+    let caught = failures(&output, " cc --via source: ");
+    assert!(caught > 0, "{}", text(&output));
 }

@@ -1,5 +1,7 @@
 //! How is a counter incremented, in C?
 
+use std::fmt::Write as _;
+
 use headcount_csource::Dialect;
 use headcount_model::library;
 
@@ -18,13 +20,18 @@ impl Gnu {
 }
 
 impl Dialect for Gnu {
-    fn statement(&self, counter: usize) -> String {
+    fn statement(&self, counter: usize, out: &mut String) {
         let offset = counter * 8;
-        format!("__asm__ __volatile__(\"incq %%gs:{COUNTERS}+{offset}(%%rip)\":::\"cc\");")
+        let _ = write!(
+            out,
+            "__asm__ __volatile__(\"incq %%gs:{COUNTERS}+{offset}(%%rip)\":::\"cc\");"
+        );
     }
 
-    fn expression(&self, counter: usize) -> String {
-        format!("__extension__({{{}}})", self.statement(counter))
+    fn expression(&self, counter: usize, out: &mut String) {
+        out.push_str("__extension__({");
+        self.statement(counter, out);
+        out.push_str("})");
     }
 
     fn fall_through(&self) -> &str {

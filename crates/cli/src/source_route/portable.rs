@@ -117,6 +117,15 @@ impl Portable {
             "#ifdef __SIZE_TYPE__\ntypedef __SIZE_TYPE__ headcount_size_{tag};\n#else\n\
              typedef unsigned long headcount_size_{tag};\n#endif"
         );
+        // What the C library has may be declared without its header, but clang's -Wall minds, and
+        // minds more where the user has a `FILE` of his own. Behind all of the user's text, it may
+        // be told not to.
+        out.push_str(
+            "#ifdef __clang__\n\
+             #pragma clang diagnostic ignored \"-Wbuiltin-requires-header\"\n\
+             #pragma clang diagnostic ignored \"-Wincompatible-library-redeclaration\"\n\
+             #endif\n",
+        );
         let file = match declares("fopen") {
             true => "FILE *",
             false => "struct headcount_file *",
@@ -156,12 +165,12 @@ impl Portable {
 }
 
 impl Dialect for Portable {
-    fn statement(&self, counter: usize) -> String {
-        format!("HEADCOUNT_COUNT({counter});")
+    fn statement(&self, counter: usize, out: &mut String) {
+        let _ = write!(out, "HEADCOUNT_COUNT({counter});");
     }
 
-    fn expression(&self, counter: usize) -> String {
-        format!("HEADCOUNT_COUNT({counter})")
+    fn expression(&self, counter: usize, out: &mut String) {
+        let _ = write!(out, "HEADCOUNT_COUNT({counter})");
     }
 
     fn fall_through(&self) -> &str {

@@ -160,7 +160,7 @@ impl<'f> Builder<'f> {
                     }
                     _ => (),
                 }
-                let head = self.loop_head(condition.as_ref(), is_bound, None)?;
+                let head = self.loop_head(condition.as_deref(), is_bound, None)?;
                 let from = self.loop_body(body, &head)?;
                 if let Some(step) = step {
                     let site = self.condition_site(step, is_bound);
