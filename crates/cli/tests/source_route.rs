@@ -97,6 +97,8 @@ fn operands_on_one_line_are_told_apart() {
             assert_eq!(count(8, 50, "else"), 6);
             assert_eq!(count(9, 24, "false operand"), 0);
             assert_eq!(count(11, 49, "default"), 1);
+            let edges = shop.report(&["--by", "edge"]);
+            assert!(edges.contains("has no edges"), "{edges}");
         }
     }
 }

@@ -37,6 +37,15 @@ pub fn is_of_source(counted: &Counted) -> bool {
     blocks.any(|block| block.place.is_some())
 }
 
+/// What is counted as source text knows nothing of what the compiler makes of it.
+pub fn beyond_source(by: Unit, counted: &[Counted]) -> Option<String> {
+    let is_beyond = matches!(by, Unit::Edge | Unit::Call | Unit::Instruction);
+    (is_beyond && counted.iter().any(is_of_source)).then(|| {
+        let unit = by.name();
+        format!("Source text was counted, which has no {unit}s: `--by block` has its counts.")
+    })
+}
+
 /// How many functions there are of which nothing was counted.
 pub fn not_selected(counted: &[Counted]) -> u64 {
     let all = counted.iter().flat_map(|it| &it.functions);

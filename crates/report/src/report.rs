@@ -132,6 +132,8 @@ impl Report {
         let (rows, runs) = (&mut self.table.rows, self.runs.len());
         let left_out = coverage::leave_out_uncounted(request.by, rows, runs);
         self.notes.extend(left_out);
+        self.notes
+            .extend(coverage::beyond_source(request.by, counted));
         Ok(())
     }
 

@@ -7,10 +7,10 @@ use super::limit::Limit;
 use super::{Exported, Material};
 use crate::Error;
 use crate::count::{Count, blocks};
+use crate::coverage::is_of_source;
 use crate::escape::visible;
 use crate::names::functions;
 use crate::source::all_lines;
-use headcount_model::Counted;
 
 /// All blocks of source text, in the order of the program; and of code that was counted in other
 /// ways, its lines.
@@ -51,10 +51,4 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
         bytes: text.into_bytes(),
         notes: Vec::new(),
     })
-}
-
-/// Was it counted before it was compiled?
-fn is_of_source(module: &Counted) -> bool {
-    let mut blocks = module.module.functions.iter().flat_map(|it| &it.blocks);
-    blocks.any(|block| block.place.is_some())
 }
