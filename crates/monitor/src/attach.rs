@@ -16,7 +16,7 @@ use crate::wait::{Event, Stop, Stopped, wait_for};
 use crate::{Error, Outcome, Settings, proc, sigtrap};
 
 /// Threads that are held, and why they stopped.
-type Held = HashMap<pid_t, (Stopped, Stop)>;
+pub type Held = HashMap<pid_t, (Stopped, Stop)>;
 
 /// Counts a running process until it ends, or until we are asked to let go of it; then it goes on
 /// as if nothing had been. The journal goes into `folder`, which must not exist.
@@ -158,19 +158,21 @@ impl Monitor<'_> {
 
     /// Stops every thread that we trace.
     fn hold_all(&mut self) -> io::Result<Held> {
-        for tid in self.threads.keys() {
-            kernel::interrupt(*tid)?;
-        }
-        let mut held = Held::new();
-        while self.is_any_loose(&held) {
+        self.hold_in(Held::new(), None)
+    }
+
+    /// Stops every thread of an address space, or of all, besides those that are held already.
+    fn hold_in(&mut self, mut held: Held, space: Option<usize>) -> io::Result<Held> {
+        self.interrupt_loose(&held, space)?;
+        while self.is_any_loose(&held, space) {
             let event = match wait_for(-1) {
                 Ok(event) => event,
                 Err(error) if kernel::is_gone(&error) => break,
                 Err(error) => return Err(error),
             };
             match event {
-                Event::Stop(stopped, stop) if self.threads.contains_key(&stopped.tid()) => {
-                    self.hold(&mut held, stopped, stop)?;
+                Event::Stop(stopped, stop) if self.is_in(stopped.tid(), space) => {
+                    self.hold(&mut held, space, stopped, stop)?;
                 }
                 other => self.handle(other)?,
             }
@@ -181,24 +183,42 @@ impl Monitor<'_> {
         Ok(held)
     }
 
+    /// Is this a thread of ours, in this address space?
+    fn is_in(&self, tid: pid_t, space: Option<usize>) -> bool {
+        let thread = self.threads.get(&tid);
+        thread.is_some_and(|it| space.is_none_or(|space| it.space == space))
+    }
+
+    fn interrupt_loose(&self, held: &Held, space: Option<usize>) -> io::Result<()> {
+        let threads = self.threads.keys();
+        let mut loose = threads.filter(|it| self.is_in(**it, space) && !held.contains_key(it));
+        loose.try_for_each(|tid| kernel::interrupt(*tid))
+    }
+
     /// Is there a thread still to stop? (One that is about to end does not stop again; and one that
     /// waits for a child in its memory does not stop before the child, which we hold, goes on.)
-    fn is_any_loose(&self, held: &Held) -> bool {
+    fn is_any_loose(&self, held: &Held, space: Option<usize>) -> bool {
         let stops = |thread: &Thread| !thread.is_dying && !thread.waits_for_child;
         let mut threads = self.threads.iter();
-        threads.any(|(tid, thread)| stops(thread) && !held.contains_key(tid))
+        threads.any(|(tid, thread)| {
+            self.is_in(*tid, space) && stops(thread) && !held.contains_key(tid)
+        })
     }
 
     /// Keeps a thread that stopped; or lets it go on to where it can be kept.
-    fn hold(&mut self, held: &mut Held, stopped: Stopped, stop: Stop) -> io::Result<()> {
+    fn hold(
+        &mut self,
+        held: &mut Held,
+        space: Option<usize>,
+        stopped: Stopped,
+        stop: Stop,
+    ) -> io::Result<()> {
         let tid = stopped.tid();
         match stop {
             // These are answered at once; the thread stops again because we asked it to.
             Stop::Birth | Stop::Exec | Stop::Dying => {
                 self.handle(Event::Stop(stopped, stop))?;
-                for new in self.threads.keys().filter(|it| !held.contains_key(it)) {
-                    kernel::interrupt(*new)?;
-                }
+                self.interrupt_loose(held, space)?;
             }
             // At the beginning of a system call no other can be made in its name.
             Stop::SystemCall
@@ -227,6 +247,29 @@ impl Monitor<'_> {
     /// has been killed, or that cannot be written to, keeps none of the others.
     pub fn let_go_of_all(&mut self) -> io::Result<()> {
         let held = self.hold_all()?;
+        let spaces: Vec<usize> = self.spaces.keys().copied().collect();
+        let result = self.let_go_of(held, &spaces);
+        self.threads.clear();
+        result
+    }
+
+    /// The same for all processes that have an address space; some of their threads may be held.
+    pub fn let_go_of_space(&mut self, space: usize, held: Held) -> io::Result<()> {
+        let held = self.hold_in(held, Some(space))?;
+        let result = self.let_go_of(held, &[space]);
+        let threads = self.threads.iter();
+        let gone = threads.filter(|(_, thread)| thread.space == space);
+        let gone: Vec<(pid_t, pid_t)> = gone.map(|(tid, it)| (*tid, it.pid)).collect();
+        for (tid, pid) in gone {
+            self.take_window(tid, space);
+            self.threads.remove(&tid);
+            self.processes.remove(&pid);
+        }
+        self.drop_unused_spaces();
+        result
+    }
+
+    fn let_go_of(&mut self, held: Held, spaces: &[usize]) -> io::Result<()> {
         let mut result = Ok(());
         let mut leaving = Vec::new();
         for (_, (stopped, stop)) in held {
@@ -235,14 +278,12 @@ impl Monitor<'_> {
                 Err(error) => result = result.and(kernel::gone_is_fine(Err(error))),
             }
         }
-        let spaces: Vec<usize> = self.spaces.keys().copied().collect();
         for space in spaces {
-            result = result.and(kernel::gone_is_fine(self.restore(space)));
+            result = result.and(kernel::gone_is_fine(self.restore(*space)));
         }
         for (stopped, signal) in leaving {
             result = result.and(kernel::gone_is_fine(self.leave(stopped, signal)));
         }
-        self.threads.clear();
         result
     }
 

@@ -245,7 +245,11 @@ impl Monitor<'_> {
     pub fn ended(&mut self, tid: pid_t, ending: Ending) -> io::Result<()> {
         self.early.remove(&tid);
         let Some(thread) = self.threads.remove(&tid) else {
-            return Ok(());
+            // A child of ours even if we let go of it.
+            return match tid == self.main {
+                true => self.process_ended(tid, &Process::default(), ending),
+                false => Ok(()),
+            };
         };
         self.take_window(tid, thread.space);
         if self.windows.is_some() && !thread.is_dying && !thread.is_new && !thread.is_reborn {

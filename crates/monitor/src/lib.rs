@@ -43,6 +43,7 @@ mod crossings;
 mod debug_files;
 mod detours;
 mod fate;
+mod foreign_tracers;
 mod hits;
 mod image;
 mod inject;

@@ -6,8 +6,9 @@
 use std::io;
 
 use headcount_model::LoadAddr;
-use libc::{c_int, pid_t};
+use libc::{c_int, c_uint, pid_t};
 
+use crate::foreign_tracers::{Foreign, Way};
 use crate::inject;
 use crate::kernel::{Pace, Phase, Registers};
 use crate::monitor::{Monitor, Thread};
@@ -19,7 +20,7 @@ const SIG_IGN: u64 = 1;
 const ARCH_SET_GS: u64 = 0x1001;
 
 /// Calls that may have to be watched; what they are told decides.
-const WATCHED: [i64; 15] = [
+const WATCHED: [i64; 16] = [
     libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_munmap,
@@ -35,6 +36,7 @@ const WATCHED: [i64; 15] = [
     libc::SYS_clone3,
     libc::SYS_execve,
     libc::SYS_execveat,
+    libc::SYS_ptrace,
 ];
 
 /// For each number: does a copy trap before the call? (All that follow do not.)
@@ -64,6 +66,8 @@ pub struct Call {
     set: Option<u64>,
     /// `rt_sigaction` is to make the program ignore SIGTRAP: it is told so, and no more.
     pretends: bool,
+    /// It was skipped, and is to be made when we have let go of the process.
+    is_put_off: bool,
 }
 
 impl Call {
@@ -74,6 +78,7 @@ impl Call {
             next: LoadAddr(registers.rip),
             set: None,
             pretends: false,
+            is_put_off: false,
         }
     }
 
@@ -99,18 +104,32 @@ impl Call {
         }
     }
 
-    /// Does a parent wait in it for a child that runs in its memory?
-    fn waits_for_child(&self, space: &Space) -> bool {
-        let flags = match self.number {
-            libc::SYS_vfork => return true,
+    /// How a child is to be, if it makes one.
+    fn child_flags(&self, space: &Space) -> u64 {
+        match self.number {
+            libc::SYS_vfork => libc::CLONE_VFORK as u64,
             libc::SYS_clone => self.arguments[0],
             libc::SYS_clone3 => {
                 let flags = space.memory.read_word(LoadAddr(self.arguments[0]));
                 flags.unwrap_or(0)
             }
             _ => 0,
-        };
-        flags & libc::CLONE_VFORK as u64 != 0
+        }
+    }
+
+    /// Who is to be traced by somebody else, or where we could not trace?
+    pub fn foreign_tracing(&self, space: &Space) -> Option<Foreign> {
+        let is_untraced = self.child_flags(space) & libc::CLONE_UNTRACED as u64 != 0;
+        if self.number != libc::SYS_ptrace {
+            return is_untraced.then_some(Foreign::Child);
+        }
+        match self.arguments[0] as c_uint {
+            libc::PTRACE_TRACEME => Some(Foreign::Itself),
+            libc::PTRACE_ATTACH | libc::PTRACE_SEIZE => {
+                Some(Foreign::Other(self.arguments[1] as pid_t))
+            }
+            _ => None,
+        }
     }
 
     /// Is there anything about it that we must know?
@@ -126,7 +145,11 @@ impl Call {
             libc::SYS_rt_sigprocmask => thread.trap_blocked || blocks_trap(),
             libc::SYS_rt_sigpending => thread.holds_trap,
             libc::SYS_arch_prctl => first == ARCH_SET_GS,
-            libc::SYS_clone | libc::SYS_clone3 | libc::SYS_vfork => self.waits_for_child(space),
+            libc::SYS_clone | libc::SYS_clone3 | libc::SYS_vfork => {
+                let notable = (libc::CLONE_VFORK | libc::CLONE_UNTRACED) as u64;
+                self.child_flags(space) & notable != 0
+            }
+            libc::SYS_ptrace => self.foreign_tracing(space).is_some(),
             _ => self.changes_code(space),
         }
     }
@@ -234,6 +257,14 @@ impl Monitor<'_> {
             registers.rsi = 0;
             stopped.set_registers(&registers)?;
         }
+        match self.makes_way(&stopped, &call)? {
+            Way::Clear => {}
+            Way::Later => {
+                call.is_put_off = true;
+                registers.orig_rax = u64::MAX;
+                stopped.set_registers(&registers)?;
+            }
+        }
         self.thread(&stopped).call = Some(call);
         self.go_on(stopped, 0)
     }
@@ -247,6 +278,9 @@ impl Monitor<'_> {
         let Some(call) = thread.call.take() else {
             return self.go_on(stopped, 0);
         };
+        if call.is_put_off {
+            return self.make_way(stopped, &call);
+        }
         thread.is_watched = inject::to_be_restarted(&stopped.registers()?);
         self.forget_dead_handlers(&stopped);
         let space = self.thread(&stopped).space;

@@ -273,13 +273,12 @@ impl Monitor<'_> {
             let number = libc::SYS_munmap;
             (stopped, _) = copies.system_call(stopped, &space.memory, number, arguments)?;
         }
-        match copies.modules.first() {
-            Some(module) => {
-                let borrowed = LoadAddr(module.text.start);
-                copies.clear_desk(stopped, &space.memory, borrowed)
-            }
-            None => Ok(stopped),
+        if let Some(module) = copies.modules.first() {
+            let borrowed = LoadAddr(module.text.start);
+            stopped = copies.clear_desk(stopped, &space.memory, borrowed)?;
         }
+        self.return_windows(&copies);
+        Ok(stopped)
     }
 
     /// A thread goes on without us: it has no window.
