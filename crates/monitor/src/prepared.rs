@@ -7,7 +7,7 @@ use std::ops::Range;
 use headcount_binary::{Found, Outline};
 use headcount_model::LinkAddr;
 use headcount_model::packed::{Packed, Packer};
-use headcount_patch::{Sketch, Template, template};
+use headcount_patch::{CounterNumber, Sketch, Template, template};
 
 use crate::journal::RoutineFlow;
 
@@ -140,6 +140,17 @@ pub struct Kept {
     places: HashMap<Vec<u64>, Range<usize>>,
     /// Where this run's own begin.
     old: usize,
+    /// Those that this run counts, by start.
+    counted: HashMap<u64, Vec<(RoutineFlow, Numbers)>>,
+}
+
+/// What a routine is known by in the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// Its number there.
+    pub routine: usize,
+    /// The number of its first counter.
+    pub first_counter: CounterNumber,
 }
 
 impl Kept {
@@ -187,6 +198,18 @@ impl Kept {
         self.bytes = to.0;
         let end = self.bytes.len();
         self.places.insert(key, end - body.len()..end);
+    }
+
+    /// The numbers of a routine that has a copy elsewhere: both count the same.
+    pub fn numbers(&self, start: u64, flow: &RoutineFlow) -> Option<Numbers> {
+        let mut known = self.counted.get(&start)?.iter();
+        known.find(|it| it.0 == *flow).map(|it| it.1)
+    }
+
+    /// Remembers them.
+    pub fn number(&mut self, start: u64, flow: RoutineFlow, numbers: Numbers) {
+        let known = self.counted.entry(start).or_default();
+        known.push((flow, numbers));
     }
 
     /// Everything, if this run added to it.

@@ -16,7 +16,7 @@ use headcount_model::{
 use headcount_patch::{Copy, CounterNumber, Jump};
 
 use crate::journal::{self, Entry, Journal, RoutineFlow};
-use crate::prepared::{Kept, Made, Prepared};
+use crate::prepared::{Kept, Made, Numbers, Prepared};
 use crate::windows::Windows;
 
 /// `int3`.
@@ -40,6 +40,8 @@ pub struct Unit {
     pub offset: u64,
     /// Its number in the journal.
     pub number: usize,
+    /// The copy that its routine had before.
+    older: Option<usize>,
     /// Does it have jumps that may lead to places in it that nobody knows of?
     has_indirect_jumps: bool,
 }
@@ -349,6 +351,11 @@ impl Workshop {
         };
         let again = match made {
             Ok(again) => again,
+            // The copy that it has goes on, if nobody comes to where its detours are.
+            Err(reason) if self.latest.contains_key(&start) => {
+                self.keep_older(start, &reason)?;
+                Vec::new()
+            }
             Err(reason) => {
                 self.refuse(start, reason, journal)?;
                 Vec::new()
@@ -358,6 +365,23 @@ impl Workshop {
             self.look_for_loose_calls(before);
         }
         Ok(again)
+    }
+
+    /// A routine that has a copy was to be made again, and cannot be. Where control may arrive since
+    /// then it meets a trap, and goes on in the copy: that is as good, and slow.
+    fn keep_older(&self, start: u64, reason: &str) -> io::Result<()> {
+        let copy = self.latest.get(&start).map(|unit| &self.units[*unit].copy);
+        let offsets = self.arrivals_of(start).map(|at| (at - start) as u32);
+        let is_lost = |offset: u32| {
+            copy.is_some_and(|it| it.landing(offset).is_none() && it.is_covered(offset))
+        };
+        match offsets.into_iter().any(is_lost) {
+            false => Ok(()),
+            true => Err(io::Error::other(format!(
+                "control goes to where a function was changed (link address {start:#x}), and it \
+                 cannot be changed again: {reason}; run it with --engine breakpoint"
+            ))),
+        }
     }
 
     fn is_restorer(&self, start: u64) -> bool {
@@ -384,12 +408,7 @@ impl Workshop {
                 Some(0x48) => 7,
                 _ => 5,
             };
-            journal.add_routine(&journal::Routine {
-                module: self.module as u32,
-                start,
-                first_counter: counter,
-                flow: restorer_flow(call),
-            })?;
+            self.add_to_journal(start, counter, restorer_flow(call), journal)?;
             let call = call.into();
             self.restorers.insert(start, Restorer { call, counter });
         }
@@ -476,7 +495,12 @@ impl Workshop {
         if self.original.get(first..first + length) != self.outline.borrow().text(&made.text) {
             return Ok(Err("its bytes are not those of the file".to_owned()));
         }
-        let Some(counter) = windows.reserve(made.template.counters as usize)? else {
+        let known = self.kept.borrow().numbers(made.text.start, &made.flow);
+        let counter = match known {
+            Some(known) => Some(known.first_counter),
+            None => windows.reserve(made.template.counters as usize)?,
+        };
+        let Some(counter) = counter else {
             return Ok(Err(
                 "there are more counters than fit their windows".to_owned()
             ));
@@ -491,21 +515,43 @@ impl Workshop {
             Ok(copy) => copy,
             Err(reason) => return Ok(Err(reason.to_string())),
         };
-        let number = journal.add_routine(&journal::Routine {
-            module: self.module as u32,
-            start: made.text.start,
-            first_counter: counter,
-            flow: made.flow,
-        })?;
+        let number = match known {
+            Some(known) => known.routine,
+            None => self.add_to_journal(made.text.start, counter, made.flow, journal)?,
+        };
         self.ahead.extend(made.sure.iter().map(|it| it.0));
         let unit = Unit {
             copy,
             offset,
             number,
+            older: self.latest.get(&made.text.start).copied(),
             has_indirect_jumps: made.has_indirect_jumps,
         };
         self.add(text, unit);
         Ok(Ok(()))
+    }
+
+    /// Makes a routine known in the journal. Its number.
+    fn add_to_journal(
+        &self,
+        start: u64,
+        first_counter: CounterNumber,
+        flow: RoutineFlow,
+        journal: &mut Journal,
+    ) -> io::Result<usize> {
+        let routine = journal::Routine {
+            module: self.module as u32,
+            start,
+            first_counter,
+            flow,
+        };
+        let number = journal.add_routine(&routine)?;
+        let numbers = Numbers {
+            routine: number,
+            first_counter,
+        };
+        self.kept.borrow_mut().number(start, routine.flow, numbers);
+        Ok(number)
     }
 
     fn add(&mut self, text: Range<u64>, unit: Unit) {
@@ -525,7 +571,7 @@ impl Workshop {
         for (offset, byte) in copy.jumps.iter().flat_map(Jump::bytes) {
             self.set(start + u64::from(offset), byte);
         }
-        self.redirect_calls(copy, unit.offset);
+        self.redirect_calls(&unit);
         let number = self.units.len();
         self.latest.insert(start, number);
         self.units.push(unit);
@@ -534,8 +580,10 @@ impl Workshop {
 
     /// Threads may still run in an older copy of the routine. Where it jumps to a call that is now
     /// made from the new copy, it is to jump there.
-    fn redirect_calls(&mut self, new: &Copy, new_offset: u64) {
-        for unit in self.units.iter().filter(|it| it.copy.start == new.start) {
+    fn redirect_calls(&mut self, new: &Unit) {
+        let (new, new_offset, mut older) = (&new.copy, new.offset, new.older);
+        while let Some(unit) = older.map(|it| &self.units[it]) {
+            older = unit.older;
             for (original, jump) in unit.copy.calls() {
                 let Some(resume) = new
                     .resume(original)

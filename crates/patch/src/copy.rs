@@ -98,10 +98,9 @@ impl Copy {
 
     /// What a thread has done that stands at this offset of the copy.
     pub fn spot(&self, offset: u32) -> Option<Spot> {
-        let mut spots = self.template.spots.all(self.start);
-        let spot = spots.find(|it| it.offset >= offset)?;
+        let spot = self.template.spots.get(self.start, offset)?;
         let fix = self.fix(spot.fix);
-        (spot.offset == offset).then_some(Spot { fix, ..spot })
+        Some(Spot { fix, ..spot })
     }
 
     /// What a thread has done that stands at this offset of the original, at a call.
@@ -119,10 +118,9 @@ impl Copy {
 
     /// Where in the copy the original instruction at this offset is.
     pub fn resume(&self, offset: u32) -> Option<Resume> {
-        let mut resumes = self.template.resumes.all();
-        let (found, resume) = resumes.find(|it| it.0 >= offset)?;
+        let resume = self.template.resumes.get(offset)?;
         let fix = self.fix(resume.fix);
-        (found == offset).then_some(Resume { fix, ..resume })
+        Some(Resume { fix, ..resume })
     }
 
     fn fix(&self, fix: Fix) -> Fix {

@@ -1,16 +1,40 @@
 //! What is known of every instruction of a copy, in few bytes.
 //!
 //! It is asked for when a thread is found in the copy, which is seldom; and there are twice as many
-//! places as the routine has instructions. So the tables are read from the start every time.
+//! places as the routine has instructions. So the tables stay packed until somebody asks.
+
+use std::cell::OnceCell;
 
 use headcount_model::LinkAddr;
 use headcount_model::packed::{Packed, Packer};
 
 use crate::spots::{Fix, Resume, Spot, Undo};
 
+/// Bytes, and what they mean once somebody has asked.
+#[derive(Clone, Debug)]
+struct Lazy<T> {
+    bytes: Vec<u8>,
+    items: OnceCell<Vec<T>>,
+}
+
+impl<T> Lazy<T> {
+    fn new(bytes: Vec<u8>) -> Self {
+        let items = OnceCell::new();
+        Self { bytes, items }
+    }
+}
+
+impl<T> PartialEq for Lazy<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl<T> Eq for Lazy<T> {}
+
 /// The places in a copy where a thread may be found, by offset.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spots(Vec<u8>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spots(Lazy<Spot>);
 
 impl Spots {
     /// `None`: one of them is about an instruction that is too far away.
@@ -30,12 +54,18 @@ impl Spots {
             put_counter(&mut to, spot.fix);
             (offset, at) = (spot.offset, spot.at.0);
         }
-        Some(Self(to.0))
+        Some(Self(Lazy::new(to.0)))
     }
 
-    /// All of them.
-    pub fn all(&self, start: LinkAddr) -> impl Iterator<Item = Spot> {
-        let mut from = Packed(&self.0);
+    /// The one at this offset.
+    pub fn get(&self, start: LinkAddr, offset: u32) -> Option<Spot> {
+        let all = self.0.items.get_or_init(|| self.read(start).collect());
+        let found = all.binary_search_by_key(&offset, |it| it.offset);
+        found.ok().map(|index| all[index])
+    }
+
+    fn read(&self, start: LinkAddr) -> impl Iterator<Item = Spot> {
+        let mut from = Packed(&self.0.bytes);
         let (mut offset, mut at) = (0_u32, start.0);
         std::iter::from_fn(move || {
             let head = from.u8()?;
@@ -56,17 +86,17 @@ impl Spots {
     }
 
     pub fn pack(&self, to: &mut Packer) {
-        to.bytes(&self.0);
+        to.bytes(&self.0.bytes);
     }
 
     pub fn unpack(from: &mut Packed<'_>) -> Option<Self> {
-        Some(Self(from.bytes()?.to_vec()))
+        Some(Self(Lazy::new(from.bytes()?.to_vec())))
     }
 }
 
 /// Where in a copy its routine's instructions are, by offset in the original.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Resumes(Vec<u8>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resumes(Lazy<(u32, Resume)>);
 
 impl Resumes {
     pub fn new(resumes: &[(u32, Resume)]) -> Self {
@@ -79,12 +109,18 @@ impl Resumes {
             put_counter(&mut to, resume.fix);
             last = (*original, resume.offset);
         }
-        Self(to.0)
+        Self(Lazy::new(to.0))
     }
 
-    /// All of them.
-    pub fn all(&self) -> impl Iterator<Item = (u32, Resume)> {
-        let mut from = Packed(&self.0);
+    /// The one at this offset of the original.
+    pub fn get(&self, original: u32) -> Option<Resume> {
+        let all = self.0.items.get_or_init(|| self.read().collect());
+        let found = all.binary_search_by_key(&original, |it| it.0);
+        found.ok().map(|index| all[index].1)
+    }
+
+    fn read(&self) -> impl Iterator<Item = (u32, Resume)> {
+        let mut from = Packed(&self.0.bytes);
         let (mut original, mut offset) = (0_u32, 0_u32);
         std::iter::from_fn(move || {
             let kind = from.u8()?;
@@ -96,11 +132,11 @@ impl Resumes {
     }
 
     pub fn pack(&self, to: &mut Packer) {
-        to.bytes(&self.0);
+        to.bytes(&self.0.bytes);
     }
 
     pub fn unpack(from: &mut Packed<'_>) -> Option<Self> {
-        Some(Self(from.bytes()?.to_vec()))
+        Some(Self(Lazy::new(from.bytes()?.to_vec())))
     }
 }
 
