@@ -339,28 +339,24 @@ impl Workshop {
         let arrivals: Vec<LinkAddr> = self.arrivals_of(start).map(LinkAddr).collect();
         let outline = Rc::clone(&self.outline);
         let before = outline.borrow().part_at(LinkAddr(start));
+        let mut again = Vec::new();
         let made = match self.prepared(start, &arrivals) {
             Ok(it) => {
-                let again = self.lead_to(&it.leads_to, &it.unknown_code, is_alone);
+                // Whether it is copied or not: it will lead there.
+                again = self.lead_to(&it.leads_to, &it.unknown_code, is_alone);
                 match it.made {
-                    Ok(made) => self.copy(made, windows, journal)?.map(|()| again),
+                    Ok(made) => self.copy(made, windows, journal)?,
                     Err(reason) => Err(reason),
                 }
             }
             Err(reason) => Err(reason),
         };
-        let again = match made {
-            Ok(again) => again,
+        match made {
+            Ok(()) => {}
             // The copy that it has goes on, if nobody comes to where its detours are.
-            Err(reason) if self.latest.contains_key(&start) => {
-                self.keep_older(start, &reason)?;
-                Vec::new()
-            }
-            Err(reason) => {
-                self.refuse(start, reason, journal)?;
-                Vec::new()
-            }
-        };
+            Err(reason) if self.latest.contains_key(&start) => self.keep_older(start, &reason)?,
+            Err(reason) => self.refuse(start, reason, journal)?,
+        }
         if let Some(before) = before {
             self.look_for_loose_calls(before);
         }

@@ -5,7 +5,7 @@
 
 /// Where the table is, from the base of `gs` on: one byte for each number that the lower half of
 /// `eax` can hold, 1 if the call is to trap.
-pub const CALL_TABLE: u32 = (1 << 24) - CALL_TABLE_BYTES;
+pub const CALL_TABLE: u32 = (1 << 26) - CALL_TABLE_BYTES;
 
 /// How long it is.
 pub const CALL_TABLE_BYTES: u32 = 1 << 16;
