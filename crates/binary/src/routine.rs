@@ -73,6 +73,7 @@ pub fn routine(
             filler,
             blocks: blocks(&part, &arrivals),
             has_unknown_jumps: indirect.some_unknown,
+            may_be_several: !matches!(part.origin, Origin::Frame | Origin::Symbol | Origin::Stub),
         },
         leads_to: leads_to(spans, &image, &part.range, &ways),
         unknown_code: unknown_code(spans, &image, &ways),

@@ -15,6 +15,8 @@ pub struct Routine {
     pub blocks: Vec<RoutineBlock>,
     /// Is there an indirect jump of which nobody knows where it leads? It may be in here.
     pub has_unknown_jumps: bool,
+    /// May it be several functions, because no table tells where they end?
+    pub may_be_several: bool,
 }
 
 /// A block of a routine. Every call ends one.

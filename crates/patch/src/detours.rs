@@ -219,7 +219,12 @@ fn borders(sketch: &Sketch) -> Vec<u32> {
         } else if may_jump || block.entrance.is_some() {
             borders.extend(all.take(1).map(|(at, _)| at));
         }
+        // Behind an `int3` another function may begin: compilers fill gaps with it.
+        let pairs = block.code.windows(2);
+        let behind = pairs.filter(|pair| pair[0].mnemonic() == Mnemonic::Int3);
+        borders.extend(behind.map(|pair| pair[1].ip().wrapping_sub(start) as u32));
     }
+    borders.sort_unstable();
     borders
 }
 

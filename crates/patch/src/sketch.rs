@@ -3,7 +3,7 @@
 use headcount_model::{
     BlockId, Edge, EdgeId, EdgeKind, Entrance, FlowGraph, LinkAddr, Node, ProbeCosts, Routine,
 };
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
 use crate::flags;
 
@@ -202,8 +202,8 @@ impl Sketch {
         self.routine.has_unknown_jumps || lasts.any(is_one)
     }
 
-    /// For each block: does anything that we know of lead to it? Behind an `int3` another function
-    /// may begin: compilers fill gaps with it.
+    /// For each block: does anything that we know of lead to it, and nothing else? Where no table
+    /// tells functions apart, one may begin behind every block that does not go on.
     pub(crate) fn reached(&self) -> Vec<bool> {
         let mut reached = vec![false; self.blocks.len()];
         for edge in &self.graph.edges {
@@ -212,8 +212,7 @@ impl Sketch {
             }
         }
         for (number, blocks) in self.blocks.windows(2).enumerate() {
-            let last = blocks[0].code.last();
-            if last.is_some_and(|it| it.mnemonic() == Mnemonic::Int3) {
+            if self.routine.may_be_several && !falls_into(&blocks[0], number + 1) {
                 reached[number + 1] = blocks[1].entrance.is_some();
             }
         }
