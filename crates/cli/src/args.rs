@@ -151,12 +151,7 @@ pub struct ProgramArgument {
     #[arg(long)]
     pub no_follow: bool,
     /// The program and its arguments.
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        required = true,
-        value_name = "PROGRAM"
-    )]
+    #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM")]
     pub command: Vec<OsString>,
 }
 
@@ -246,12 +241,7 @@ pub struct Cargo {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// `test`, `run`, `bench` or `nextest run`, and what else cargo is to be told.
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        required = true,
-        value_name = "COMMAND"
-    )]
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -292,12 +282,7 @@ pub struct Cc {
     #[arg(long)]
     pub every_block: bool,
     /// The compiler and its arguments.
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        required = true,
-        value_name = "COMPILER"
-    )]
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMPILER")]
     pub command: Vec<OsString>,
 }
 

@@ -1,9 +1,11 @@
 //! What files of programs say, kept for the next run: to read a large one takes seconds.
 //!
 //! A folder of the user's own, `headcount` in `$XDG_CACHE_HOME` or `~/.cache`; a file in it is
-//! what one headcount found in one file. Its name is a digest of all that this depends on: the
-//! bytes of the program, its path (debug information is looked for beside it) and the headcount
-//! that read it. Inside is also where debug information was looked for, and what was there.
+//! what one headcount found in one file of a program: its facts, for reports, or the routines that
+//! ran, ready to be copied. Its name is a digest of all that this depends on: the bytes of the
+//! program, its path (debug information is looked for beside it) and the headcount that read it; or
+//! for routines, what the monitor says names them. With facts is also where debug information was
+//! looked for, and what was there.
 //!
 //! Whoever removes the folder loses time, nothing else: what cannot be read, does not fit, or is
 //! not the user's own is not used, and no trouble with the cache ever ends a run.

@@ -99,3 +99,17 @@ fn a_wrong_word_is_an_error_of_status_2() {
         assert_eq!(output.status.code(), Some(2), "{words:?}");
     }
 }
+
+/// In front of a program, a word that is no option of ours is not taken for the program.
+#[test]
+fn an_option_that_is_misspelt_is_named() {
+    for verb in ["run", "stat", "cc", "cargo"] {
+        let said = Command::new(env!("CARGO_BIN_EXE_headcount"))
+            .args([verb, "--nonsense", "--", "true"])
+            .output()
+            .expect("headcount runs");
+        let talk = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.status.code(), Some(125), "{verb}: {talk}");
+        assert!(talk.contains("unexpected argument '--nonsense'"), "{talk}");
+    }
+}

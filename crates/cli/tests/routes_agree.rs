@@ -6,12 +6,12 @@ mod workshop;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use headcount_csource::{Options, Source};
 use headcount_ground::workers;
 use headcount_oracle::stated::Stated;
-use workshop::Workshop;
+use workshop::{Workshop, c_programs};
 
 const TWICE: &str = "the call comes back more often than it is made: the rest of the statement, \
                      which assembly sees, runs more often than the statement begins";
@@ -41,7 +41,7 @@ const EXPLAINED: [(&str, u32, &str); 16] = [
 
 #[test]
 fn assembly_and_source_agree_on_every_line_of_one_statement() {
-    let found = workers::share_out(&programs(), 2, |it| compare(it), |_, _| ());
+    let found = workers::share_out(&c_programs(), 2, |it| compare(it), |_, _| ());
     let differences: Vec<_> = found.iter().flat_map(|it| &it.differences).collect();
     let is_explained = |it: &&&Difference| {
         let mut all = EXPLAINED.iter();
@@ -151,15 +151,4 @@ fn lines_of_one_statement(source: &Path, stated: &Stated) -> Vec<u32> {
     }
     let single = on_line.into_iter().filter(|(_, starts)| *starts == 1);
     single.map(|(line, _)| line).collect()
-}
-
-fn programs() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
-    let entries = fs::read_dir(folder.canonicalize().unwrap()).unwrap();
-    let mut all: Vec<_> = entries
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|it| it == "c"))
-        .collect();
-    all.sort();
-    all
 }

@@ -4,10 +4,9 @@ mod workshop;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use headcount_oracle::stated::Stated;
-use workshop::{ANSWER, Workshop, c_compilers, have};
+use workshop::{ANSWER, Workshop, c_compilers, c_programs, have};
 
 /// Kinds and counts of the blocks of a line.
 type Blocks = BTreeMap<(u32, u32, String), u64>;
@@ -347,7 +346,7 @@ fn a_program_that_does_not_link_counted_is_linked_uncounted_and_listed() {
 fn programs_are_counted_as_they_state() {
     let mut wrong = Vec::new();
     let mut compared = 0;
-    for source in programs() {
+    for source in c_programs() {
         let text = fs::read_to_string(&source).unwrap();
         let stated = Stated::parse(&source, &text).unwrap();
         if !stated.routes.iter().any(|it| it == "csource") {
@@ -422,17 +421,6 @@ const EXPLAINED: [(&str, u32, &str); 4] = [
         "fork comes back twice, but the statement that calls it begins once",
     ),
 ];
-
-fn programs() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
-    let entries = fs::read_dir(folder.canonicalize().unwrap()).unwrap();
-    let mut all: Vec<_> = entries
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|it| it == "c"))
-        .collect();
-    all.sort();
-    all
-}
 
 /// Other machines: the text is made here, compiled for them, and run by an emulator.
 #[test]

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, OsString};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -86,10 +86,14 @@ pub fn now() -> u64 {
 
 /// The machine's name for its processor.
 fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = text
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"));
-    let name = name.and_then(|rest| rest.split_once(':'));
-    name.map_or(String::new(), |(_, name)| name.trim().to_owned())
+    let Ok(file) = File::open("/proc/cpuinfo") else {
+        return String::new();
+    };
+    // There is a stretch for every processor; the first has it.
+    let lines = BufReader::new(file).lines().map_while(Result::ok);
+    let mut names = lines.filter_map(|line| {
+        let (_, name) = line.strip_prefix("model name")?.split_once(':')?;
+        Some(name.trim().to_owned())
+    });
+    names.next().unwrap_or_default()
 }

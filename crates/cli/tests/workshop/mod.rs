@@ -269,3 +269,15 @@ pub fn c_compilers() -> Vec<&'static str> {
     let all = ["gcc", "clang", "clang-14", "clang-19"];
     all.into_iter().filter(|compiler| have(compiler)).collect()
 }
+
+/// The C programs that state their own answer.
+pub fn c_programs() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
+    let entries = fs::read_dir(folder.canonicalize().unwrap()).unwrap();
+    let mut all: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|it| it == "c"))
+        .collect();
+    all.sort();
+    all
+}

@@ -5,6 +5,7 @@ use super::limit::Limit;
 use super::{Exported, Material};
 use crate::Error;
 use crate::demangle;
+use crate::escape::markup;
 use crate::glob::base_name;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -202,19 +203,8 @@ impl Xml {
 /// Text that can stand between quotes. Characters that XML knows no way to write are shown as
 /// everywhere else.
 fn escaped(text: &str) -> String {
-    let text = crate::visible(text);
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            _ => out.push(c),
-        }
-    }
-    out
+    let text = markup(&crate::visible(text));
+    text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
 
 #[cfg(test)]
@@ -231,6 +221,6 @@ mod tests {
 
     #[test]
     fn names_cannot_leave_their_quotes() {
-        assert_eq!(escaped("a<\"&'>\u{1b}"), "a&lt;&quot;&amp;'&gt;\\x1b");
+        assert_eq!(escaped("a<\"&'>\u{1b}"), "a&lt;&quot;&amp;&#39;&gt;\\x1b");
     }
 }

@@ -1,0 +1,97 @@
+//! What a process must be written so that it has everything that was made.
+
+use std::ops::Range;
+
+use super::{TRAP, Workshop};
+
+/// Bytes that were changed.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A stretch of text, and the unit whose detours are in it.
+    Text(Range<u64>, Option<usize>),
+    /// A stretch of the copies.
+    Copies(Range<usize>),
+}
+
+/// How far a process has come with what the workshop made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    changes: usize,
+    code: usize,
+}
+
+/// Bytes to write into a process, in this order: link address, and bytes.
+pub type Writes = Vec<(u64, Vec<u8>)>;
+
+impl Workshop {
+    /// What a process must be written to be up to date, from nothing.
+    pub fn everything(&self) -> ([(u64, &[u8]); 2], Progress) {
+        let copies = (self.copies_start(), self.code.as_slice());
+        let text = (self.site.text.start, self.patched.as_slice());
+        ([copies, text], self.progress())
+    }
+
+    /// The same for one that has come so far. If other threads run meanwhile, detours are first
+    /// written so that they trap, and then their first bytes.
+    pub fn news(&self, from: Progress, is_alone: bool) -> (Writes, Progress) {
+        let mut writes = Vec::new();
+        if from.code < self.code.len() {
+            let at = self.copies_start().wrapping_add(from.code as u64);
+            writes.push((at, self.code[from.code..].to_vec()));
+        }
+        let mut heads = Vec::new();
+        for change in &self.changes[from.changes..] {
+            match change {
+                Change::Copies(range) => {
+                    let at = self.copies_start().wrapping_add(range.start as u64);
+                    writes.push((at, self.code[range.clone()].to_vec()));
+                }
+                Change::Text(text, unit) => {
+                    let unit = unit.filter(|_| !is_alone);
+                    self.text_news(text, unit, &mut writes, &mut heads);
+                }
+            }
+        }
+        writes.extend(heads);
+        (writes, self.progress())
+    }
+
+    fn text_news(
+        &self,
+        text: &Range<u64>,
+        unit: Option<usize>,
+        writes: &mut Writes,
+        heads: &mut Writes,
+    ) {
+        let Some(first) = self.index(text.start) else {
+            return;
+        };
+        let length = (text.end - text.start) as usize;
+        let mut bytes = self.patched[first..first + length].to_vec();
+        if let Some(unit) = unit {
+            let copy = &self.units[unit].copy;
+            for jump in &copy.jumps {
+                let offset = jump.offset as usize;
+                heads.push((copy.start.0 + offset as u64, vec![bytes[offset]]));
+                bytes[offset] = TRAP;
+            }
+        }
+        writes.push((text.start, bytes));
+    }
+
+    /// The text as it is without us.
+    pub fn clean(&self) -> (u64, &[u8]) {
+        (self.site.text.start, &self.original)
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            changes: self.changes.len(),
+            code: self.code.len(),
+        }
+    }
+
+    fn copies_start(&self) -> u64 {
+        self.site.text.start.wrapping_add(self.site.distance)
+    }
+}
