@@ -33,6 +33,7 @@ mod suite;
 mod symbols;
 mod tally;
 mod warnings;
+mod work_folder;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -214,6 +215,7 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<Tally> {
     std::fs::create_dir_all(&options.work)?;
     let work = options.work.canonicalize()?;
+    let _hold = work_folder::hold(&work)?;
     let about = match options.judge {
         Some(Judge::Libclang) => "libclang",
         _ => options.route.name(),
