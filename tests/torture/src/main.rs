@@ -95,6 +95,16 @@ struct Options {
     /// The compiler to build with
     #[arg(long, value_name = "COMPILER", default_value = "gcc")]
     cc: String,
+    /// More words for the compiler, for all programs in C and C++: `-no-pie`, say, or
+    /// `-static -falign-functions=1`
+    #[arg(
+        long,
+        value_name = "WORDS",
+        default_value = "",
+        allow_hyphen_values = true,
+        hide_default_value = true
+    )]
+    flags: String,
     /// Optimisation levels
     #[arg(
         long,
@@ -320,7 +330,7 @@ fn checker(options: &Options, work: &Path) -> Result<Checker> {
         )?,
         compiler: options.cc.clone(),
         is_clang,
-        common_flags: common_flags(is_clang),
+        common_flags: common_flags(options, is_clang),
         toolchain: symbols::of_toolchain(&options.cc, work)?,
         work: work
             .join(options.route.name())
@@ -335,13 +345,11 @@ fn checker(options: &Options, work: &Path) -> Result<Checker> {
     })
 }
 
-fn common_flags(is_clang: bool) -> Vec<String> {
+fn common_flags(options: &Options, is_clang: bool) -> Vec<String> {
     let old_c = libclang::OLD_C.iter().filter(|_| is_clang);
-    ["-w"]
-        .iter()
-        .chain(old_c)
-        .map(|it| (*it).to_owned())
-        .collect()
+    let ours = ["-w"].iter().chain(old_c).map(|it| (*it).to_owned());
+    let asked = options.flags.split_whitespace().map(str::to_owned);
+    ours.chain(asked).collect()
 }
 
 fn cases(options: &Options, work: &Path) -> Result<Vec<Case>> {
