@@ -68,8 +68,39 @@ pub struct Comparison {
     /// Lines that have equal numbers, where lines are compared.
     pub equal_lines: usize,
     pub differences: Vec<Difference>,
+    /// What ran without being counted, if that is not to be excused.
+    pub uncounted: Vec<Stretch>,
     /// Differences that a rule foresees, with the rule.
     pub foreseen: Vec<String>,
+}
+
+/// Instructions with none between them that both ran and was counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    pub start: u64,
+    pub instructions: usize,
+}
+
+impl Comparison {
+    pub fn is_equal(&self) -> bool {
+        self.differences.is_empty() && self.uncounted.is_empty()
+    }
+
+    /// Takes instructions that the tool gives no number out of the differences, whether it does
+    /// not know them or says that it did not count them. `seen` are all that ran.
+    pub fn set_uncounted_apart(&mut self, seen: &ByAddress) {
+        let all = std::mem::take(&mut self.differences).into_iter();
+        let (uncounted, differences): (Vec<_>, Vec<_>) = all.partition(|it| it.headcount.is_none());
+        self.differences = differences;
+        let uncounted: BTreeSet<u64> = uncounted.iter().filter_map(|it| it.address).collect();
+        let seen: Vec<u64> = seen.keys().copied().collect();
+        let stretches = seen.chunk_by(|a, b| uncounted.contains(a) == uncounted.contains(b));
+        let stretches = stretches.filter(|stretch| uncounted.contains(&stretch[0]));
+        self.uncounted.extend(stretches.map(|stretch| Stretch {
+            start: stretch[0],
+            instructions: stretch.len(),
+        }));
+    }
 }
 
 /// `reported` is the tool's account, `seen` callgrind's of the uncounted build.
@@ -203,5 +234,26 @@ mod tests {
                 "(no function) at 0x20: headcount nothing, single step 5",
             ]
         );
+    }
+
+    #[test]
+    fn uncounted_instructions_are_set_apart_whether_the_tool_knows_them_or_not() {
+        let counted = Instructions::from([
+            (0x10, instruction(None)),
+            (0x12, instruction(None)),
+            (0x14, instruction(Some(7))),
+            (0x18, instruction(Some(2))),
+        ]);
+        let stepped = ByAddress::from([(0x10, 1), (0x14, 5), (0x16, 5), (0x17, 5), (0x18, 2)]);
+        let mut found = compare_instructions(&counted, &stepped, Judge::SingleStep);
+        found.set_uncounted_apart(&stepped);
+        let stretch = |start, instructions| Stretch {
+            start,
+            instructions,
+        };
+        assert_eq!(found.uncounted, [stretch(0x10, 1), stretch(0x16, 2)]);
+        assert_eq!(found.equal, 1);
+        let lines: Vec<String> = found.differences.iter().map(ToString::to_string).collect();
+        assert_eq!(lines, ["f at 0x14: headcount 7, single step 5"]);
     }
 }

@@ -19,6 +19,15 @@ use crate::headcount::{Run, Said};
 use crate::line_table::{self, Lines};
 use crate::statements;
 
+/// Leave neither frames nor symbols of C. What the start files and archives bring along keeps its
+/// frames.
+const BARE: [&str; 4] = [
+    "-fno-asynchronous-unwind-tables",
+    "-fno-unwind-tables",
+    "-fno-exceptions",
+    "-s",
+];
+
 impl Checker {
     /// Checks one program at one level, built as anybody would build it.
     pub fn check_run(&self, program: &Program, level: &str, most_steps: u64) -> Result<Outcome> {
@@ -39,9 +48,12 @@ impl Checker {
             };
             let mut comparison =
                 compare_instructions(&run.instructions, &stepped, Judge::SingleStep);
+            if self.bare {
+                comparison.set_uncounted_apart(&stepped);
+            }
             // Some programs ask for optimisation themselves, and get it.
             let asks = program.flags.iter().any(|flag| flag.starts_with("-O"));
-            if level == "-O0" && !asks {
+            if level == "-O0" && !asks && !self.bare {
                 let gcov = self.lines(program, &flags, judged)?;
                 let with_code = line_table::of(&plain.executable, judged)?;
                 compare_lines(program, &run.lines, &gcov, &with_code, &mut comparison)?;
@@ -74,19 +86,24 @@ impl Checker {
         })
     }
 
-    /// As anybody would build it.
+    /// As anybody would build it; or bare.
     pub fn plain_flags(&self, program: &Program, level: &str) -> Vec<String> {
         if program.language == Language::Rust {
             let level = level.replace("-O", "-Copt-level=");
             return ["-g", "--edition=2024", &level].map(str::to_owned).to_vec();
         }
         let mut flags = self.common_flags.clone();
+        flags.push(level.to_owned());
+        if self.bare {
+            flags.extend(BARE.map(str::to_owned));
+            return flags;
+        }
         // What clang says by default, many a valgrind cannot read.
         let debug = match self.compiler.contains("clang") {
             true => "-gdwarf-4",
             false => "-g",
         };
-        flags.extend([debug.to_owned(), level.to_owned()]);
+        flags.push(debug.to_owned());
         flags
     }
 

@@ -5,9 +5,10 @@
 //! `gcc.c-torture/execute`, built with `headcount cc`, against callgrind. With
 //! `--route run` they are built plainly and counted by `headcount run`, and the
 //! judges are a single-step counter and gcov; or, with `--judge callgrind`, the
-//! counts of all modules are held against callgrind's. Passing alone proves little, because most arms of
-//! these programs are `abort()`: a counted program that lost half its arms
-//! would still pass. The counts are the check.
+//! counts of all modules are held against callgrind's. With `--bare` no table
+//! tells where their functions are. Passing alone proves little, because most
+//! arms of these programs are `abort()`: a counted program that lost half its
+//! arms would still pass. The counts are the check.
 //!
 //! With `--route source --judge libclang` nothing runs: the statements that the
 //! source route's parser sees are held against libclang's. `LIBCLANG_PATH` says
@@ -75,6 +76,11 @@ struct Options {
     /// are as without us
     #[arg(long, conflicts_with = "judge")]
     behave: bool,
+    /// With `--route run`: build programs so that no table tells where their functions are,
+    /// neither symbols nor frames. What of them runs and is not counted is a failure, even if
+    /// headcount says so itself
+    #[arg(long)]
+    bare: bool,
     /// With `--route source`: see only that what compiles without a warning does so when counted
     #[arg(long, conflicts_with = "judge")]
     warnings: bool,
@@ -228,6 +234,7 @@ fn run(options: &Options) -> Result<Tally> {
     let _hold = work_folder::hold(&work)?;
     let about = match options.judge {
         Some(Judge::Libclang) => "libclang",
+        _ if options.bare => "bare",
         _ => options.route.name(),
     };
     let explained = Explained::read(&options.explained, about)?;
@@ -259,7 +266,7 @@ fn run(options: &Options) -> Result<Tally> {
         if matches!(way, Way::Stepped { .. } | Way::StatementStarts) {
             tally.require_judged(programs, &options.levels);
         }
-        if matches!(way, Way::Stepped { .. }) {
+        if matches!(way, Way::Stepped { .. }) && !options.bare {
             tally.require_lines();
         }
     }
@@ -278,7 +285,7 @@ enum Way {
 }
 
 fn way(options: &Options, work: &Path) -> Result<Way> {
-    Ok(match (options.route, options.judge) {
+    let way = match (options.route, options.judge) {
         (Route::Cc, None) => Way::Cc,
         (Route::Source, None) if options.warnings => Way::Warnings,
         (Route::Source, None) => Way::Source,
@@ -294,7 +301,11 @@ fn way(options: &Options, work: &Path) -> Result<Way> {
             Way::AllModules(Alike::find(work)?)
         }
         (route, Some(_)) => bail!("this is no judge of --route {}", route.name()),
-    })
+    };
+    if options.bare && !matches!(way, Way::Stepped { .. } | Way::Behaviour) {
+        bail!("--bare is for --route run, with single steps or with --behave");
+    }
+    Ok(way)
 }
 
 /// A check that could not be made is a failure like any other: hours of other
@@ -331,6 +342,7 @@ fn checker(options: &Options, work: &Path) -> Result<Checker> {
         compiler: options.cc.clone(),
         is_clang,
         common_flags: common_flags(options, is_clang),
+        bare: options.bare,
         toolchain: symbols::of_toolchain(&options.cc, work)?,
         work: work
             .join(options.route.name())
@@ -414,6 +426,7 @@ fn real_programs(options: &Options, work: &Path) -> Result<Vec<AtLevels>> {
             .filter(|it| it.language == Language::Rust);
         in_rust.for_each(|it| it.flags.push("--cfg=bare".to_owned()));
     }
+    programs.retain(|it| !options.bare || it.language == Language::C);
     let at_levels = |program: &Program| vec![Ok(program.clone()); options.levels.len()];
     Ok(programs
         .iter()

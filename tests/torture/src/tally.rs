@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::check::{Counts, Outcome};
-use crate::compare::Difference;
+use crate::compare::{Difference, Stretch};
 use crate::explained::{Explained, WHOLE_RUN};
 use crate::headcount::{Refusal, Said};
 
@@ -35,6 +35,12 @@ pub struct Tally {
     pub foreseen: Vec<String>,
     pub explained: Vec<String>,
     pub stale: Vec<String>,
+    /// Programs of which something ran that was not counted, where that is not excused; and how
+    /// many instructions that are.
+    pub uncounted: Vec<String>,
+    pub uncounted_instructions: usize,
+    /// How often, says headcount, control arrived where it had not foreseen it.
+    pub strays: u64,
     pub failures: Vec<String>,
 }
 
@@ -86,12 +92,14 @@ impl Tally {
         );
         self.notes
             .extend(said.notes.iter().map(|note| format!("{who}: {note}")));
+        let strays = said.notes.iter().filter_map(|note| strays(note));
+        self.strays += strays.sum::<u64>();
         match counts {
             Counts::NotAsked => {}
             Counts::NoJudge(end) => self.add_unjudged(checked, end, explained),
             Counts::Compared(comparison) => {
                 *self.compared.entry(checked.level.clone()).or_default() += 1;
-                self.equal += usize::from(comparison.differences.is_empty());
+                self.equal += usize::from(comparison.is_equal());
                 self.equal_units += comparison.equal;
                 self.equal_lines += comparison.equal_lines;
                 let open = comparison
@@ -104,8 +112,25 @@ impl Tally {
                 for difference in open {
                     self.add_difference(checked, difference, explained);
                 }
+                self.add_uncounted(&who, &comparison.uncounted);
             }
         }
+    }
+
+    fn add_uncounted(&mut self, who: &str, stretches: &[Stretch]) {
+        if stretches.is_empty() {
+            return;
+        }
+        let total: usize = stretches.iter().map(|it| it.instructions).sum();
+        let places: Vec<String> = stretches
+            .iter()
+            .map(|it| format!("{} at {:#x}", it.instructions, it.start))
+            .collect();
+        self.uncounted_instructions += total;
+        self.uncounted.push(format!(
+            "{who}: {total} instructions, {}",
+            places.join(", ")
+        ));
     }
 
     fn add_unjudged(&mut self, checked: &Checked, end: &str, explained: &Explained) {
@@ -157,8 +182,16 @@ impl Tally {
 
     /// A run that checked nothing has shown nothing.
     pub fn is_good(&self) -> bool {
-        self.failures.is_empty() && self.passed > 0
+        self.failures.is_empty() && self.uncounted.is_empty() && self.passed > 0
     }
+}
+
+/// The number in the note about control that arrived where nobody had foreseen it.
+fn strays(note: &str) -> Option<u64> {
+    let (_, times) = note.split_once(" where nobody had foreseen it, ")?;
+    let (number, _) = times.split_once(" times")?;
+    let digits: String = number.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().ok()
 }
 
 /// A unit that is listed as not counted may be missing, but may not be wrong.
@@ -181,6 +214,7 @@ impl fmt::Display for Tally {
             ("differs, as a rule foresees", &self.foreseen),
             ("differs, and is explained", &self.explained),
             ("explained, but no longer differs", &self.stale),
+            ("FAILED, it ran uncounted", &self.uncounted),
             ("FAILED", &self.failures),
         ];
         for (title, lines) in lists {
@@ -221,13 +255,34 @@ impl fmt::Display for Tally {
             self.explained.len(),
             self.foreseen.len()
         )?;
-        writeln!(f, "{} failures", self.failures.len())
+        writeln!(
+            f,
+            "control arrived {} times where headcount had not foreseen it",
+            self.strays
+        )?;
+        if !self.uncounted.is_empty() {
+            writeln!(
+                f,
+                "{} instructions of {} programs ran uncounted, and that is a failure of each",
+                self.uncounted_instructions,
+                self.uncounted.len()
+            )?;
+        }
+        writeln!(f, "{} failures", self.failures.len() + self.uncounted.len())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strays_are_read_from_the_note() {
+        let note = "Control arrived in /p where nobody had foreseen it, 12,345 times at 2 places \
+                    (most often in f, 0x10); that was counted all the same, but slowly.";
+        assert_eq!(strays(note), Some(12345));
+        assert_eq!(strays("It was killed 3 times."), None);
+    }
 
     #[test]
     fn a_run_that_judged_little_is_not_good() {

@@ -63,7 +63,7 @@ fn impostor(name: &str, asked: &str, behind: &str) -> PathBuf {
 fn failures(output: &Output, part: &str) -> usize {
     let text = text(output);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    let failed = text.lines().filter(|line| line.starts_with("FAILED: "));
+    let failed = text.lines().filter(|line| line.starts_with("FAILED"));
     failed.filter(|line| line.contains(part)).count()
 }
 
@@ -109,6 +109,29 @@ fn a_monitor_passes_if_it_tells_the_truth_and_not_if_it_lies() {
     let output = ten_programs("run", "run", &liar("line", edit), &[]);
     let caught = failures(&output, ": headcount 2, gcov 1");
     assert!(caught >= 10, "{}", text(&output));
+
+    // Here, because it shares the unpacked suite.
+    what_runs_uncounted_is_caught_in_bare_programs();
+}
+
+/// A tool that knows nothing of the first routine of each program.
+fn what_runs_uncounted_is_caught_in_bare_programs() {
+    let check = |headcount: &Path| {
+        Command::new(env!("CARGO_BIN_EXE_headcount-torture"))
+            .args(["--route", "run", "--bare", "--flags", "-fno-pie -no-pie"])
+            .args(["--sample", "10", "--levels", "O0", "--headcount"])
+            .arg(headcount)
+            .arg("--work")
+            .arg(folder("run"))
+            .output()
+            .unwrap()
+    };
+    let output = check(&headcount());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+
+    let output = check(&liar("instruction", "/,_start,/d"));
+    let caught = failures(&output, " 11 at 0x40");
+    assert_eq!(caught, 10, "{}", text(&output));
 }
 
 /// Two inserters that are wrong on purpose, and the right one. A counter outside of the braces
