@@ -128,7 +128,7 @@ impl<'a> Builder<'a> {
     fn leave(&mut self, from: Option<u32>, last: Op, next: Option<usize>) {
         let fall = next.and_then(|next| self.reach(next));
         match last.flow {
-            Flow::Nop | Flow::Next | Flow::Mentions(_) | Flow::Transaction => {
+            Flow::Nop | Flow::Next | Flow::Mentions(_) | Flow::Number(_) | Flow::Transaction => {
                 self.to(from, fall, EdgeKind::Fall);
             }
             Flow::Call(_) | Flow::IndirectCall(_) => {

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::panic::resume_unwind;
 
+use crate::divide;
 use crate::frames::Frame;
 use crate::image::Image;
 use crate::plt;
@@ -42,6 +44,8 @@ pub enum Origin {
     Frame,
     /// A label is there, or a pointer leads there.
     Label,
+    /// Another one ends in front of it.
+    Next,
     /// Something calls it.
     Called,
     /// It is what remains.
@@ -66,6 +70,8 @@ pub struct Sources<'a> {
     pub stubs: Vec<Range<u64>>,
     /// The entry point and its like.
     pub headers: &'a [u64],
+    /// Words of data that may be addresses of code; by address.
+    pub words: &'a [u64],
 }
 
 /// All code, by address. None overlap.
@@ -116,6 +122,8 @@ pub fn starts(image: &Image<'_>, sources: &Sources<'_>) -> Starts {
         }
     }
     starts.settle();
+    starts.divide(image, sources.words);
+    starts.fill_gaps(image, sources.words);
     starts
 }
 
@@ -147,7 +155,7 @@ fn with_called(image: &Image<'_>, mut starts: Starts) -> Vec<Part> {
                 open: false,
             })
             .collect();
-        let before = starts.0.len();
+        let before = starts.all.len();
         let called = parts.iter().flat_map(|(_, part)| &part.ops);
         for op in called {
             if let Flow::Call(to) = op.flow
@@ -157,12 +165,50 @@ fn with_called(image: &Image<'_>, mut starts: Starts) -> Vec<Part> {
             }
         }
         starts.settle();
-        if starts.0.len() == before || round == ROUNDS {
+        if starts.all.len() == before || round == ROUNDS {
             return parts.into_iter().map(|(_, part)| part).collect();
         }
         known = parts.into_iter().collect();
     }
     Vec::new()
+}
+
+/// The functions in a range that nothing divides, and where else data points in them; of which kind
+/// the first is, if that is sure.
+fn functions_in(
+    image: &Image<'_>,
+    range: &Range<u64>,
+    words: &[u64],
+    first: Option<Origin>,
+) -> impl Iterator<Item = (Start, Vec<u64>)> {
+    let functions = divide::divide(image, range, first.is_some(), words).into_iter();
+    let origins = first.into_iter().chain(std::iter::repeat(Origin::Next));
+    functions.zip(origins).map(|(function, origin)| {
+        let start = Start {
+            at: function.range.start,
+            end: Some(function.range.end),
+            origin,
+        };
+        (start, function.entries)
+    })
+}
+
+/// The code that none of these ranges hold, without what fills the place between functions.
+fn gaps(image: &Image<'_>, covered: &[Extent]) -> Vec<Range<u64>> {
+    let mut found = Vec::new();
+    for piece in image.code().filter(|it| !plt::is_plt(it)) {
+        let whole = piece.range();
+        let first = covered.partition_point(|it| it.range.end <= whole.start);
+        let inside = covered.iter().skip(first).map(|it| it.range.clone());
+        let inside = inside.take_while(|it| it.start < whole.end);
+        let mut from = whole.start;
+        for taken in inside.chain(std::iter::once(whole.end..whole.end)) {
+            let gap = skip_filler(image, from..taken.start);
+            found.extend((!gap.is_empty()).then_some(gap));
+            from = taken.end.max(from);
+        }
+    }
+    found
 }
 
 fn contains(extents: &[Extent], at: u64) -> bool {
@@ -173,6 +219,7 @@ fn contains(extents: &[Extent], at: u64) -> bool {
 
 /// Decodes a range. Where nothing says how long it is, what fills the gap behind it is left out.
 fn decode(image: &Image<'_>, extent: &Extent) -> Option<Part> {
+    let extent = &extent.found_end(image);
     let bytes = image.get(&extent.range)?;
     let swept = sweep(bytes, extent.range.start);
     part(bytes, extent, swept)
@@ -214,30 +261,18 @@ pub fn part(
 
 /// The code that nothing speaks of.
 fn rest(image: &Image<'_>, parts: &[Part]) -> Vec<Part> {
-    let mut found = Vec::new();
-    for piece in image.code() {
-        let whole = piece.range();
-        let first = parts.partition_point(|part| part.range.end <= whole.start);
-        let mut from = whole.start;
-        let inside = parts.iter().skip(first);
-        let ends = inside
-            .take_while(|part| part.range.start < whole.end)
-            .map(|part| part.range.clone())
-            .chain(std::iter::once(whole.end..whole.end));
-        for taken in ends {
-            let gap = skip_filler(image, from..taken.start);
-            if !gap.is_empty() {
-                let gap = Extent {
-                    range: gap,
-                    origin: Origin::Rest,
-                    open: true,
-                };
-                found.extend(decode(image, &gap));
-            }
-            from = taken.end.max(from);
-        }
-    }
-    found
+    let covered = parts.iter().map(|part| Extent {
+        range: part.range.clone(),
+        origin: part.origin,
+        open: false,
+    });
+    let gaps = gaps(image, &covered.collect::<Vec<_>>()).into_iter();
+    let extents = gaps.map(|range| Extent {
+        range,
+        origin: Origin::Rest,
+        open: true,
+    });
+    extents.filter_map(|it| decode(image, &it)).collect()
 }
 
 /// The range without what assemblers and linkers put in front of the next function.
@@ -275,23 +310,38 @@ pub struct Extent {
     pub open: bool,
 }
 
+impl Extent {
+    /// The same, if its end is a guess, with the end of the function that begins it.
+    pub fn found_end(&self, image: &Image<'_>) -> Self {
+        let found = self.open.then(|| divide::end(image, &self.range)).flatten();
+        Self {
+            range: self.range.start..found.unwrap_or(self.range.end),
+            ..self.clone()
+        }
+    }
+}
+
 /// Where parts begin. In order once it is settled.
 #[derive(Default)]
-pub struct Starts(Vec<Start>);
+pub struct Starts {
+    all: Vec<Start>,
+    /// Where data points in the midst of them, as far as no table tells that they are one function.
+    pub entries: Vec<u64>,
+}
 
 impl Starts {
     fn add(&mut self, image: &Image<'_>, at: u64, end: Option<u64>, origin: Origin) {
         if !image.is_code(at) {
             return;
         }
-        self.0.push(Start { at, end, origin });
+        self.all.push(Start { at, end, origin });
     }
 
     /// Puts them in order, and makes one of those that begin at the same place.
     fn settle(&mut self) {
         // Mostly in order already, which the stable sort makes use of.
-        self.0.sort_by_key(|start| start.at);
-        self.0.dedup_by(|later, kept| {
+        self.all.sort_by_key(|start| start.at);
+        self.all.dedup_by(|later, kept| {
             let same = later.at == kept.at;
             if same {
                 kept.end = kept.end.max(later.end);
@@ -304,19 +354,45 @@ impl Starts {
     /// A start without an end, in the midst of a range that has one, is a label of that range.
     fn drop_covered(&mut self) {
         let mut reach = 0;
-        self.0.retain(|start| {
+        self.all.retain(|start| {
             let covered = start.end.is_none() && start.at < reach;
             reach = reach.max(start.end.unwrap_or(0));
             !covered
         });
     }
 
+    /// Finds the functions in code that nothing tells of.
+    fn fill_gaps(&mut self, image: &Image<'_>, words: &[u64]) {
+        let gaps = gaps(image, &self.extents(image));
+        self.add_functions(in_parallel(&gaps, |gap| {
+            functions_in(image, gap, words, None).collect()
+        }));
+    }
+
+    /// Finds the functions in ranges whose end nothing tells.
+    fn divide(&mut self, image: &Image<'_>, words: &[u64]) {
+        let mut open = self.extents(image);
+        open.retain(|it| it.open);
+        self.add_functions(in_parallel(&open, |extent| {
+            functions_in(image, &extent.range, words, Some(extent.origin)).collect()
+        }));
+    }
+
+    fn add_functions(&mut self, found: Vec<(Start, Vec<u64>)>) {
+        for (start, entries) in found {
+            self.all.push(start);
+            self.entries.extend(entries);
+        }
+        self.settle();
+        self.entries.sort_unstable();
+    }
+
     /// Where each one ends; whether that is a guess.
     pub fn extents(&self, image: &Image<'_>) -> Vec<Extent> {
-        let mut extents = Vec::with_capacity(self.0.len());
+        let mut extents = Vec::with_capacity(self.all.len());
         let mut reach = 0;
-        let mut next = self.0.iter().skip(1);
-        for start in &self.0 {
+        let mut next = self.all.iter().skip(1);
+        for start in &self.all {
             let at = start.at;
             let next = next.next().map_or(u64::MAX, |next| next.at);
             let Some(piece) = image.piece(at) else {
@@ -337,4 +413,22 @@ impl Starts {
         }
         extents
     }
+}
+
+/// What is found for each of many things, by all processors at once if that is worth it.
+fn in_parallel<T: Sync, R: Send>(things: &[T], find: impl Fn(&T) -> Vec<R> + Sync) -> Vec<R> {
+    const WORTH: usize = 1000;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = things.len().div_ceil(processors).max(WORTH);
+    let find_all = |things: &[T]| things.iter().flat_map(&find).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        let mut shares = things.chunks(share);
+        let mine = shares.next().unwrap_or_default();
+        let others: Vec<_> = shares.map(|it| scope.spawn(|| find_all(it))).collect();
+        let mut found = find_all(mine);
+        for other in others {
+            found.extend(other.join().unwrap_or_else(|it| resume_unwind(it)));
+        }
+        found
+    })
 }

@@ -30,6 +30,8 @@ pub struct PartJumps {
     pub some_leave: bool,
     /// Whether there are jumps that nothing is known of.
     pub some_unknown: bool,
+    /// Whether some of these reckon where to jump, so that it may be anywhere in the function.
+    pub some_reckoned: bool,
 }
 
 impl PartJumps {
@@ -83,7 +85,11 @@ pub fn of_part(image: &Image<'_>, part: &Part, accept: &dyn Fn(u64) -> bool) -> 
                 found.tables.extend(tables);
             }
             Targets::Elsewhere => found.some_leave = true,
-            Targets::Unknown => found.some_unknown = true,
+            Targets::Pointer => found.some_unknown = true,
+            Targets::Unknown => {
+                found.some_unknown = true;
+                found.some_reckoned = true;
+            }
         }
     }
     found

@@ -28,7 +28,9 @@ pub enum Targets {
     Known(Vec<u64>, Vec<Range<u64>>),
     /// Out of the function: it is a call without return.
     Elsewhere,
-    /// Nothing here tells: a pointer that somebody stored, or arithmetic nobody sees through.
+    /// To where a pointer leads that somebody stored.
+    Pointer,
+    /// Nothing here tells: there is arithmetic that nobody sees through.
     Unknown,
 }
 
@@ -108,7 +110,7 @@ impl<'a> Tables<'a> {
 
     fn through_register(&self, before: usize, register: Register, hops: u32) -> Targets {
         let Some((index, made)) = self.definition(before, register) else {
-            return Targets::Unknown;
+            return Targets::Pointer;
         };
         match made.mnemonic() {
             Mnemonic::Mov if made.op1_kind() == OpKind::Memory => self.through_memory(index, made),
@@ -118,7 +120,6 @@ impl<'a> Tables<'a> {
             Mnemonic::Add if made.op1_kind() == OpKind::Register => {
                 self.relative(index, [made.op0_register(), made.op1_register()])
             }
-            Mnemonic::Add if made.op1_kind() == OpKind::Memory => Targets::Unknown,
             Mnemonic::Lea if made.memory_index() != Register::None => {
                 self.relative(index, [made.memory_base(), made.memory_index()])
             }
@@ -130,14 +131,16 @@ impl<'a> Tables<'a> {
                     false => Targets::Unknown,
                 }
             }
-            Mnemonic::Add | Mnemonic::Sub | Mnemonic::Lea => Targets::Unknown,
             _ => Targets::Unknown,
         }
     }
 
     /// A jump through, or a load of, an item of a table of addresses.
     fn through_memory(&self, index: usize, load: &Instruction) -> Targets {
-        if load.memory_index() == Register::None || load.memory_index_scale() != 8 {
+        if load.memory_index() == Register::None {
+            return Targets::Pointer;
+        }
+        if load.memory_index_scale() != 8 {
             return Targets::Unknown;
         }
         let bound = self.bound(index, load.memory_index());
@@ -338,8 +341,8 @@ impl<'a> Tables<'a> {
             let control = flow(it);
             match control {
                 Flow::Branch(_) => branch = Some(it.mnemonic()),
-                Flow::Nop | Flow::Next | Flow::Mentions(_) => {}
-                _ => return None,
+                _ if control.ends_block() => return None,
+                _ => {}
             }
             let is_compare = it.mnemonic() == Mnemonic::Cmp
                 && it.op0_kind() == OpKind::Register
@@ -379,7 +382,9 @@ fn constant(compare: &Instruction) -> Option<u64> {
 /// `lea table(%rip), register`, or `mov $table, register`.
 fn loaded_address(instruction: &Instruction) -> Option<u64> {
     match flow(instruction) {
-        Flow::Mentions(at) if instruction.op0_kind() == OpKind::Register => Some(at),
+        Flow::Mentions(at) | Flow::Number(at) if instruction.op0_kind() == OpKind::Register => {
+            Some(at)
+        }
         _ => None,
     }
 }

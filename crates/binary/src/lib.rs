@@ -20,6 +20,7 @@ mod code;
 mod code_symbols;
 mod debug_files;
 mod debug_info;
+mod divide;
 mod error;
 mod fingerprint;
 mod frames;

@@ -14,6 +14,7 @@ use crate::functions::{self, Sources};
 use crate::image::Image;
 use crate::layout::{Elf, Layout, layout, parse};
 use crate::names::Names;
+use crate::outline;
 use crate::overlaps;
 use crate::plt;
 use crate::symbols::Symbols;
@@ -53,6 +54,8 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
     let stubs = plt::stubs(&image, &symbols);
     let headers = headers(&elf, &layout);
     let starts = entered(&elf, &image, &headers);
+    let pointers = outline::pointers(&image, &starts, !layout.position_independent);
+    let words: Vec<u64> = pointers.into_iter().map(|(to, _)| to).collect();
     let sources = Sources {
         functions: symbols
             .functions
@@ -63,6 +66,7 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
         frames: &frames,
         stubs: plt::ranges(&image),
         headers: &starts,
+        words: &words,
     };
     let mut parts = functions::parts(&image, &sources);
     overlaps::add(&image, &mut parts);

@@ -33,6 +33,9 @@ pub struct Outline {
     key: String,
     facts: Facts,
     spans: Spans,
+    entries: Vec<u64>,
+    /// What became known since it was read, in that order.
+    added: Vec<u64>,
 }
 
 /// The routine of a part, and what it tells about others.
@@ -72,15 +75,19 @@ impl Outline {
         let debug_frame = Some(&*debug_frame).filter(|it| !it.is_empty());
         let frames = frames(&image, debug_frame);
         let headers = module::entered(&elf, &image, &module::headers(&elf, &layout));
+        let is_fixed = !layout.position_independent;
+        let pointers = pointers(&image, &headers, is_fixed);
+        let words: Vec<u64> = pointers.iter().map(|(to, _)| *to).collect();
         let sources = Sources {
             functions: marks.functions,
             labels: marks.labels,
             frames: &frames,
             stubs: plt::ranges(&image),
             headers: &headers,
+            words: &words,
         };
-        let spans = Spans::new(&functions::starts(&image, &sources).extents(&image));
-        let pointers = pointers(&image, &headers, !layout.position_independent);
+        let starts = functions::starts(&image, &sources);
+        let spans = Spans::new(&starts.extents(&image));
         let restartable = restartable(&elf, &pointers);
         let key = key(&elf, &image);
         let places = image.places();
@@ -95,8 +102,11 @@ impl Outline {
                 restartable,
                 whole: marks.whole,
                 shared: marks.shared,
+                is_fixed,
             },
             spans,
+            entries: starts.entries,
+            added: Vec::new(),
         })
     }
 
@@ -167,6 +177,12 @@ impl Outline {
         self.spans.starts()
     }
 
+    /// Where else data points in parts that only their bytes tell apart, by address: functions may
+    /// begin there.
+    pub fn entries(&self) -> &[u64] {
+        &self.entries
+    }
+
     /// The part that holds an address. Of a part whose end nobody tells, this is all that follows
     /// up to the next one, until its routine was asked for.
     pub fn part_at(&self, at: LinkAddr) -> Option<Range<u64>> {
@@ -176,7 +192,19 @@ impl Outline {
     /// Makes a part known that begins here, because something leads here that no table told of.
     /// False if this is no code, or in a part that is known: then it is an arrival of that part.
     pub fn add_called(&mut self, at: LinkAddr) -> bool {
-        self.spans.add(&self.facts.image(), at.0)
+        let is_new = self.spans.add(&self.facts.image(), at.0);
+        self.added.extend(is_new.then_some(at.0));
+        is_new
+    }
+
+    /// Where in a range of code a pointer may have led before it became known as a part.
+    pub fn spoken_of(&self, range: &Range<u64>) -> Option<u64> {
+        self.spans.spoken_of.range(range.clone()).next().copied()
+    }
+
+    /// Where parts begin that became known by [`Outline::add_called`], in that order.
+    pub fn added(&self) -> &[u64] {
+        &self.added
     }
 
     /// Makes known where a part ends, as its routine told before: nobody has to ask again. False if
@@ -252,6 +280,8 @@ pub struct Facts {
     pub whole: Vec<u64>,
     /// Where else code has a name that other files may use; by address.
     pub shared: Vec<u64>,
+    /// Can the module not be moved? Then numbers in its code may be addresses.
+    pub is_fixed: bool,
 }
 
 impl Facts {
@@ -288,7 +318,7 @@ pub fn budget(image: &Image<'_>) -> usize {
 const NOWHERE: u64 = u64::MAX;
 
 /// Code that data, the header or the loader points to; see [`Facts::pointers`].
-fn pointers(image: &Image<'_>, headers: &[u64], fixed: bool) -> Vec<(u64, u64)> {
+pub fn pointers(image: &Image<'_>, headers: &[u64], fixed: bool) -> Vec<(u64, u64)> {
     let written = image.relocations.addresses();
     let written = written.filter(|(_, to)| image.is_code(*to));
     let mut found: Vec<_> = written.map(|(at, to)| (to, at)).collect();

@@ -36,6 +36,7 @@ pub fn references(
         for op in &part.ops {
             match op.flow {
                 Flow::Mentions(to) if image.is_code(to) => found.push(to),
+                Flow::Number(to) if fixed && image.is_code(to) => found.push(to),
                 // A call into the midst of a function: of a thunk, or to learn the own address.
                 Flow::Call(to) => found.push(to),
                 _ => {}

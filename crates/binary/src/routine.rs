@@ -7,6 +7,7 @@ use std::ops::Range;
 use headcount_model::{Entrance, LinkAddr, Routine, RoutineBlock};
 
 use crate::blocks::between;
+use crate::divide;
 use crate::functions::{self, Origin, Part};
 use crate::image::Image;
 use crate::indirect::{self, Indirect, PartJumps};
@@ -39,7 +40,7 @@ pub fn routine(
     }
     let (indirect, jumps_are_settled) = indirect_jumps(facts, spans, &image, index, &part);
     let pads = facts.pads(&image, &part.range, &mut budget(&image));
-    let ways = Ways::of(&part, &indirect, pads);
+    let ways = Ways::of(facts, &part, &indirect, pads);
     let back = ways_back(facts, spans, &image, index, &part, &ways);
     for at in &back.jumps {
         overlaps::add_to(&image, &mut part, *at);
@@ -58,11 +59,17 @@ pub fn routine(
     arrivals.extend(written_down(facts, &part.range, &indirect));
     let inside = ways.indirect.iter().chain(&ways.spoken);
     arrivals.extend(inside.filter(|at| part.range.contains(at)));
+    let may_be_several = !matches!(part.origin, Origin::Frame | Origin::Symbol | Origin::Stub);
+    if may_be_several {
+        arrivals.extend(hidden_starts(&part));
+    }
     let filler = match ways.beyond {
         Some(_) => 0,
         None => filler(spans, &image, part.range.end),
     };
     let bytes = image.get(&part.range).unwrap_or_default().to_vec();
+    let spoken = ways.spoken.iter().filter(|at| !ways.called.contains(at));
+    spans.speak_of(&image, spoken.copied());
     let is_settled = jumps_are_settled
         && spans.is_settled(&image, part.range.start)
         && ways.all().all(|at| spans.is_settled(&image, at));
@@ -73,7 +80,7 @@ pub fn routine(
             filler,
             blocks: blocks(&part, &arrivals),
             has_unknown_jumps: indirect.some_unknown,
-            may_be_several: !matches!(part.origin, Origin::Frame | Origin::Symbol | Origin::Stub),
+            may_be_several,
         },
         leads_to: leads_to(spans, &image, &part.range, &ways),
         unknown_code: unknown_code(spans, &image, &ways),
@@ -146,14 +153,14 @@ impl Ways {
         ways.into_iter().flatten().copied().chain(self.beyond)
     }
 
-    fn of(part: &Part, indirect: &PartJumps, pads: Vec<u64>) -> Self {
+    fn of(facts: &Facts, part: &Part, indirect: &PartJumps, pads: Vec<u64>) -> Self {
         let ops = || part.ops.iter();
         let called: Vec<u64> = ops().filter_map(called).collect();
         let tables = indirect.targets.iter().flat_map(|(_, targets)| targets);
         Self {
             direct: ops().filter_map(|op| op.flow.jump_target()).collect(),
             indirect: tables.copied().chain(pads).collect(),
-            spoken: ops().filter_map(spoken).collect(),
+            spoken: ops().filter_map(|op| spoken(facts, op)).collect(),
             called,
             beyond: part
                 .ops
@@ -171,9 +178,10 @@ fn called(op: &Op) -> Option<u64> {
     }
 }
 
-fn spoken(op: &Op) -> Option<u64> {
+fn spoken(facts: &Facts, op: &Op) -> Option<u64> {
     match op.flow {
         Flow::Call(to) | Flow::Mentions(to) => Some(to),
+        Flow::Number(to) if facts.is_fixed => Some(to),
         _ => None,
     }
 }
@@ -252,7 +260,8 @@ fn ways_back(
             // Bytes that may be data prove nothing.
             Some(_) => back.others.extend(jumps),
         }
-        back.others.extend(other.ops.iter().filter_map(spoken));
+        let spoken = other.ops.iter().filter_map(|op| spoken(facts, op));
+        back.others.extend(spoken);
         back.others
             .extend(facts.pads(image, &other.range, &mut budget));
     }
@@ -274,6 +283,26 @@ fn written_down(facts: &Facts, range: &Range<u64>, indirect: &PartJumps) -> Vec<
     let named = [&facts.whole, &facts.shared].into_iter();
     let named = named.flat_map(|names| between(names, range.clone()));
     pointers.chain(named.copied()).collect()
+}
+
+/// Where another function may begin that would not be noticed: behind a call, if that does not
+/// return and what fills the gap looks like a part of this one; and with a call, which is made from
+/// where it always was.
+fn hidden_starts(part: &Part) -> Vec<u64> {
+    let mut found = Vec::new();
+    let mut before: Option<&Op> = None;
+    for op in part.ops.iter().filter(|op| op.flow != Flow::Nop) {
+        let Some(last) = before.replace(op) else {
+            continue;
+        };
+        let is_behind_filler = last.end() < op.at && op.at.is_multiple_of(divide::ALIGNMENT);
+        let is_one = match last.flow.goes_on() {
+            true => last.flow.is_call() && is_behind_filler,
+            false => op.flow.is_call(),
+        };
+        found.extend(is_one.then_some(op.at));
+    }
+    found
 }
 
 /// How many bytes behind a part do nothing, if that is all there is up to the next one. Other

@@ -3,7 +3,7 @@
 //! A part is decoded when somebody first asks for its instructions. They are kept for a while:
 //! who jumps to a part looks at it, and soon after it runs itself.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ pub struct Spans {
     starts: Vec<u64>,
     /// In the same order.
     spans: Vec<Span>,
+    /// Code in no part whose address is made by others: a pointer may lead there.
+    pub spoken_of: BTreeSet<u64>,
     swept: HashMap<u64, Arc<Swept>>,
     /// How many instructions are kept.
     kept: usize,
@@ -136,6 +138,13 @@ impl Spans {
         true
     }
 
+    /// Remembers addresses that are made, if they are of code that is in no part.
+    pub fn speak_of(&mut self, image: &Image<'_>, addresses: impl Iterator<Item = u64>) {
+        let is_unknown = |at: &u64| self.index_at(*at).is_none() && image.is_code(*at);
+        let unknown: Vec<u64> = addresses.filter(is_unknown).collect();
+        self.spoken_of.extend(unknown);
+    }
+
     /// Forgets instructions if there are many. Not while somebody works with them: who looks at
     /// two large parts in turn would decode them again and again.
     pub fn forget(&mut self) {
@@ -168,7 +177,8 @@ impl Spans {
             range: self.range(index)?,
             origin: span.origin,
             open: span.open,
-        };
+        }
+        .found_end(image);
         let bytes = image.get(&extent.range)?;
         let mut gs = Vec::new();
         let found = sweep::sweep_with(bytes, extent.range.start, &mut |instruction| {

@@ -27,6 +27,9 @@ pub enum Flow {
     Next,
     /// To the next one; it makes this address, which may be one of code.
     Mentions(u64),
+    /// To the next one; there is this number in it, which may be an address in a module that cannot
+    /// be moved.
+    Number(u64),
     Jump(u64),
     Branch(u64),
     Call(u64),
@@ -43,7 +46,10 @@ pub enum Flow {
 impl Flow {
     /// Whether the instruction behind this one begins a block.
     pub fn ends_block(self) -> bool {
-        !matches!(self, Self::Nop | Self::Next | Self::Mentions(_))
+        !matches!(
+            self,
+            Self::Nop | Self::Next | Self::Mentions(_) | Self::Number(_)
+        )
     }
 
     /// Whether control may reach the instruction behind it from here.
@@ -163,7 +169,7 @@ fn next(instruction: &Instruction) -> Flow {
         Mnemonic::Lea if instruction.is_ip_rel_memory_operand() => {
             Flow::Mentions(instruction.ip_rel_memory_address())
         }
-        Mnemonic::Mov | Mnemonic::Push => immediate(instruction).map_or(Flow::Next, Flow::Mentions),
+        Mnemonic::Mov | Mnemonic::Push => immediate(instruction).map_or(Flow::Next, Flow::Number),
         _ if is_old_nop(instruction) => Flow::Nop,
         _ => Flow::Next,
     }

@@ -190,8 +190,16 @@ impl Monitor<'_> {
         self.spaces.get(&space)?.copies.modules.get(index)
     }
 
-    /// Tells where control arrived against expectation.
+    /// Tells where control arrived against expectation, or may have been before we knew.
     pub fn tell_strays(&mut self) -> io::Result<()> {
+        for workshop in &self.workshops {
+            if let Some(at) = workshop.late.first() {
+                self.journal.write(&Entry::Note(format!(
+                    "Code became known only after its address was used (link address {at}): what \
+                     it ran before that is not counted."
+                )))?;
+            }
+        }
         if self.in_the_middle {
             return Ok(());
         }

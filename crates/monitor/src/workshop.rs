@@ -74,6 +74,8 @@ pub struct Workshop {
     pub module: usize,
     pub site: Site,
     outline: Rc<RefCell<Outline>>,
+    /// How many of the parts that it came to know have guards.
+    guarded: usize,
     kept: Rc<RefCell<Kept>>,
     /// The text as it is without us, and with everything that was made so far.
     original: Vec<u8>,
@@ -102,6 +104,8 @@ pub struct Workshop {
     changes: Vec<Change>,
     /// How often control arrived where it was not expected, by address.
     strays: BTreeMap<u64, u64>,
+    /// Code that may have run before it became known.
+    pub late: Vec<LinkAddr>,
 }
 
 /// A routine that signal handlers return through. Unwinders know it by its bytes.
@@ -130,6 +134,7 @@ impl Workshop {
             patched: original.clone(),
             original,
             outline: Rc::clone(&outline),
+            guarded: outline.borrow().added().len(),
             kept,
             code: Vec::new(),
             units: Vec::new(),
@@ -143,8 +148,15 @@ impl Workshop {
             guards_restorers: in_the_middle,
             changes: Vec::new(),
             strays: BTreeMap::new(),
+            late: Vec::new(),
         };
         for at in outline.borrow().starts() {
+            workshop.set(*at, TRAP);
+        }
+        for at in outline.borrow().entries() {
+            let part = outline.borrow().part_at(LinkAddr(*at));
+            let start = part.map_or(*at, |it| it.start);
+            workshop.arrivals.entry(start).or_default().insert(*at);
             workshop.set(*at, TRAP);
         }
         if in_the_middle {
@@ -415,13 +427,9 @@ impl Workshop {
     fn lead_to(&mut self, leads_to: &[LinkAddr], unknown: &[LinkAddr], is_alone: bool) -> Vec<u64> {
         let mut again = Vec::new();
         for at in unknown {
-            if self.outline.borrow_mut().add_called(*at) {
-                self.guard(at.0);
-                let part = self.outline.borrow().part_at(*at);
-                part.into_iter()
-                    .for_each(|it| self.look_for_loose_calls(it));
-            }
+            self.outline.borrow_mut().add_called(*at);
         }
+        self.guard_added();
         for at in leads_to {
             let Some(part) = self.outline.borrow().part_at(*at) else {
                 continue;
@@ -443,6 +451,20 @@ impl Workshop {
             }
         }
         again
+    }
+
+    /// Guards the parts that became known meanwhile, be it by a workshop of another process.
+    fn guard_added(&mut self) {
+        let added: Vec<u64> = self.outline.borrow().added()[self.guarded..].to_vec();
+        self.guarded += added.len();
+        for at in added {
+            self.guard(at);
+            let part = self.outline.borrow().part_at(LinkAddr(at));
+            let part = part.unwrap_or(at..at + 1);
+            let may_have_run = self.outline.borrow().spoken_of(&part);
+            self.late.extend(may_have_run.map(LinkAddr));
+            self.look_for_loose_calls(part);
+        }
     }
 
     fn guard(&mut self, at: u64) {

@@ -1,0 +1,326 @@
+//! Where do functions end, if nothing tells?
+//!
+//! Of a program without symbols and without tables for unwinding, all that is known of much code is
+//! that it lies behind a function that a pointer leads to. But a function ends where control cannot
+//! go on, and where nothing in it leads beyond. Behind it, and behind what fills the gap, the next
+//! one begins.
+
+use std::ops::Range;
+
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
+
+use crate::blocks::between;
+use crate::functions::{Origin, Part};
+use crate::image::Image;
+use crate::indirect;
+use crate::sweep::{self, Flow, Op};
+
+/// Functions begin at multiples of this, where the gaps between them are filled.
+pub const ALIGNMENT: u64 = 16;
+
+const INT3: u8 = 0xcc;
+
+/// Data seldom looks like functions for longer than this.
+const TRUSTED: u64 = 128;
+
+/// What looks like a function.
+pub struct Function {
+    pub range: Range<u64>,
+    /// Where else data points, in it.
+    pub entries: Vec<u64>,
+}
+
+/// The functions in a range, in order. They end well before the first bytes that may not be code:
+/// data may lie between functions. `is_sure`: there is no doubt about the first one. `words`: what
+/// data may point to, by address.
+pub fn divide(
+    image: &Image<'_>,
+    range: &Range<u64>,
+    is_sure: bool,
+    words: &[u64],
+) -> Vec<Function> {
+    let mut found: Vec<Function> = Vec::new();
+    let mut next = Some(range.start);
+    while let Some(start) = next {
+        let is_first = is_sure && start == range.start;
+        let piece = Piece::first(image, &(start..range.end), words);
+        let Some(piece) = piece.filter(|it| is_first || it.is_sound()) else {
+            let trusted = start.saturating_sub(TRUSTED);
+            let sure = range.start..range.start + u64::from(is_sure);
+            found.retain(|it| {
+                let start = it.range.start;
+                start < trusted || sure.contains(&start)
+            });
+            break;
+        };
+        found.push(Function {
+            range: start..piece.end,
+            entries: piece.entries(words),
+        });
+        next = piece.next;
+    }
+    found
+}
+
+/// Where the function ends that begins a range; `None` if there are bytes in it that are no
+/// instructions.
+pub fn end(image: &Image<'_>, range: &Range<u64>) -> Option<u64> {
+    Piece::first(image, range, &[]).map(|it| it.end)
+}
+
+/// A function that begins a range.
+struct Piece {
+    ops: Vec<Op>,
+    end: u64,
+    /// Does it end where control cannot go on, or does it call somebody?
+    is_closed: bool,
+    /// Are there instructions that programs do not have?
+    is_odd: bool,
+    /// What begins behind the filler behind it, if that is in the range.
+    next: Option<u64>,
+}
+
+impl Piece {
+    fn first(image: &Image<'_>, range: &Range<u64>, words: &[u64]) -> Option<Self> {
+        let bytes = image.get(range)?;
+        let mut decoder = Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE);
+        let mut instruction = Instruction::default();
+        let mut search = Search::new(image, range, words);
+        while decoder.can_decode() {
+            decoder.decode_out(&mut instruction);
+            if instruction.is_invalid() {
+                let at = instruction.ip();
+                return search.may_end(at).then(|| search.piece(Some(at)));
+            }
+            let op = Op {
+                at: instruction.ip(),
+                flow: sweep::flow(&instruction),
+                length: instruction.len() as u8,
+            };
+            if search.ends_before(&op, is_filler(&instruction, &op)) {
+                return Some(search.piece(Some(op.at)));
+            }
+            search.is_odd |= is_odd(&instruction);
+        }
+        Some(search.piece(None))
+    }
+
+    /// Instructions in it, but the first one, that words of data may point to.
+    fn entries(&self, words: &[u64]) -> Vec<u64> {
+        let start = self.ops.first().map_or(self.end, |it| it.at);
+        let inside = between(words, start + 1..self.end);
+        let is_op = |at: &&u64| self.ops.binary_search_by_key(*at, |op| op.at).is_ok();
+        inside.iter().filter(is_op).copied().collect()
+    }
+
+    /// Does it look like code all through?
+    fn is_sound(&self) -> bool {
+        let Some(first) = self.ops.first() else {
+            return false;
+        };
+        let inside = first.at..self.end;
+        let mut targets = self.ops.iter().filter_map(|op| op.flow.jump_target());
+        let is_op = |at: u64| self.ops.binary_search_by_key(&at, |op| op.at).is_ok();
+        // Some jump over the prefix of an instruction.
+        let is_torn = |to: u64| inside.contains(&to) && !is_op(to) && !is_op(to - 1);
+        self.is_closed && !self.is_odd && !targets.any(is_torn)
+    }
+}
+
+/// Does hardly any program have such an instruction, although bytes of data look like it?
+fn is_odd(instruction: &Instruction) -> bool {
+    use Mnemonic::{
+        Cli, Enter, In, Insb, Insd, Insw, Int, Int1, Iret, Iretd, Iretq, Lar, Lgdt, Lidt, Loop,
+        Loope, Loopne, Lsl, Out, Outsb, Outsd, Outsw, Retf, Sti, Xlatb,
+    };
+    let odd = [
+        Cli, Enter, In, Insb, Insd, Insw, Int, Int1, Iret, Iretd, Iretq, Lar, Lgdt, Lidt, Loop,
+        Loope, Loopne, Lsl, Out, Outsb, Outsd, Outsw, Retf, Sti, Xlatb,
+    ];
+    odd.contains(&instruction.mnemonic())
+        || instruction.is_jmp_far()
+        || instruction.is_jmp_far_indirect()
+        || instruction.is_call_far()
+        || instruction.is_call_far_indirect()
+}
+
+/// `int3`, ways to do nothing, and zeros.
+fn is_filler(instruction: &Instruction, op: &Op) -> bool {
+    let is_zeros = || instruction.mnemonic() == Mnemonic::Add && is_zeros(instruction);
+    op.flow == Flow::Nop || instruction.mnemonic() == Mnemonic::Int3 || is_zeros()
+}
+
+/// `add %al, (%rax)`: two bytes of zero.
+fn is_zeros(add: &Instruction) -> bool {
+    use iced_x86::{Code, Register};
+    add.code() == Code::Add_rm8_r8
+        && add.len() == 2
+        && add.op1_register() == Register::AL
+        && add.memory_base() == Register::RAX
+        && add.memory_index() == Register::None
+}
+
+/// The search for the end of a function.
+struct Search<'a> {
+    image: &'a Image<'a>,
+    range: &'a Range<u64>,
+    words: &'a [u64],
+    ops: Vec<Op>,
+    /// The furthest place that jumps lead to.
+    reach: u64,
+    /// The furthest place that tables of jumps lead to.
+    table_reach: u64,
+    /// The furthest place whose address is made: indirect jumps may lead there.
+    spoken: u64,
+    /// Indirect jumps, and how many of them were looked at.
+    jumps: usize,
+    looked_at: usize,
+    /// Is there a jump of which nobody knows where it leads?
+    is_open: bool,
+    is_odd: bool,
+    end: Option<End>,
+}
+
+/// Where a function may end.
+struct End {
+    /// How many instructions it has, if it does.
+    ops: usize,
+    /// Control may come back behind a call.
+    is_call: bool,
+    /// What is behind it so far: is it `int3`?
+    is_int3: bool,
+    filler: bool,
+}
+
+impl<'a> Search<'a> {
+    fn new(image: &'a Image<'a>, range: &'a Range<u64>, words: &'a [u64]) -> Self {
+        Self {
+            image,
+            range,
+            words,
+            ops: Vec::new(),
+            reach: range.start,
+            table_reach: range.start,
+            spoken: range.start,
+            jumps: 0,
+            looked_at: 0,
+            is_open: false,
+            is_odd: false,
+            end: None,
+        }
+    }
+
+    /// Does the function end before this instruction? If not, it becomes a part of it.
+    fn ends_before(&mut self, op: &Op, is_filler: bool) -> bool {
+        if let Some(end) = &mut self.end {
+            if is_filler {
+                end.filler = true;
+                end.is_int3 &= op.length == 1 && op.flow != Flow::Nop;
+                self.ops.push(*op);
+                return false;
+            }
+            if self.may_end(op.at) {
+                return true;
+            }
+        }
+        self.add(op);
+        false
+    }
+
+    fn add(&mut self, op: &Op) {
+        self.ops.push(*op);
+        let inside = |to: &u64| self.range.contains(to);
+        match op.flow {
+            Flow::Jump(to) | Flow::Branch(to) if inside(&to) => self.reach = self.reach.max(to),
+            Flow::Mentions(to) | Flow::Number(to) if inside(&to) => {
+                self.spoken = self.spoken.max(to)
+            }
+            Flow::IndirectJump(None) => self.jumps += 1,
+            _ => {}
+        }
+        let is_call = op.flow.is_call();
+        self.end = (!op.flow.goes_on() || is_call).then_some(End {
+            ops: self.ops.len(),
+            is_call,
+            is_int3: true,
+            filler: false,
+        });
+    }
+
+    /// Is the next function at an address, to which there is only filler since this one may have
+    /// ended?
+    fn may_end(&mut self, next: u64) -> bool {
+        let Some(end) = &self.end else {
+            return false;
+        };
+        let (ops, is_call) = (end.ops, end.is_call);
+        // Compilers fill gaps between functions with it, and no others.
+        let is_border = end.filler && end.is_int3 && next.is_multiple_of(ALIGNMENT)
+            || self.words.binary_search(&next).is_ok();
+        if is_call && !is_border {
+            return false;
+        }
+        let behind = self.ops.get(ops - 1).map_or(next, Op::end);
+        self.look_at_jumps(ops);
+        if self.table_reach >= behind {
+            return false;
+        }
+        let is_left = self.reach < behind && (self.jumps == 0 || self.spoken < behind);
+        is_border || (is_left && !self.is_open)
+    }
+
+    /// Looks for the tables of indirect jumps.
+    fn look_at_jumps(&mut self, ops: usize) {
+        if self.jumps == self.looked_at {
+            return;
+        }
+        self.looked_at = self.jumps;
+        let ops = self.ops.get(..ops).unwrap_or_default().to_vec();
+        let end = ops.last().map_or(self.range.start, Op::end);
+        let part = Part {
+            range: self.range.start..end,
+            origin: Origin::Called,
+            ops,
+            broken: None,
+        };
+        // Tables lie side by side: one that is read too far makes no sense beyond the function.
+        let limit = self.next_border(end);
+        let accept = |to: u64| match part.range.contains(&to) {
+            true => to > part.range.start && part.has_op(to),
+            false => part.range.end <= to && to < limit,
+        };
+        let found = indirect::of_part(self.image, &part, &accept);
+        let targets = found.targets.iter().flat_map(|(_, targets)| targets);
+        let furthest = targets.copied().max();
+        self.table_reach = self.table_reach.max(furthest.unwrap_or(0));
+        self.is_open |= found.some_reckoned;
+    }
+
+    /// The next place behind an address where a function may begin, by what fills the gap in front.
+    fn next_border(&self, at: u64) -> u64 {
+        let (start, end) = (at.next_multiple_of(ALIGNMENT), self.range.end);
+        let places = (start..end).step_by(ALIGNMENT as usize);
+        let mut borders = places.filter(|place| {
+            let around = self
+                .image
+                .get(&(place.saturating_sub(2)..place.saturating_add(1)));
+            matches!(around, Some([INT3, INT3, next]) if *next != INT3)
+        });
+        borders.next().unwrap_or(end)
+    }
+
+    fn piece(mut self, next: Option<u64>) -> Piece {
+        let calls = |op: &Op| matches!(op.flow, Flow::Call(to) if self.image.is_code(to));
+        let is_closed = self.end.is_some() || self.ops.iter().any(calls);
+        if let Some(end) = self.end {
+            self.ops.truncate(end.ops);
+        }
+        Piece {
+            end: self.ops.last().map_or(self.range.start, Op::end),
+            ops: self.ops,
+            is_closed,
+            is_odd: self.is_odd,
+            next,
+        }
+    }
+}
