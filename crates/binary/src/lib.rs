@@ -4,8 +4,8 @@
 //! and the source lines of their instructions. Everything here is read from what the file says
 //! and checked against its code; nothing is run. What cannot be known is refused by name.
 //!
-//! Symbols, the unwinder's tables, calls and, last, what remains say where functions are
-//! (`functions.rs`). Each is decoded from its beginning to its end. Jumps, jump tables, landing
+//! Symbols, Go's own table, the unwinder's tables, calls and, last, what remains say where functions
+//! are (`functions.rs`). Each is decoded from its beginning to its end. Jumps, jump tables, landing
 //! pads and addresses that are written down anywhere say where blocks begin. A block that begins
 //! without need costs a little; one that is missed costs exactness, so doubts are decided in
 //! favour of a block.
@@ -25,6 +25,7 @@ mod error;
 mod fingerprint;
 mod frames;
 mod functions;
+mod go_table;
 mod image;
 mod indirect;
 mod inline_chains;

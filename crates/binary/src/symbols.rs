@@ -1,7 +1,8 @@
-//! What do the symbol tables call this address?
+//! What do the symbol tables call this address? (Where they are silent, Go's own table may speak.)
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
+use crate::go_table::{GoFunction, GoTable};
 use crate::image::Image;
 use crate::layout::Elf;
 use crate::ownership::is_cold;
@@ -116,6 +117,8 @@ fn each_of_code<'f, 'd: 'f>(
     files: impl IntoIterator<Item = &'f Elf<'d>>,
     show: &mut dyn FnMut(bool, &Raw<'_>),
 ) {
+    let go_table = GoTable::of(image);
+    let mut known = Vec::new();
     for file in files {
         for symbol in file.symbols().chain(file.dynamic_symbols()) {
             let is_function = match symbol.kind() {
@@ -144,7 +147,23 @@ fn each_of_code<'f, 'd: 'f>(
                 rank,
             };
             show(is_function, &raw);
+            if is_function && go_table.is_some() {
+                known.push(at);
+            }
         }
+    }
+    if let Some(table) = go_table {
+        known.sort_unstable();
+        table.each_besides(&known, &mut |GoFunction { at, size, name }| {
+            let rank = 2;
+            let raw = Raw {
+                at,
+                size,
+                name,
+                rank,
+            };
+            show(true, &raw);
+        });
     }
 }
 

@@ -74,10 +74,23 @@ impl Dice {
 #[test]
 fn no_damage_makes_it_panic() {
     let workshop = Workshop::new();
-    let good = small(&workshop);
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    survives_damage(&small(&workshop), &mut dice);
+    for edition in ["0xfb", "0xf1"] {
+        survives_damage(&with_go_table(&workshop, edition), &mut dice);
+    }
+}
+
+fn with_go_table(workshop: &Workshop, edition: &str) -> Vec<u8> {
+    workshop.write("table.s", include_str!("programs/go_table.s"));
+    workshop.run(&format!("as --defsym EDITION={edition} -o table.o table.s"));
+    workshop.run("ld -pie --no-dynamic-linker -s -o table table.o");
+    workshop.bytes("table")
+}
+
+fn survives_damage(good: &[u8], dice: &mut Dice) {
     for round in 0..2000 {
-        let mut bytes = good.clone();
+        let mut bytes = good.to_vec();
         for _ in 0..=dice.roll(12) {
             // Headers decide most, so half of the damage goes there.
             let at = match dice.roll(4) {
@@ -94,7 +107,7 @@ fn no_damage_makes_it_panic() {
         if round % 7 == 0 {
             bytes.truncate(dice.roll(bytes.len()));
         }
-        let other = good.clone();
+        let other = good.to_vec();
         let mut find = |_: Wanted<'_>| Some(Arc::new(other.clone()) as FileBytes);
         let _ = read("damaged", &bytes, &mut find);
         let _ = code_symbols(&bytes);
@@ -103,7 +116,7 @@ fn no_damage_makes_it_panic() {
             assert_eq!(chains.len(), addresses.len());
         }
         if let Ok(outline) = Outline::read(Arc::new(bytes), &mut find) {
-            ask_everything(outline, &mut dice);
+            ask_everything(outline, dice);
         }
     }
 }
@@ -126,4 +139,36 @@ fn ask_everything(mut outline: Outline, dice: &mut Dice) {
     for at in outline.return_points() {
         assert!(outline.part_at(LinkAddr(at)).is_some());
     }
+}
+
+/// 100,000 functions that share a name of a million letters, and a list of a million numbers.
+const MUCH_SHARED: &str = "
+        .globl  _start
+_start: ret
+        .section .gopclntab, \"a\"
+table:  .byte   0xf1, 0xff, 0xff, 0xff, 0, 0, 1, 8
+        .quad   100000, 0, _start, name - table, 0, 0, numbers - table, list - table
+list:   .rept   100000
+        .long   0, record - list
+        .endr
+        .long   1
+record: .long   0, 0, 0, 0, 1
+numbers:
+        .byte   0
+        .fill   1000000, 1, 1
+        .byte   0
+name:   .fill   1000000, 1, 'a'
+        .byte   0
+";
+
+#[test]
+fn what_is_shared_in_go_tables_is_not_read_forever() {
+    let workshop = Workshop::new();
+    workshop.write("shared.s", MUCH_SHARED);
+    workshop.run("as -o shared.o shared.s && ld -s -o shared shared.o");
+    let binary = workshop.read("shared");
+    let names = binary.module.functions.iter().map(|it| it.name.len());
+    assert_eq!(names.collect::<Vec<_>>(), [1_000_000]);
+    let outline = Outline::read(Arc::new(workshop.bytes("shared")), &mut |_| None).unwrap();
+    assert_eq!(outline.starts().len(), 1);
 }

@@ -5,6 +5,7 @@ mod workshop;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 use workshop::started::{Started, must_be_gone, send};
@@ -198,6 +199,35 @@ fn goroutines_are_taken_off_their_loops_and_counted() {
     assert_eq!(shop.calls("main.spin"), Some(40));
     let counts = shop.remarks("spins.go", source);
     assert_eq!(counts["spins"], 40 * 4_000_000);
+}
+
+#[test]
+fn go_programs_without_symbols_are_counted_like_those_with() {
+    if !have("go") {
+        return;
+    }
+    let shop = Workshop::new();
+    shop.write("works.go", text!("works.go"));
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go.cache");
+    let cache = format!("GOCACHE={}", cache.display());
+    let go = ["env", &cache, "GO111MODULE=off", "GOTOOLCHAIN=local", "go"];
+    // The third is linked by GNU ld.
+    for (mode, link) in [("exe", ""), ("pie", ""), ("pie", "-linkmode=external ")] {
+        let counts = ["", "-s -w"].map(|strip| {
+            let mode = format!("-buildmode={mode}");
+            let link = format!("-ldflags={link}{strip}");
+            let build = ["build", &mode, &link, "-o", "works", "works.go"];
+            shop.must(&[&go[..], &build].concat());
+            let native = shop.must(&["works"]);
+            assert_eq!(native, "5000 5000 5000 5000\n");
+            assert_eq!(shop.must_count_alone(&["./works"]), native, "{link}");
+            let all = shop.functions();
+            let calls = ["main.work", "main.main.func1"].map(|it| all[it].calls);
+            assert_eq!(calls, [12_000, 4], "{link}");
+            all["main.work"]
+        });
+        assert_eq!(counts[0], counts[1], "{mode} {link}");
+    }
 }
 
 #[test]
