@@ -81,6 +81,7 @@ pub fn routine(
             blocks: blocks(&part, &arrivals),
             has_unknown_jumps: indirect.some_unknown,
             may_be_several,
+            keeps_flags: false,
         },
         leads_to: leads_to(spans, &image, &part.range, &ways),
         unknown_code: unknown_code(spans, &image, &ways),

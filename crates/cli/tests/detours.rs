@@ -184,6 +184,15 @@ fn handlers_of_faults_see_and_repair_the_programs_own_code() {
 }
 
 #[test]
+fn flags_are_kept_across_calls() {
+    let shop = Workshop::with("flags", text!("flags.c"), &["-O1"]);
+    assert_eq!(shop.must(&["flags"]), "1000 249500\n");
+    assert_eq!(shop.must_count_alone(&["./flags"]), "1000 249500\n");
+    assert_eq!(shop.calls("compare"), Some(1000));
+    assert_eq!(shop.calls("odd"), Some(1001));
+}
+
+#[test]
 fn goroutines_are_taken_off_their_loops_and_counted() {
     if !have("go") {
         return;

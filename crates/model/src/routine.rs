@@ -17,6 +17,9 @@ pub struct Routine {
     pub has_unknown_jumps: bool,
     /// May it be several functions, because no table tells where they end?
     pub may_be_several: bool,
+    /// Does somebody ask for the flags that it leaves behind, or leaves alone? Compilers for C do
+    /// not.
+    pub keeps_flags: bool,
 }
 
 /// A block of a routine. Every call ends one.

@@ -4,7 +4,7 @@
 use std::io;
 
 use headcount_model::{LinkAddr, LoadAddr};
-use headcount_patch::{Fix, Spot, Undo};
+use headcount_patch::{Fix, Spot};
 
 use crate::copies::{Installed, Where};
 use crate::detours::Arrival;
@@ -120,15 +120,14 @@ impl Monitor<'_> {
             return Ok(original);
         };
         self.departs_from_copy(stopped, at)?;
-        match spot.undo {
-            Undo::Nothing => {}
-            Undo::RestoreRax => {
-                let window = self.window_of(stopped, space);
-                if let (Some(window), Some(windows)) = (window, &self.windows) {
-                    registers.rax = windows.scratch(window)?;
-                }
+        if spot.undo.restores_rax() {
+            let window = self.window_of(stopped, space);
+            if let (Some(window), Some(windows)) = (window, &self.windows) {
+                registers.rax = windows.scratch(window)?;
             }
-            Undo::PopReturn => registers.rsp = registers.rsp.wrapping_add(8),
+        }
+        if spot.undo.pops_return() {
+            registers.rsp = registers.rsp.wrapping_add(8);
         }
         registers.rip = original.0;
         stopped.set_registers(&registers)?;

@@ -39,17 +39,31 @@ pub struct Made {
     pub sure: Vec<LinkAddr>,
     /// Does it have jumps that may lead to places in it that nobody knows of?
     pub has_indirect_jumps: bool,
+    /// Routines whose flags matter to it.
+    pub hands_flags_to: Vec<LinkAddr>,
+}
+
+/// Which routine is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Asked {
+    /// Where it begins.
+    pub start: u64,
+    /// Where else it is entered; by address.
+    pub arrivals: Vec<LinkAddr>,
+    /// Does somebody ask for the flags that it leaves?
+    pub keeps_flags: bool,
 }
 
 impl Prepared {
-    /// Looks at the routine of a part, which is entered at these addresses, too.
-    pub fn of(outline: &mut Outline, start: u64, arrivals: &[LinkAddr]) -> Result<Self, String> {
+    /// Looks at a routine.
+    pub fn of(outline: &mut Outline, asked: &Asked) -> Result<Self, String> {
         let Found {
-            routine,
+            mut routine,
             leads_to,
             unknown_code,
             is_settled,
-        } = outline.routine(LinkAddr(start), arrivals)?;
+        } = outline.routine(LinkAddr(asked.start), &asked.arrivals)?;
+        routine.keeps_flags = asked.keeps_flags;
         Ok(Self {
             leads_to,
             unknown_code,
@@ -68,6 +82,7 @@ impl Prepared {
         to.bytes(&made.flow.0);
         addresses(&mut to, &made.sure);
         to.0.push(made.has_indirect_jumps.into());
+        addresses(&mut to, &made.hands_flags_to);
         made.template.pack(&mut to);
         Some(to.0)
     }
@@ -81,6 +96,7 @@ impl Prepared {
         let flow = RoutineFlow(from.bytes()?.to_vec());
         let sure = take_addresses(&mut from)?;
         let has_indirect_jumps = from.u8()? == 1;
+        let hands_flags_to = take_addresses(&mut from)?;
         let template = Template::unpack(&mut from)?;
         let start = template.start.0;
         let text = start..start.checked_add(length)?;
@@ -96,6 +112,7 @@ impl Prepared {
                 flow,
                 sure,
                 has_indirect_jumps,
+                hands_flags_to,
             }),
         })
     }
@@ -118,6 +135,7 @@ impl Made {
             flow: RoutineFlow::pack(&sketch.routine().blocks, sketch.graph(), &plan),
             sure: sketch.sure_to_run(),
             has_indirect_jumps: sketch.has_indirect_jumps(),
+            hands_flags_to: sketch.hands_flags_to().to_vec(),
         })
     }
 
@@ -136,8 +154,7 @@ impl Made {
 pub struct Kept {
     /// What other runs left, and then what this one added.
     bytes: Vec<u8>,
-    /// By start and arrivals.
-    places: HashMap<Vec<u64>, Range<usize>>,
+    places: HashMap<Asked, Range<usize>>,
     /// Where this run's own begin.
     old: usize,
     /// Those that this run counts, by start.
@@ -160,12 +177,12 @@ impl Kept {
         let mut from = Packed(&bytes);
         loop {
             let before = from;
-            let Some((key, length)) = take_head(&mut from) else {
+            let Some((asked, length)) = take_head(&mut from) else {
                 from = before;
                 break;
             };
             let end = bytes.len() - from.0.len();
-            kept.places.insert(key, end - length..end);
+            kept.places.insert(asked, end - length..end);
         }
         kept.old = bytes.len() - from.0.len();
         kept.bytes = bytes;
@@ -173,31 +190,27 @@ impl Kept {
         kept
     }
 
-    /// The routine that begins here and is entered at these addresses, too.
-    pub fn get(
-        &self,
-        start: u64,
-        arrivals: &[LinkAddr],
-        outline: &mut Outline,
-    ) -> Option<Prepared> {
-        let place = self.places.get(&key(start, arrivals))?;
+    /// A routine that was prepared before.
+    pub fn get(&self, asked: &Asked, outline: &mut Outline) -> Option<Prepared> {
+        let place = self.places.get(asked)?;
         let prepared = Prepared::unpack(self.bytes.get(place.clone())?)?;
         let made = prepared.made.as_ref().ok()?;
-        (made.text.start == start && made.still_fits(outline)).then_some(prepared)
+        (made.text.start == asked.start && made.still_fits(outline)).then_some(prepared)
     }
 
     /// Keeps a routine.
-    pub fn put(&mut self, start: u64, arrivals: &[LinkAddr], prepared: &Prepared) {
+    pub fn put(&mut self, asked: &Asked, prepared: &Prepared) {
         let Some(body) = prepared.pack() else {
             return;
         };
-        let key = key(start, arrivals);
         let mut to = Packer(std::mem::take(&mut self.bytes));
-        to.many(&key, |to, it| to.0.extend(it.to_le_bytes()));
+        to.0.extend(asked.start.to_le_bytes());
+        addresses(&mut to, &asked.arrivals);
+        to.0.push(asked.keeps_flags.into());
         to.bytes(&body);
         self.bytes = to.0;
         let end = self.bytes.len();
-        self.places.insert(key, end - body.len()..end);
+        self.places.insert(asked.clone(), end - body.len()..end);
     }
 
     /// The numbers of a routine that has a copy elsewhere: both count the same.
@@ -218,14 +231,13 @@ impl Kept {
     }
 }
 
-fn key(start: u64, arrivals: &[LinkAddr]) -> Vec<u64> {
-    let arrivals = arrivals.iter().map(|it| it.0);
-    std::iter::once(start).chain(arrivals).collect()
-}
-
-fn take_head(from: &mut Packed<'_>) -> Option<(Vec<u64>, usize)> {
-    let key = from.many(Packed::u64)?;
-    Some((key, from.bytes()?.len()))
+fn take_head(from: &mut Packed<'_>) -> Option<(Asked, usize)> {
+    let asked = Asked {
+        start: from.u64()?,
+        arrivals: take_addresses(from)?,
+        keeps_flags: from.u8()? == 1,
+    };
+    Some((asked, from.bytes()?.len()))
 }
 
 fn addresses(to: &mut Packer, addresses: &[LinkAddr]) {
@@ -265,6 +277,13 @@ mod tests {
         outline.starts().iter().take(4000).copied().collect()
     }
 
+    fn at(start: u64) -> Asked {
+        Asked {
+            start,
+            ..Asked::default()
+        }
+    }
+
     #[test]
     fn what_is_settled_is_the_same_in_whatever_order_routines_run() {
         for path in files() {
@@ -272,11 +291,11 @@ mod tests {
             let starts = starts(&forwards);
             let mut found = Vec::new();
             for start in &starts {
-                found.push(Prepared::of(&mut forwards, *start, &[]));
+                found.push(Prepared::of(&mut forwards, &at(*start)));
             }
             let mut settled = 0;
             for (start, found) in starts.iter().zip(found).rev() {
-                let again = Prepared::of(&mut backwards, *start, &[]);
+                let again = Prepared::of(&mut backwards, &at(*start));
                 let (Ok(found), Ok(again)) = (found, again) else {
                     continue;
                 };
@@ -299,8 +318,8 @@ mod tests {
             let mut kept = Kept::default();
             let mut all = Vec::new();
             for start in starts(&outline).into_iter().step_by(7) {
-                if let Ok(prepared) = Prepared::of(&mut outline, start, &[]) {
-                    kept.put(start, &[], &prepared);
+                if let Ok(prepared) = Prepared::of(&mut outline, &at(start)) {
+                    kept.put(&at(start), &prepared);
                     all.push((start, prepared));
                 }
             }
@@ -309,9 +328,14 @@ mod tests {
             assert!(later.news().is_none());
             let mut came_back = 0;
             for (start, prepared) in all {
-                if let Some(again) = later.get(start, &[], &mut outline) {
+                if let Some(again) = later.get(&at(start), &mut outline) {
                     assert_eq!(again, prepared);
-                    assert_eq!(later.get(start, &[LinkAddr(start + 1)], &mut outline), None);
+                    let arrivals = vec![LinkAddr(start + 1)];
+                    let other = Asked {
+                        arrivals,
+                        ..at(start)
+                    };
+                    assert_eq!(later.get(&other, &mut outline), None);
                     came_back += 1;
                 }
             }
@@ -326,8 +350,8 @@ mod tests {
         let mut kept = Kept::default();
         let starts = starts(&outline);
         for start in starts.iter().step_by(97) {
-            if let Ok(prepared) = Prepared::of(&mut outline, *start, &[]) {
-                kept.put(*start, &[], &prepared);
+            if let Ok(prepared) = Prepared::of(&mut outline, &at(*start)) {
+                kept.put(&at(*start), &prepared);
             }
         }
         let whole = kept.news().expect("there are news").to_vec();
@@ -347,7 +371,7 @@ mod tests {
             bytes.truncate(bytes.len() - dice(bytes.len() / 2));
             let kept = Kept::new(bytes);
             for start in starts.iter().step_by(97) {
-                let Some(found) = kept.get(*start, &[], &mut outline) else {
+                let Some(found) = kept.get(&at(*start), &mut outline) else {
                     continue;
                 };
                 let made = found.made.expect("only what was made is kept");

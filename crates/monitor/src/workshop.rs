@@ -18,7 +18,7 @@ use headcount_model::{
 use headcount_patch::{Copy, CounterNumber, Jump};
 
 use crate::journal::{self, Entry, Journal, RoutineFlow};
-use crate::prepared::{Kept, Made, Numbers, Prepared};
+use crate::prepared::{Asked, Kept, Made, Numbers, Prepared};
 use crate::windows::Windows;
 use news::Change;
 pub use news::Progress;
@@ -89,6 +89,8 @@ pub struct Workshop {
     ahead: Vec<u64>,
     /// Where control enters routines besides where they say themselves.
     arrivals: BTreeMap<u64, BTreeSet<u64>>,
+    /// Routines whose flags matter to whoever calls them.
+    keep_flags: BTreeSet<u64>,
     /// Routines that cannot be counted.
     refused: BTreeSet<u64>,
     /// System calls, or bytes that look like one, that may run from where they always were: in
@@ -141,6 +143,7 @@ impl Workshop {
             latest: BTreeMap::new(),
             ahead: Vec::new(),
             arrivals: BTreeMap::new(),
+            keep_flags: BTreeSet::new(),
             refused: BTreeSet::new(),
             loose_calls: BTreeSet::new(),
             gs_users: BTreeSet::new(),
@@ -333,16 +336,23 @@ impl Workshop {
         if self.is_restorer(start) {
             return self.keep_restorer(start, windows, journal);
         }
-        let arrivals: Vec<LinkAddr> = self.arrivals_of(start).map(LinkAddr).collect();
+        let asked = Asked {
+            start,
+            arrivals: self.arrivals_of(start).map(LinkAddr).collect(),
+            keeps_flags: self.keep_flags.contains(&start),
+        };
         let outline = Rc::clone(&self.outline);
         let before = outline.borrow().part_at(LinkAddr(start));
         let mut again = Vec::new();
-        let made = match self.prepared(start, &arrivals) {
+        let made = match self.prepared(&asked) {
             Ok(it) => {
                 // Whether it is copied or not: it will lead there.
                 again = self.lead_to(&it.leads_to, &it.unknown_code, is_alone);
                 match it.made {
-                    Ok(made) => self.copy(made, windows, journal)?,
+                    Ok(made) => {
+                        again.extend(self.hand_flags_to(&made.hands_flags_to));
+                        self.copy(made, windows, journal)?
+                    }
                     Err(reason) => Err(reason),
                 }
             }
@@ -472,15 +482,28 @@ impl Workshop {
         self.changes.push(Change::Text(at..at + 1, None));
     }
 
-    /// What is known of the routine that begins here, be it from another process or another run.
-    fn prepared(&mut self, start: u64, arrivals: &[LinkAddr]) -> Result<Prepared, String> {
+    /// From now on the flags matter that these leave. Answers with those that must be made again.
+    fn hand_flags_to(&mut self, routines: &[LinkAddr]) -> Vec<u64> {
+        let mut again = Vec::new();
+        for at in routines {
+            let part = self.outline.borrow().part_at(*at);
+            let start = part.map_or(at.0, |it| it.start);
+            if self.keep_flags.insert(start) && self.latest.contains_key(&start) {
+                again.push(start);
+            }
+        }
+        again
+    }
+
+    /// What is known of the routine that is asked for, be it from another process or another run.
+    fn prepared(&mut self, asked: &Asked) -> Result<Prepared, String> {
         let mut outline = self.outline.borrow_mut();
         let mut kept = self.kept.borrow_mut();
-        if let Some(known) = kept.get(start, arrivals, &mut outline) {
+        if let Some(known) = kept.get(asked, &mut outline) {
             return Ok(known);
         }
-        let prepared = Prepared::of(&mut outline, start, arrivals)?;
-        kept.put(start, arrivals, &prepared);
+        let prepared = Prepared::of(&mut outline, asked)?;
+        kept.put(asked, &prepared);
         Ok(prepared)
     }
 

@@ -225,6 +225,30 @@ impl Emitter<'_> {
         self.put(&[0x65, 0x48, 0x8b, 0x04, 0x25], scratch); // mov rax, gs:[scratch]
     }
 
+    /// Makes the address behind us, on the stack, that behind the original call.
+    fn put_return(
+        &mut self,
+        call: &Instruction,
+        state: State,
+        is_careful: bool,
+    ) -> Result<(), CannotCopy> {
+        let to = call.next_ip();
+        if !is_careful {
+            let add = [0x48, 0x81, 0x04, 0x24]; // add qword ptr [rsp], distance
+            return self.put_distance(&add, to, self.here());
+        }
+        let scratch = 0_u32.to_le_bytes();
+        self.put(&[0x65, 0x48, 0x89, 0x04, 0x25], scratch); // mov gs:[scratch], rax
+        self.spot(state, Undo::PopReturn);
+        let behind = self.here().wrapping_add(7);
+        self.put_distance(&[0x48, 0x8d, 0x05], to, behind)?; // lea rax, [rip + distance]
+        self.spot(state, Undo::PopReturnAndRestoreRax);
+        self.code.extend([0x48, 0x89, 0x04, 0x24]); // mov [rsp], rax
+        self.spot(state, Undo::PopReturnAndRestoreRax);
+        self.put(&[0x65, 0x48, 0x8b, 0x04, 0x25], scratch); // mov rax, gs:[scratch]
+        Ok(())
+    }
+
     fn put(&mut self, start: &[u8], end: [u8; 4]) {
         self.code.extend(start);
         self.code.extend(end);
@@ -426,8 +450,7 @@ impl Emitter<'_> {
         // The processor remembers this call, so that returns further up are still foreseen.
         self.code.extend([0xe8, 0, 0, 0, 0]); // call to the next instruction
         self.spot(state, Undo::PopReturn);
-        let here = self.here();
-        self.put_distance(&[0x48, 0x81, 0x04, 0x24], call.next_ip(), here)?; // add qword ptr [rsp]
+        self.put_return(call, state, self.sketch.blocks[number].end_is_careful)?;
         if call.is_call_near() {
             let target = call.near_branch_target();
             self.spot(State::outside(target, Fix::Nothing), Undo::Nothing);

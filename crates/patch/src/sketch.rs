@@ -5,7 +5,7 @@ use headcount_model::{
 };
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
-use crate::flags;
+use crate::flags::Flags;
 
 /// Why a routine cannot be copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub struct Sketch {
     /// The same edges, with those of calls leading to where they return.
     natural: FlowGraph,
     costs: ProbeCosts,
+    hands_flags_to: Vec<LinkAddr>,
 }
 
 /// A block, decoded.
@@ -61,6 +62,8 @@ pub(crate) struct Block {
     pub site_is_careful: bool,
     /// Must a probe keep the flags that stands before the first instruction?
     pub start_is_careful: bool,
+    /// Do flags from before its last instruction matter behind it?
+    pub end_is_careful: bool,
 }
 
 /// How a block ends.
@@ -109,7 +112,9 @@ impl Sketch {
             blocks.push(builder.block(number, code));
         }
         let edges = builder.edges;
-        choose_sites(&mut blocks);
+        let flags = Flags::of(&blocks, routine.keeps_flags);
+        flags.choose_sites(&mut blocks);
+        let hands_flags_to = flags.handed_to(&blocks);
         let graph = FlowGraph {
             blocks: blocks.len() as u32,
             edges,
@@ -122,6 +127,7 @@ impl Sketch {
             graph,
             natural,
             costs,
+            hands_flags_to,
         })
     }
 
@@ -219,6 +225,11 @@ impl Sketch {
         reached
     }
 
+    /// The routines that flags pass through: their flags matter, too.
+    pub fn hands_flags_to(&self) -> &[LinkAddr] {
+        &self.hands_flags_to
+    }
+
     /// What probes cost.
     pub fn costs(&self) -> &ProbeCosts {
         &self.costs
@@ -276,6 +287,7 @@ impl Builder<'_> {
             site: 0,
             site_is_careful: false,
             start_is_careful: false,
+            end_is_careful: false,
         }
     }
 
@@ -352,61 +364,6 @@ pub(crate) fn is_call(instruction: &Instruction) -> bool {
         || instruction.is_call_far()
         || instruction.is_call_near_indirect()
         || instruction.is_call_far_indirect()
-}
-
-/// Finds out which flags matter where, and puts every block's probe where none do.
-fn choose_sites(blocks: &mut [Block]) {
-    let live = live_at_start(blocks);
-    let ends: Vec<u32> = blocks
-        .iter()
-        .map(|block| live_at_end(block, &live))
-        .collect();
-    for (block, (start, end)) in blocks.iter_mut().zip(live.iter().zip(ends)) {
-        block.start_is_careful = *start != 0;
-        let mut best = None;
-        let mut flags = end;
-        for (index, instruction) in block.code.iter().enumerate().rev() {
-            flags = flags::before(instruction, flags);
-            if flags == 0 {
-                best = Some(index);
-            }
-        }
-        block.site = best.unwrap_or(0);
-        block.site_is_careful = best.is_none();
-    }
-}
-
-/// The flags that matter where each block begins.
-fn live_at_start(blocks: &[Block]) -> Vec<u32> {
-    let mut live = vec![0; blocks.len()];
-    loop {
-        let mut changed = false;
-        for (number, block) in blocks.iter().enumerate().rev() {
-            let mut flags = live_at_end(block, &live);
-            for instruction in block.code.iter().rev() {
-                flags = flags::before(instruction, flags);
-            }
-            changed |= live[number] != flags;
-            live[number] = flags;
-        }
-        if !changed {
-            return live;
-        }
-    }
-}
-
-/// Calls and returns hand no flags over (System V ABI, 3.2.1). Jumps to other routines may: they
-/// may be parts of the same function.
-fn live_at_end(block: &Block, live: &[u32]) -> u32 {
-    let of = |way: Way| match way.to {
-        Target::Block(block) => live[block as usize],
-        Target::Elsewhere(_) => flags::WRITTEN,
-    };
-    match block.end {
-        End::Fall(way) | End::Jump(way) => of(way),
-        End::Branch { taken, fall } => of(taken) | of(fall),
-        End::Call | End::Leave => 0,
-    }
 }
 
 /// The graph in which calls return, and switches lead to their cases.

@@ -29,6 +29,20 @@ pub enum Undo {
     RestoreRax,
     /// A return address is on the stack.
     PopReturn,
+    /// Both.
+    PopReturnAndRestoreRax,
+}
+
+impl Undo {
+    /// Must `rax` be restored?
+    pub fn restores_rax(self) -> bool {
+        matches!(self, Self::RestoreRax | Self::PopReturnAndRestoreRax)
+    }
+
+    /// Must a return address be taken from the stack?
+    pub fn pops_return(self) -> bool {
+        matches!(self, Self::PopReturn | Self::PopReturnAndRestoreRax)
+    }
 }
 
 /// What to do to a counter so that it says what it would if the thread stood at the original.

@@ -47,6 +47,7 @@ impl Spots {
                 Undo::Nothing => 0,
                 Undo::RestoreRax => 1,
                 Undo::PopReturn => 2,
+                Undo::PopReturnAndRestoreRax => 3,
             };
             to.0.push(undo | kind_of(spot.fix) << 2 | u8::from(spot.is_inside) << 4);
             to.number((spot.offset - offset) as usize);
@@ -77,7 +78,8 @@ impl Spots {
                 undo: match head & 3 {
                     0 => Undo::Nothing,
                     1 => Undo::RestoreRax,
-                    _ => Undo::PopReturn,
+                    2 => Undo::PopReturn,
+                    _ => Undo::PopReturnAndRestoreRax,
                 },
                 fix: take_fix(&mut from, head >> 2 & 3)?,
                 is_inside: head >> 4 & 1 == 1,
