@@ -18,6 +18,9 @@ use crate::sweep::{self, Flow, Op};
 /// Functions begin at multiples of this, where the gaps between them are filled.
 pub const ALIGNMENT: u64 = 16;
 
+/// They never begin elsewhere behind such a gap.
+const LEAST_ALIGNMENT: u64 = 8;
+
 const INT3: u8 = 0xcc;
 
 /// Data seldom looks like functions for longer than this.
@@ -87,6 +90,16 @@ impl Piece {
         let mut instruction = Instruction::default();
         let mut search = Search::new(image, range, words);
         while decoder.can_decode() {
+            // Zeros fill gaps one by one, and two of them look like an instruction.
+            if search.end.is_some() && bytes.get(decoder.position()) == Some(&0) {
+                let next = decoder.position() + 1;
+                if decoder.set_position(next).is_err() {
+                    break;
+                }
+                decoder.set_ip(decoder.ip() + 1);
+                search.skip_zero();
+                continue;
+            }
             decoder.decode_out(&mut instruction);
             if instruction.is_invalid() {
                 let at = instruction.ip();
@@ -144,20 +157,9 @@ fn is_odd(instruction: &Instruction) -> bool {
         || instruction.is_call_far_indirect()
 }
 
-/// `int3`, ways to do nothing, and zeros.
+/// `int3`, and ways to do nothing.
 fn is_filler(instruction: &Instruction, op: &Op) -> bool {
-    let is_zeros = || instruction.mnemonic() == Mnemonic::Add && is_zeros(instruction);
-    op.flow == Flow::Nop || instruction.mnemonic() == Mnemonic::Int3 || is_zeros()
-}
-
-/// `add %al, (%rax)`: two bytes of zero.
-fn is_zeros(add: &Instruction) -> bool {
-    use iced_x86::{Code, Register};
-    add.code() == Code::Add_rm8_r8
-        && add.len() == 2
-        && add.op1_register() == Register::AL
-        && add.memory_base() == Register::RAX
-        && add.memory_index() == Register::None
+    op.flow == Flow::Nop || instruction.mnemonic() == Mnemonic::Int3
 }
 
 /// The search for the end of a function.
@@ -187,9 +189,10 @@ struct End {
     ops: usize,
     /// Control may come back behind a call.
     is_call: bool,
-    /// What is behind it so far: is it `int3`?
-    is_int3: bool,
+    /// Is there something behind it that fills a gap?
     filler: bool,
+    /// Is the last of that `int3`?
+    is_int3: bool,
 }
 
 impl<'a> Search<'a> {
@@ -210,12 +213,19 @@ impl<'a> Search<'a> {
         }
     }
 
+    fn skip_zero(&mut self) {
+        if let Some(end) = &mut self.end {
+            end.filler = true;
+            end.is_int3 = false;
+        }
+    }
+
     /// Does the function end before this instruction? If not, it becomes a part of it.
     fn ends_before(&mut self, op: &Op, is_filler: bool) -> bool {
         if let Some(end) = &mut self.end {
             if is_filler {
                 end.filler = true;
-                end.is_int3 &= op.length == 1 && op.flow != Flow::Nop;
+                end.is_int3 = op.flow != Flow::Nop;
                 self.ops.push(*op);
                 return false;
             }
@@ -242,8 +252,8 @@ impl<'a> Search<'a> {
         self.end = (!op.flow.goes_on() || is_call).then_some(End {
             ops: self.ops.len(),
             is_call,
-            is_int3: true,
             filler: false,
+            is_int3: false,
         });
     }
 
@@ -254,8 +264,10 @@ impl<'a> Search<'a> {
             return false;
         };
         let (ops, is_call) = (end.ops, end.is_call);
+        // What fills a gap does so for the sake of what follows.
+        let is_torn = end.filler && !next.is_multiple_of(LEAST_ALIGNMENT);
         // Compilers fill gaps between functions with it, and no others.
-        let is_border = end.filler && end.is_int3 && next.is_multiple_of(ALIGNMENT)
+        let is_border = end.is_int3 && next.is_multiple_of(ALIGNMENT)
             || self.words.binary_search(&next).is_ok();
         if is_call && !is_border {
             return false;
@@ -265,6 +277,7 @@ impl<'a> Search<'a> {
         if self.table_reach >= behind {
             return false;
         }
+        self.is_odd |= is_torn;
         let is_left = self.reach < behind && (self.jumps == 0 || self.spoken < behind);
         is_border || (is_left && !self.is_open)
     }

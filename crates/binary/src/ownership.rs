@@ -26,7 +26,7 @@ pub fn loose(parts: &[Part], symbols: &Symbols, called: &[u64], headers: &[u64])
 }
 
 pub fn is_cold(name: &str) -> bool {
-    name.contains(".cold")
+    name.split('.').skip(1).any(|it| it == "cold")
 }
 
 /// The part that each part belongs to; a function's first part belongs to itself.

@@ -95,3 +95,55 @@ hidden: nop
         "{said:?}"
     );
 }
+
+#[test]
+fn what_begins_behind_int3_is_not_covered() {
+    let shop = Workshop::new();
+    // Its symbol says that all of this is one function. Nothing but arithmetic leads to `second`.
+    let text = "
+        .globl _start
+        .type _start, @function
+_start: lea first(%rip), %rbx
+        mov $5, %edi
+        call *%rbx
+        add $0x40, %rbx
+        mov $50, %ebp
+1:      mov %ebp, %edi
+        call *%rbx
+        dec %ebp
+        jnz 1b
+        xor %edi, %edi
+        mov $60, %eax
+        syscall
+        hlt
+        .size _start, . - _start
+        .p2align 6, 0xcc
+        .type first, @function
+first:  cmp $10, %edi
+        jae 2f
+        ret
+2:      call stuck
+        nop
+        .p2align 6, 0xcc
+second: cmp $20, %edi
+        jbe 3f
+        ret
+3:      mov $21, %edi
+        call other
+        jmp second
+        .size first, . - first
+        .type other, @function
+other:  ret
+        .size other, . - other
+        .type stuck, @function
+stuck:  hlt
+        .size stuck, . - stuck
+        .section .note.GNU-stack, \"\", @progbits
+";
+    shop.write("behind.s", text);
+    shop.must(&["gcc", "-nostdlib", "-o", "behind", "behind.s"]);
+    shop.must(&["objcopy", "-N", "second", "behind"]);
+    assert_eq!(shop.run(&["behind"]).status, Some(0));
+    assert_eq!(shop.headcount(&["run", "./behind"]).status, Some(0));
+    assert_eq!(shop.calls("other"), Some(20));
+}

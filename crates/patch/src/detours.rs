@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use headcount_x86::out_of_line;
-use iced_x86::Mnemonic;
+use iced_x86::{Instruction, Mnemonic};
 
 use crate::sketch::{Block, CannotCopy, End, Sketch};
 
@@ -219,12 +219,18 @@ fn borders(sketch: &Sketch) -> Vec<u32> {
         } else if may_jump || block.entrance.is_some() {
             borders.extend(all.take(1).map(|(at, _)| at));
         }
-        // Behind an `int3` another function may begin: compilers fill gaps with it.
-        let pairs = block.code.windows(2);
-        let behind = pairs.filter(|pair| pair[0].mnemonic() == Mnemonic::Int3);
-        borders.extend(behind.map(|pair| pair[1].ip().wrapping_sub(start) as u32));
+    }
+    // Behind an `int3` another function may begin: compilers fill gaps with it.
+    let is_int3 = |it: &Instruction| it.mnemonic() == Mnemonic::Int3;
+    let mut is_behind = false;
+    for instruction in sketch.blocks.iter().flat_map(|it| &it.code) {
+        if is_behind && !is_int3(instruction) {
+            borders.push(instruction.ip().wrapping_sub(start) as u32);
+        }
+        is_behind = is_int3(instruction);
     }
     borders.sort_unstable();
+    borders.dedup();
     borders
 }
 
