@@ -5,6 +5,8 @@
 //! go on, and where nothing in it leads beyond. Behind it, and behind what fills the gap, the next
 //! one begins.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
@@ -20,6 +22,12 @@ pub const ALIGNMENT: u64 = 16;
 
 /// They never begin elsewhere behind such a gap.
 const LEAST_ALIGNMENT: u64 = 8;
+
+/// No function has a table of jumps that lead further than this.
+const FAR: u64 = 1 << 16;
+
+/// How often one function is looked through for tables, at most.
+const MOST_LOOKS: usize = 64;
 
 const INT3: u8 = 0xcc;
 
@@ -90,14 +98,10 @@ impl Piece {
         let mut instruction = Instruction::default();
         let mut search = Search::new(image, range, words);
         while decoder.can_decode() {
-            // Zeros fill gaps one by one, and two of them look like an instruction.
-            if search.end.is_some() && bytes.get(decoder.position()) == Some(&0) {
-                let next = decoder.position() + 1;
-                if decoder.set_position(next).is_err() {
-                    break;
-                }
-                decoder.set_ip(decoder.ip() + 1);
-                search.skip_zero();
+            let (position, at) = (decoder.position(), decoder.ip());
+            let is_zero = bytes.get(position) == Some(&0);
+            if is_zero && search.skips_zero(at) && decoder.set_position(position + 1).is_ok() {
+                decoder.set_ip(at + 1);
                 continue;
             }
             decoder.decode_out(&mut instruction);
@@ -168,8 +172,10 @@ struct Search<'a> {
     range: &'a Range<u64>,
     words: &'a [u64],
     ops: Vec<Op>,
-    /// The furthest place that jumps lead to.
-    reach: u64,
+    /// How many of them there are up to the last that is no filler.
+    solid: usize,
+    /// Where jumps lead that lead ahead, the nearest first.
+    ahead: BinaryHeap<Reverse<u64>>,
     /// The furthest place that tables of jumps lead to.
     table_reach: u64,
     /// The furthest place whose address is made: indirect jumps may lead there.
@@ -177,6 +183,7 @@ struct Search<'a> {
     /// Indirect jumps, and how many of them were looked at.
     jumps: usize,
     looked_at: usize,
+    looks: usize,
     /// Is there a jump of which nobody knows where it leads?
     is_open: bool,
     is_odd: bool,
@@ -184,6 +191,7 @@ struct Search<'a> {
 }
 
 /// Where a function may end.
+#[derive(Clone, Copy)]
 struct End {
     /// How many instructions it has, if it does.
     ops: usize,
@@ -202,22 +210,37 @@ impl<'a> Search<'a> {
             range,
             words,
             ops: Vec::new(),
-            reach: range.start,
+            solid: 0,
+            ahead: BinaryHeap::new(),
             table_reach: range.start,
             spoken: range.start,
             jumps: 0,
             looked_at: 0,
+            looks: 0,
             is_open: false,
             is_odd: false,
             end: None,
         }
     }
 
-    fn skip_zero(&mut self) {
-        if let Some(end) = &mut self.end {
-            end.filler = true;
-            end.is_int3 = false;
+    /// Is a zero at an address filler? Zeros fill gaps one by one, but two look like an instruction.
+    fn skips_zero(&mut self, at: u64) -> bool {
+        let is_led_to = self.next_target(at) == Some(at);
+        let end = self.end.as_mut();
+        end.filter(|it| !it.is_call && !is_led_to)
+            .map(|end| {
+                end.filler = true;
+                end.is_int3 = false;
+            })
+            .is_some()
+    }
+
+    /// Where jumps that we have seen lead from an address on: the nearest place.
+    fn next_target(&mut self, at: u64) -> Option<u64> {
+        while self.ahead.peek().is_some_and(|to| to.0 < at) {
+            self.ahead.pop();
         }
+        self.ahead.peek().map(|to| to.0)
     }
 
     /// Does the function end before this instruction? If not, it becomes a part of it.
@@ -234,6 +257,9 @@ impl<'a> Search<'a> {
             }
         }
         self.add(op);
+        if !is_filler {
+            self.solid = self.ops.len();
+        }
         false
     }
 
@@ -241,7 +267,9 @@ impl<'a> Search<'a> {
         self.ops.push(*op);
         let inside = |to: &u64| self.range.contains(to);
         match op.flow {
-            Flow::Jump(to) | Flow::Branch(to) if inside(&to) => self.reach = self.reach.max(to),
+            Flow::Jump(to) | Flow::Branch(to) if inside(&to) && to > op.at => {
+                self.ahead.push(Reverse(to));
+            }
             Flow::Mentions(to) | Flow::Number(to) if inside(&to) => {
                 self.spoken = self.spoken.max(to)
             }
@@ -260,26 +288,29 @@ impl<'a> Search<'a> {
     /// Is the next function at an address, to which there is only filler since this one may have
     /// ended?
     fn may_end(&mut self, next: u64) -> bool {
-        let Some(end) = &self.end else {
+        let Some(end) = self.end else {
             return false;
         };
-        let (ops, is_call) = (end.ops, end.is_call);
         // What fills a gap does so for the sake of what follows.
-        let is_torn = end.filler && !next.is_multiple_of(LEAST_ALIGNMENT);
-        // Compilers fill gaps between functions with it, and no others.
+        if end.filler && !next.is_multiple_of(LEAST_ALIGNMENT) {
+            return false;
+        }
+        let behind = self.ops.get(end.ops - 1).map_or(next, Op::end);
+        let nearest = self.next_target(behind);
+        // Compilers fill gaps between functions with `int3`, and no others.
         let is_border = end.is_int3 && next.is_multiple_of(ALIGNMENT)
             || self.words.binary_search(&next).is_ok();
-        if is_call && !is_border {
+        let is_border = is_border && nearest.is_none_or(|to| to > next);
+        if end.is_call && !is_border {
             return false;
         }
-        let behind = self.ops.get(ops - 1).map_or(next, Op::end);
-        self.look_at_jumps(ops);
-        if self.table_reach >= behind {
-            return false;
+        let may_lead_on = nearest.is_some() || (self.jumps > 0 && self.spoken >= behind);
+        let may_end =
+            |it: &Self| it.table_reach < behind && (is_border || !(may_lead_on || it.is_open));
+        if may_end(self) {
+            self.look_at_jumps(end.ops);
         }
-        self.is_odd |= is_torn;
-        let is_left = self.reach < behind && (self.jumps == 0 || self.spoken < behind);
-        is_border || (is_left && !self.is_open)
+        may_end(self)
     }
 
     /// Looks for the tables of indirect jumps.
@@ -288,6 +319,11 @@ impl<'a> Search<'a> {
             return;
         }
         self.looked_at = self.jumps;
+        self.looks += 1;
+        if self.looks > MOST_LOOKS {
+            self.is_open = true;
+            return;
+        }
         let ops = self.ops.get(..ops).unwrap_or_default().to_vec();
         let end = ops.last().map_or(self.range.start, Op::end);
         let part = Part {
@@ -309,25 +345,25 @@ impl<'a> Search<'a> {
         self.is_open |= found.some_reckoned;
     }
 
-    /// The next place behind an address where a function may begin, by what fills the gap in front.
+    /// The next place behind an address where a function may begin, by what fills the gap in front;
+    /// or far behind it.
     fn next_border(&self, at: u64) -> u64 {
-        let (start, end) = (at.next_multiple_of(ALIGNMENT), self.range.end);
-        let places = (start..end).step_by(ALIGNMENT as usize);
-        let mut borders = places.filter(|place| {
-            let around = self
-                .image
-                .get(&(place.saturating_sub(2)..place.saturating_add(1)));
+        let limit = self.range.end.min(at.saturating_add(FAR));
+        let bytes = self.image.get(&(at..limit)).unwrap_or_default();
+        let first = (at.next_multiple_of(ALIGNMENT) - at) as usize;
+        let mut places = (first..bytes.len()).step_by(ALIGNMENT as usize);
+        let is_border = |place: &usize| {
+            let around = place.checked_sub(2).and_then(|it| bytes.get(it..=*place));
             matches!(around, Some([INT3, INT3, next]) if *next != INT3)
-        });
-        borders.next().unwrap_or(end)
+        };
+        places.find(is_border).map_or(limit, |it| at + it as u64)
     }
 
     fn piece(mut self, next: Option<u64>) -> Piece {
         let calls = |op: &Op| matches!(op.flow, Flow::Call(to) if self.image.is_code(to));
         let is_closed = self.end.is_some() || self.ops.iter().any(calls);
-        if let Some(end) = self.end {
-            self.ops.truncate(end.ops);
-        }
+        let solid = self.end.map_or(self.solid, |end| end.ops);
+        self.ops.truncate(solid.max(1));
         Piece {
             end: self.ops.last().map_or(self.range.start, Op::end),
             ops: self.ops,

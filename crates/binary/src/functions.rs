@@ -83,7 +83,7 @@ pub fn parts(image: &Image<'_>, sources: &Sources<'_>) -> Vec<Part> {
     parts
 }
 
-/// Where parts begin, by all that is known before anything is decoded.
+/// Where parts begin, by what the file tells; code that it does not tell of is looked at.
 pub fn starts(image: &Image<'_>, sources: &Sources<'_>) -> Starts {
     let mut starts = Starts::default();
     for stub in &sources.stubs {
@@ -196,7 +196,7 @@ fn functions_in(
 /// The code that none of these ranges hold, without what fills the place between functions.
 fn gaps(image: &Image<'_>, covered: &[Extent]) -> Vec<Range<u64>> {
     let mut found = Vec::new();
-    for piece in image.code().filter(|it| !plt::is_plt(it)) {
+    for piece in image.code() {
         let whole = piece.range();
         let first = covered.partition_point(|it| it.range.end <= whole.start);
         let inside = covered.iter().skip(first).map(|it| it.range.clone());
@@ -311,9 +311,11 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// The same, if its end is a guess, with the end of the function that begins it.
+    /// The same, if its end is a guess, with the end of the function that begins it. What remains
+    /// is left as it is: nothing tells whether functions are in it.
     pub fn found_end(&self, image: &Image<'_>) -> Self {
-        let found = self.open.then(|| divide::end(image, &self.range)).flatten();
+        let is_guess = self.open && self.origin != Origin::Rest;
+        let found = is_guess.then(|| divide::end(image, &self.range)).flatten();
         Self {
             range: self.range.start..found.unwrap_or(self.range.end),
             ..self.clone()
@@ -363,7 +365,8 @@ impl Starts {
 
     /// Finds the functions in code that nothing tells of.
     fn fill_gaps(&mut self, image: &Image<'_>, words: &[u64]) {
-        let gaps = gaps(image, &self.extents(image));
+        let mut gaps = gaps(image, &self.extents(image));
+        gaps.retain(|it| !image.piece(it.start).is_some_and(plt::is_plt));
         self.add_functions(in_parallel(&gaps, |gap| {
             functions_in(image, gap, words, None).collect()
         }));
