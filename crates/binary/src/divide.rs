@@ -97,6 +97,7 @@ impl Piece {
         let mut decoder = Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE);
         let mut instruction = Instruction::default();
         let mut search = Search::new(image, range, words);
+        let mut leaves = false;
         while decoder.can_decode() {
             let (position, at) = (decoder.position(), decoder.ip());
             let is_zero = bytes.get(position) == Some(&0);
@@ -107,8 +108,11 @@ impl Piece {
             decoder.decode_out(&mut instruction);
             if instruction.is_invalid() {
                 let at = instruction.ip();
-                return search.may_end(at).then(|| search.piece(Some(at)));
+                let ends = search.may_end(at) || leaves;
+                return ends.then(|| search.piece(Some(at)));
             }
+            // The last thing that a program asks the kernel for is to end it.
+            leaves = instruction.mnemonic() == Mnemonic::Syscall;
             let op = Op {
                 at: instruction.ip(),
                 flow: sweep::flow(&instruction),

@@ -97,7 +97,11 @@ impl Selection {
             ));
         }
         let asked = matches!(self.modules, Modules::Main);
-        asked.then(|| format!("Nothing of {path} is counted: no name matches what was asked for."))
+        let why = match module.functions.is_empty() {
+            true => "none of its functions can be",
+            false => "no name matches what was asked for",
+        };
+        asked.then(|| format!("Nothing of {path} is counted: {why}."))
     }
 
     fn is_unit(&self, function: &Function, block: &Block) -> bool {

@@ -97,6 +97,32 @@ hidden: nop
 }
 
 #[test]
+fn what_may_be_data_is_named() {
+    let shop = Workshop::new();
+    let text = "
+        .globl _start
+_start: lea hidden(%rip), %rax
+        call *%rax
+        mov $60, %eax
+        xor %edi, %edi
+        syscall
+        .byte 6 # No instruction begins with it.
+hidden: nop
+        ret
+        .byte 6
+        .section .note.GNU-stack, \"\", @progbits
+";
+    shop.write("data.s", text);
+    shop.must(&["gcc", "-nostdlib", "-s", "-o", "data", "data.s"]);
+    let said = shop.headcount(&["run", "--modules", "main", "./data"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let refusals = shop.refusals();
+    assert!(refusals.contains("code or data"), "{refusals}");
+    assert_eq!(shop.calls("_start"), Some(1));
+    assert_eq!(instructions(&shop).len(), 5);
+}
+
+#[test]
 fn what_begins_behind_int3_is_not_covered() {
     let shop = Workshop::new();
     // Its symbol says that all of this is one function. Nothing but arithmetic leads to `second`.
