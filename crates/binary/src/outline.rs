@@ -36,6 +36,8 @@ pub struct Outline {
     entries: Vec<u64>,
     /// What became known since it was read, in that order.
     added: Vec<u64>,
+    /// See [`Outline::prepare_return_points`].
+    return_points: Option<Vec<u64>>,
 }
 
 /// The routine of a part, and what it tells about others.
@@ -107,6 +109,7 @@ impl Outline {
             spans,
             entries: starts.entries,
             added: Vec::new(),
+            return_points: None,
         })
     }
 
@@ -232,6 +235,18 @@ impl Outline {
     /// Where control may come back to in all parts, by address: behind calls, and where exceptions
     /// land. Decodes everything; parts that cannot be counted are left out.
     pub fn return_points(&mut self) -> Vec<u64> {
+        match self.return_points.take() {
+            Some(known) => known,
+            None => self.find_return_points(),
+        }
+    }
+
+    /// Finds them ahead of when they are asked for, which may be a bad moment for long work.
+    pub fn prepare_return_points(&mut self) {
+        self.return_points = Some(self.find_return_points());
+    }
+
+    fn find_return_points(&mut self) -> Vec<u64> {
         let image = self.facts.image();
         let mut budget = budget(&image);
         let mut found = Vec::new();

@@ -131,6 +131,7 @@ pub struct Stat {
 Examples:
   headcount attach 1234                        until Ctrl-C
   headcount attach --for 10s 1234
+  headcount attach --children 1234             a server and its workers
   headcount attach --unit function --for 500ms 1234
   headcount attach --only 'handle_*' 1234")]
 pub struct Attach {
@@ -139,6 +140,10 @@ pub struct Attach {
     /// Let go after this time, such as `10s`, `500ms` or `2m`.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
+    /// Count its children, and theirs, that already run, too. (Those that are made later are always
+    /// counted.)
+    #[arg(long)]
+    pub children: bool,
     /// The process.
     #[arg(value_name = "PID")]
     pub pid: i32,

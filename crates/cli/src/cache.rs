@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 use headcount_profile::ModuleFacts;
 
 /// Raised with every change of what is in the files.
-const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 2");
+const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 3");
 
 /// How many bytes all files may have.
 const LIMIT: u64 = 512 << 20;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use headcount_model::LoadAddr;
 use libc::{c_int, pid_t};
@@ -12,23 +13,43 @@ use crate::launch::begin_journal;
 use crate::monitor::{Monitor, Thread};
 use crate::requests::Requests;
 use crate::space::Space;
-use crate::wait::{Event, Stop, Stopped, wait_for};
+use crate::wait::{Event, Stop, Stopped, look, wait_for};
 use crate::{Error, Outcome, Settings, proc, sigtrap};
 
 /// Threads that are held, and why they stopped.
 pub type Held = HashMap<pid_t, (Stopped, Stop)>;
 
+/// How long a child may run in its parent's memory when both are to be let go of.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Which threads are meant: of one address space or of all, and all but one or all.
+#[derive(Clone, Copy, Debug, Default)]
+struct Scope {
+    space: Option<usize>,
+    but: Option<pid_t>,
+}
+
 /// Counts a running process until it ends, or until we are asked to let go of it; then it goes on
-/// as if nothing had been. The journal goes into `folder`, which must not exist.
-pub fn attach(pid: pid_t, folder: &Path, settings: &Settings<'_>) -> Result<Outcome, Error> {
+/// as if nothing had been. So do its children, if they are wanted as well. The journal goes into
+/// `folder`, which must not exist.
+pub fn attach(
+    pid: pid_t,
+    with_children: bool,
+    folder: &Path,
+    settings: &Settings<'_>,
+) -> Result<Outcome, Error> {
     check(pid)?;
     let journal = begin_journal(folder, proc::command(pid))?;
     let requests = Requests::listen(None, settings.duration);
     let monitor = Monitor::new(settings, journal, requests, pid);
     let mut monitor = monitor.map_err(|it| Error::Io("the journal", it))?;
     monitor.in_the_middle = true;
-    monitor.seize_all(pid)?;
-    let begun = monitor.begin_in_the_middle(pid);
+    let begun = monitor.seize_family(pid, with_children).and_then(|()| {
+        // A process that does nothing that is counted is no reason to let go of the others.
+        let spaces: Vec<usize> = monitor.spaces.keys().copied().collect();
+        monitor.begin_in_the_middle(pid, &spaces)
+    });
     match begun {
         Ok(()) => (settings.begun)(),
         Err(Error::NothingToCount(..)) => {
@@ -39,6 +60,11 @@ pub fn attach(pid: pid_t, folder: &Path, settings: &Settings<'_>) -> Result<Outc
         Err(error) => return Err(error),
     }
     monitor.count().map_err(|it| Error::Io("counting", it))
+}
+
+/// The children of a process, their children, and so on.
+pub fn descendants(pid: pid_t) -> Vec<pid_t> {
+    proc::descendants(pid)
 }
 
 fn check(pid: pid_t) -> Result<(), Error> {
@@ -72,9 +98,42 @@ fn check(pid: pid_t) -> Result<(), Error> {
 }
 
 impl Monitor<'_> {
+    /// Begins to trace a process, and its children if they are wanted. What their files say is read
+    /// before they are stopped.
+    fn seize_family(&mut self, pid: pid_t, with_children: bool) -> Result<(), Error> {
+        let prepare = |monitor: &mut Self, pid| match monitor.prepare(pid) {
+            Err(error) if !kernel::is_gone(&error) => Err(Error::NotAllowed(pid, error)),
+            _ => Ok(()),
+        };
+        prepare(self, pid)?;
+        let ours = Some(std::process::id() as pid_t);
+        let mut known = Vec::new();
+        // Those that are made from now on are traced from the beginning.
+        self.seize_all(pid)?;
+        loop {
+            let children = proc::descendants(pid);
+            let new = children.into_iter().find(|it| !known.contains(it));
+            let Some(child) = new.filter(|_| with_children) else {
+                return Ok(());
+            };
+            known.push(child);
+            if proc::tracer_of(child) == ours || proc::is_zombie(child) {
+                continue;
+            }
+            prepare(self, child)?;
+            match self.seize_all(child) {
+                Err(Error::NoProcess(_)) => {}
+                other => other?,
+            }
+        }
+    }
+
     /// Begins to trace all threads of a process, also those that are made meanwhile.
     fn seize_all(&mut self, pid: pid_t) -> Result<(), Error> {
-        let refused = |error| Error::NotAllowed(pid, error);
+        let refused = |error| match kernel::is_gone(&error) {
+            true => Error::NoProcess(pid),
+            false => Error::NotAllowed(pid, error),
+        };
         let space = Space::new(pid).map_err(refused);
         let space = space.map(|space| self.add_space(space))?;
         // A process may live on without its first thread.
@@ -109,8 +168,8 @@ impl Monitor<'_> {
         }
     }
 
-    /// Puts breakpoints into a process that is somewhere in the middle of its work.
-    fn begin_in_the_middle(&mut self, pid: pid_t) -> Result<(), Error> {
+    /// Puts traps into processes that are somewhere in the middle of their work.
+    fn begin_in_the_middle(&mut self, pid: pid_t, spaces: &[usize]) -> Result<(), Error> {
         let failed = |error| Error::Io("attaching", error);
         let mut held = self.hold_all().map_err(failed)?;
         let uses_gs = |it: &Stopped| it.registers().is_ok_and(|it| it.gs_base != 0);
@@ -127,19 +186,25 @@ impl Monitor<'_> {
             thread.trap_blocked = is_blocked;
             thread.start = Some(LoadAddr(at));
         }
-        let Some((stopped, stop)) = take_one(&mut held, can_be_borrowed) else {
+        let mut are_stopped = true;
+        for space in spaces {
+            let is_there = |tid: &pid_t| self.threads.get(tid).is_some_and(|it| it.space == *space);
+            let Some((stopped, stop)) = take_one(&mut held, is_there) else {
+                continue;
+            };
+            are_stopped = false;
+            let stopped = self.look_at_modules(stopped).map_err(failed)?;
+            let others = held.values().map(|(stopped, _)| stopped);
+            self.give_windows(&stopped, others).map_err(failed)?;
+            held.insert(stopped.tid(), (stopped, stop));
+        }
+        if are_stopped || self.spaces.values().all(Space::is_bare) {
             self.go_on_all(held).map_err(failed)?;
-            let reason = "it is stopped; `kill -CONT` it first".to_owned();
-            return Err(Error::NothingToCount(pid, reason));
-        };
-        let stopped = self.look_at_modules(stopped).map_err(failed)?;
-        let others = held.values().map(|(stopped, _)| stopped);
-        let stopped = self.give_windows(stopped, others).map_err(failed)?;
-        held.insert(stopped.tid(), (stopped, stop));
-        if self.spaces.values().all(Space::is_bare) {
-            self.go_on_all(held).map_err(failed)?;
-            let reason = "nothing of its program can be counted".to_owned();
-            return Err(Error::NothingToCount(pid, reason));
+            let reason = match are_stopped {
+                true => "it is stopped; `kill -CONT` it first",
+                false => "nothing of its program can be counted",
+            };
+            return Err(Error::NothingToCount(pid, reason.to_owned()));
         }
         for (stopped, _) in held.values() {
             if let Some(at) = self.thread(stopped).start.take() {
@@ -149,7 +214,8 @@ impl Monitor<'_> {
         self.go_on_all(held).map_err(failed)
     }
 
-    fn go_on_all(&mut self, held: Held) -> io::Result<()> {
+    /// Lets threads that were held go on from where they are.
+    pub fn go_on_all(&mut self, held: Held) -> io::Result<()> {
         for (_, (stopped, stop)) in held {
             self.handle(Event::Stop(stopped, stop))?;
         }
@@ -158,21 +224,34 @@ impl Monitor<'_> {
 
     /// Stops every thread that we trace.
     fn hold_all(&mut self) -> io::Result<Held> {
-        self.hold_in(Held::new(), None)
+        self.hold_in(Held::new(), Scope::default())
     }
 
-    /// Stops every thread of an address space, or of all, besides those that are held already.
-    fn hold_in(&mut self, mut held: Held, space: Option<usize>) -> io::Result<Held> {
-        self.interrupt_loose(&held, space)?;
-        while self.is_any_loose(&held, space) {
+    /// Stops every thread of an address space but this one, which stands still.
+    pub fn hold_others(&mut self, than: &Stopped, space: usize) -> io::Result<Held> {
+        let scope = Scope {
+            space: Some(space),
+            but: Some(than.tid()),
+        };
+        self.hold_in(Held::new(), scope)
+    }
+
+    /// Stops every thread in a scope, besides those that are held already.
+    fn hold_in(&mut self, mut held: Held, scope: Scope) -> io::Result<Held> {
+        self.interrupt_loose(&held, scope)?;
+        while self.is_any_loose(&held, scope) {
+            if let Some(early) = self.take_early(scope) {
+                self.hold(&mut held, scope, early, Stop::Interrupted)?;
+                continue;
+            }
             let event = match wait_for(-1) {
                 Ok(event) => event,
                 Err(error) if kernel::is_gone(&error) => break,
                 Err(error) => return Err(error),
             };
             match event {
-                Event::Stop(stopped, stop) if self.is_in(stopped.tid(), space) => {
-                    self.hold(&mut held, space, stopped, stop)?;
+                Event::Stop(stopped, stop) if self.is_in(stopped.tid(), scope) => {
+                    self.hold(&mut held, scope, stopped, stop)?;
                 }
                 other => self.handle(other)?,
             }
@@ -183,25 +262,31 @@ impl Monitor<'_> {
         Ok(held)
     }
 
-    /// Is this a thread of ours, in this address space?
-    fn is_in(&self, tid: pid_t, space: Option<usize>) -> bool {
-        let thread = self.threads.get(&tid);
-        thread.is_some_and(|it| space.is_none_or(|space| it.space == space))
+    /// A new thread that stopped before its parent told of it, which it has by now.
+    fn take_early(&mut self, scope: Scope) -> Option<Stopped> {
+        let tid = *self.early.keys().find(|tid| self.is_in(**tid, scope))?;
+        self.early.remove(&tid)
     }
 
-    fn interrupt_loose(&self, held: &Held, space: Option<usize>) -> io::Result<()> {
+    /// Is this a thread of ours, in this scope?
+    fn is_in(&self, tid: pid_t, scope: Scope) -> bool {
+        let thread = self.threads.get(&tid).filter(|_| scope.but != Some(tid));
+        thread.is_some_and(|it| scope.space.is_none_or(|space| it.space == space))
+    }
+
+    fn interrupt_loose(&self, held: &Held, scope: Scope) -> io::Result<()> {
         let threads = self.threads.keys();
-        let mut loose = threads.filter(|it| self.is_in(**it, space) && !held.contains_key(it));
+        let mut loose = threads.filter(|it| self.is_in(**it, scope) && !held.contains_key(it));
         loose.try_for_each(|tid| kernel::interrupt(*tid))
     }
 
     /// Is there a thread still to stop? (One that is about to end does not stop again; and one that
     /// waits for a child in its memory does not stop before the child, which we hold, goes on.)
-    fn is_any_loose(&self, held: &Held, space: Option<usize>) -> bool {
+    fn is_any_loose(&self, held: &Held, scope: Scope) -> bool {
         let stops = |thread: &Thread| !thread.is_dying && !thread.waits_for_child;
         let mut threads = self.threads.iter();
         threads.any(|(tid, thread)| {
-            self.is_in(*tid, space) && stops(thread) && !held.contains_key(tid)
+            self.is_in(*tid, scope) && stops(thread) && !held.contains_key(tid)
         })
     }
 
@@ -209,7 +294,7 @@ impl Monitor<'_> {
     fn hold(
         &mut self,
         held: &mut Held,
-        space: Option<usize>,
+        scope: Scope,
         stopped: Stopped,
         stop: Stop,
     ) -> io::Result<()> {
@@ -218,7 +303,7 @@ impl Monitor<'_> {
             // These are answered at once; the thread stops again because we asked it to.
             Stop::Birth | Stop::Exec | Stop::Dying => {
                 self.handle(Event::Stop(stopped, stop))?;
-                self.interrupt_loose(held, space)?;
+                self.interrupt_loose(held, scope)?;
             }
             // At the beginning of a system call no other can be made in its name.
             Stop::SystemCall
@@ -246,6 +331,7 @@ impl Monitor<'_> {
     /// Lets every process go on without us, with every byte of its code as it was. A process that
     /// has been killed, or that cannot be written to, keeps none of the others.
     pub fn let_go_of_all(&mut self) -> io::Result<()> {
+        self.wait_for_borrowers()?;
         let held = self.hold_all()?;
         let spaces: Vec<usize> = self.spaces.keys().copied().collect();
         let result = self.let_go_of(held, &spaces);
@@ -255,18 +341,39 @@ impl Monitor<'_> {
 
     /// The same for all processes that have an address space; some of their threads may be held.
     pub fn let_go_of_space(&mut self, space: usize, held: Held) -> io::Result<()> {
-        let held = self.hold_in(held, Some(space))?;
+        if let Some(space) = self.spaces.get_mut(&space) {
+            (space.copies.is_given_up, space.copies.is_leaving) = (false, true);
+        }
+        let scope = Scope {
+            space: Some(space),
+            but: None,
+        };
+        let held = self.hold_in(held, scope)?;
         let result = self.let_go_of(held, &[space]);
         let threads = self.threads.iter();
         let gone = threads.filter(|(_, thread)| thread.space == space);
         let gone: Vec<(pid_t, pid_t)> = gone.map(|(tid, it)| (*tid, it.pid)).collect();
         for (tid, pid) in gone {
-            self.take_window(tid, space);
+            self.take_window(tid);
             self.threads.remove(&tid);
             self.processes.remove(&pid);
         }
         self.drop_unused_spaces();
         result
+    }
+
+    /// A thread that waits for a child in its memory cannot be stopped, and so not be let go of. The
+    /// child is about to run another program, as a rule; but there is an end to patience.
+    fn wait_for_borrowers(&mut self) -> io::Result<()> {
+        let end = Instant::now() + PATIENCE;
+        while self.threads.values().any(|it| it.waits_for_child) && Instant::now() < end {
+            match look() {
+                Ok(Some(event)) => self.handle(event)?,
+                Ok(None) => std::thread::sleep(PAUSE),
+                Err(error) => return kernel::gone_is_fine(Err(error)),
+            }
+        }
+        Ok(())
     }
 
     fn let_go_of(&mut self, held: Held, spaces: &[usize]) -> io::Result<()> {
@@ -291,6 +398,10 @@ impl Monitor<'_> {
     /// signal that it is to get.
     fn make_ready_to_leave(&mut self, stopped: &Stopped, stop: Stop) -> io::Result<c_int> {
         let signal = self.signal_to_keep(stopped, stop)?;
+        if std::mem::take(&mut self.thread(stopped).is_new) {
+            let at = LoadAddr(stopped.instruction_pointer()?);
+            self.arrives(stopped, at)?;
+        }
         self.leaves(stopped)?;
         self.forget_gs(stopped)?;
         self.give_mask_back(stopped)?;
@@ -303,10 +414,9 @@ impl Monitor<'_> {
         // One that we could not stop may still be in a slot.
         let mut threads = self.threads.values();
         let is_in_use = threads.any(|it| it.space == space && it.waits_for_child);
-        let stopped = match is_in_use {
-            false => self.unmap_all(stopped, space)?,
-            true => stopped,
-        };
+        if !is_in_use {
+            self.unmap_all(&stopped, space)?;
+        }
         stopped.detach(signal)
     }
 
@@ -329,7 +439,9 @@ fn can_be_borrowed(stop: Stop) -> bool {
     matches!(stop, Stop::Interrupted | Stop::Signal(_))
 }
 
-fn take_one(held: &mut Held, wanted: impl Fn(Stop) -> bool) -> Option<(Stopped, Stop)> {
-    let tid = *held.iter().find(|(_, (_, stop))| wanted(*stop))?.0;
+/// A held thread of these in whose name system calls can be made.
+fn take_one(held: &mut Held, wanted: impl Fn(&pid_t) -> bool) -> Option<(Stopped, Stop)> {
+    let found = |tid: &pid_t, stop: Stop| wanted(tid) && can_be_borrowed(stop);
+    let tid = *held.iter().find(|(tid, (_, stop))| found(tid, *stop))?.0;
     held.remove(&tid)
 }

@@ -63,7 +63,7 @@ impl Monitor<'_> {
             flags & libc::CLONE_VM as u64,
             self.spaces.get(&parent.space),
         ) {
-            (0, Some(space)) => match space.forked(child, parent.space) {
+            (0, Some(space)) => match space.forked(child) {
                 Ok(copy) => self.add_space(copy),
                 // It has been killed already.
                 Err(_) => parent.space,
@@ -84,6 +84,14 @@ impl Monitor<'_> {
             thread.borrows_window = flags & shares == shares;
         }
         self.go_on(stopped, 0)?;
+        if self
+            .spaces
+            .get(&space)
+            .is_some_and(|it| it.copies.is_leaving)
+        {
+            // Whoever lets go of it takes the child along.
+            return Ok(());
+        }
         match self.early.remove(&child) {
             Some(early) => self.first_stop(early),
             None => Ok(()),
@@ -114,13 +122,17 @@ impl Monitor<'_> {
             return match self.is_alone_in(pid, space) {
                 true => self.let_pass(stopped, space),
                 false => {
-                    let stopped = self.count_in_vain(stopped, space)?;
+                    self.count_in_vain(&stopped, space)?;
                     self.go_on(stopped, 0)
                 }
             };
         }
         let is_complete = self.check_inherited(&stopped, space)?;
-        let stopped = self.begin_window(stopped)?;
+        self.begin_window(&stopped)?;
+        if self.is_given_up(space) {
+            self.thread(&stopped).is_new = true;
+            return self.go_on(stopped, 0);
+        }
         let at = LoadAddr(stopped.instruction_pointer()?);
         self.arrives(&stopped, at)?;
         let is_bare = self.spaces.get(&space).is_some_and(Space::is_bare);
@@ -145,7 +157,7 @@ impl Monitor<'_> {
         };
         self.forget_gs(&stopped)?;
         self.restore(space)?;
-        let stopped = self.unmap_all(stopped, space)?;
+        self.unmap_all(&stopped, space)?;
         self.give_mask_back(&stopped)?;
         self.threads.remove(&tid);
         self.drop_unused_spaces();
@@ -166,9 +178,10 @@ impl Monitor<'_> {
         let pid = stopped.tid();
         let former = stopped.event_message()? as pid_t;
         if let Some(thread) = self.threads.remove(&former) {
-            self.take_window(former, thread.space);
+            self.take_window(former);
             self.threads.insert(pid, thread);
         }
+        self.take_window(pid);
         let thread = self.thread(&stopped);
         let call = thread.call.take();
         (thread.is_reborn, thread.is_new, thread.last) = (true, false, None);
@@ -251,7 +264,7 @@ impl Monitor<'_> {
                 false => Ok(()),
             };
         };
-        self.take_window(tid, thread.space);
+        self.take_window(tid);
         if self.windows.is_some() && !thread.is_dying && !thread.is_new && !thread.is_reborn {
             self.journal.write(&Entry::Note(
                 "A thread was killed where it could not be seen: counts of the function that it \

@@ -50,7 +50,7 @@ impl Monitor<'_> {
         mappings: &[Mapping],
     ) -> io::Result<Stopped> {
         let space = self.thread(&stopped).space;
-        stopped = self.forget_copies(stopped, space, mappings)?;
+        self.forget_copies(&stopped, space, mappings)?;
         self.notice_made_code(space, mappings)?;
         let program = proc::executable(stopped.tid()).unwrap_or_default();
         for mapping in mappings.iter().filter(|it| it.executable && it.file.1 != 0) {
@@ -97,7 +97,7 @@ impl Monitor<'_> {
             return Ok(stopped);
         };
         let text = catalog::code_in(original.outline.borrow().layout(), mapping);
-        let stopped = self.set_up(stopped, space, LoadAddr(text.start))?;
+        self.set_up(&stopped, space, LoadAddr(text.start))?;
         let mappings = proc::mappings(stopped.tid())?;
         let Some(space_of) = self.spaces.get_mut(&space) else {
             return Ok(stopped);
@@ -117,8 +117,7 @@ impl Monitor<'_> {
             .filter(|place| *place < text.start && is_free(&mappings, *place, size))
             .take(MOST_TRIED);
         let places: Vec<u64> = distances.chain(places(&mappings, &text, size)).collect();
-        let (stopped, region) =
-            map_region(&space_of.copies, stopped, &space_of.memory, &places, size)?;
+        let region = map_region(&space_of.copies, &stopped, &space_of.memory, &places, size)?;
         let Some(region) = region else {
             let path = &mapping.path;
             let reason = match inject::has_own_filters(&stopped) {
@@ -140,6 +139,9 @@ impl Monitor<'_> {
             module: original.module,
             bias: bias.0,
         })?;
+        if !self.make_room(&stopped, space)? {
+            return Ok(stopped);
+        }
         let (writes, progress) = self.workshops[workshop].everything();
         let Some(space) = self.spaces.get_mut(&space) else {
             return Ok(stopped);
@@ -162,14 +164,20 @@ impl Monitor<'_> {
     /// Makes sure that a child has in its memory what its parent is known to have. `false`: a module
     /// is missing.
     pub fn check_inherited(&mut self, stopped: &Stopped, space: usize) -> io::Result<bool> {
+        let Some(space_of) = self.spaces.get_mut(&space) else {
+            return Ok(true);
+        };
+        if !space_of.copies.is_doubtful {
+            return Ok(true);
+        }
+        let before = space_of.copies.modules.len();
+        space_of.copies.believe(&proc::mappings(stopped.tid())?);
+        if !self.make_room(stopped, space)? {
+            return Ok(true);
+        }
         let Some(space) = self.spaces.get_mut(&space) else {
             return Ok(true);
         };
-        if !space.copies.is_doubtful {
-            return Ok(true);
-        }
-        let before = space.copies.modules.len();
-        space.copies.believe(&proc::mappings(stopped.tid())?);
         for module in &mut space.copies.modules {
             let (writes, progress) = self.workshops[module.workshop].everything();
             for (at, bytes) in writes {
@@ -178,6 +186,25 @@ impl Monitor<'_> {
             module.progress = progress;
         }
         Ok(space.copies.modules.len() == before)
+    }
+
+    /// Looks at the files of a process that still runs, so that it need not stand still for that.
+    pub fn prepare(&mut self, pid: pid_t) -> io::Result<()> {
+        if self.windows.is_none() {
+            return Ok(());
+        }
+        let program = proc::executable(pid).unwrap_or_default();
+        for mapping in proc::mappings(pid)? {
+            let is_program = Path::new(&mapping.path) == program;
+            let is_code = mapping.executable && mapping.file.1 != 0;
+            if is_code
+                && (self.settings.wants)(&mapping.path, is_program)
+                && let Some(original) = self.original(pid, &mapping, is_program)?
+            {
+                original.outline.borrow_mut().prepare_return_points();
+            }
+        }
+        Ok(())
     }
 
     /// Hands over what was prepared of routines, for other runs.
@@ -264,12 +291,12 @@ impl Monitor<'_> {
     /// Gives the memory of copies back whose module is mapped no more.
     fn forget_copies(
         &mut self,
-        mut stopped: Stopped,
+        stopped: &Stopped,
         space: usize,
         mappings: &[Mapping],
-    ) -> io::Result<Stopped> {
+    ) -> io::Result<()> {
         let Some(space) = self.spaces.get_mut(&space) else {
-            return Ok(stopped);
+            return Ok(());
         };
         let is_mapped = |it: &Installed| mappings.iter().any(|mapping| it.is(mapping));
         let (kept, gone): (Vec<_>, Vec<_>) =
@@ -280,9 +307,9 @@ impl Monitor<'_> {
             let arguments = [region.start, region.end - region.start, 0, 0, 0, 0];
             let number = libc::SYS_munmap;
             let copies = &space.copies;
-            (stopped, _) = copies.system_call(stopped, &space.memory, number, arguments)?;
+            copies.system_call(stopped, &space.memory, number, arguments)?;
         }
-        Ok(stopped)
+        Ok(())
     }
 
     /// A module of a process changes the register itself. A process of which nothing is copied yet
@@ -324,18 +351,17 @@ fn is_free(mappings: &[Mapping], place: u64, size: u64) -> bool {
 /// Memory for copies, at the first of these places that is free; `None` if none is.
 fn map_region(
     copies: &Copies,
-    mut stopped: Stopped,
+    stopped: &Stopped,
     memory: &crate::memory::Memory,
     places: &[u64],
     size: u64,
-) -> io::Result<(Stopped, Option<LoadAddr>)> {
+) -> io::Result<Option<LoadAddr>> {
     for place in places {
         let arguments = inject::code_arguments(*place, size);
-        let (back, result) = copies.system_call(stopped, memory, libc::SYS_mmap, arguments)?;
-        stopped = back;
+        let result = copies.system_call(stopped, memory, libc::SYS_mmap, arguments)?;
         if result as u64 == *place {
-            return Ok((stopped, Some(LoadAddr(*place))));
+            return Ok(Some(LoadAddr(*place)));
         }
     }
-    Ok((stopped, None))
+    Ok(None)
 }

@@ -4,32 +4,35 @@ use std::io;
 use std::ops::Range;
 
 use headcount_model::{LinkAddr, LoadAddr, LoadBias};
-use libc::pid_t;
 
 use crate::inject;
 use crate::memory::Memory;
 use crate::proc::{FileNumber, Mapping};
 use crate::wait::Stopped;
-use crate::windows::WINDOW;
 use crate::workshop::Progress;
 
 /// What an address space has for its copies. A child made by `fork` begins with the same.
 #[derive(Clone, Debug, Default)]
 pub struct Copies {
     /// A page of ours, for system calls in the name of the process.
-    desk: Option<LoadAddr>,
+    pub desk: Option<LoadAddr>,
+    /// The code that was borrowed to make it.
+    borrowed: Option<LoadAddr>,
+    /// The windows that are mapped, be it that threads of other processes count in them.
     pub windows: Vec<Mapped>,
+    /// Where windows were before they had to be moved, as long as a thread may come back there.
+    pub former_windows: Vec<Range<u64>>,
     pub modules: Vec<Installed>,
-    /// A window for children that are not counted.
-    pub vain: Option<u64>,
     /// Is there code besides that of `modules` and the kernel's?
     pub has_other_code: bool,
     /// Where the program makes code itself.
     pub made_code: Vec<Range<u64>>,
     /// Nothing of this process can be counted.
     pub is_refused: bool,
-    /// The address space of the parent, while the windows are still the parent's.
-    pub parent: Option<usize>,
+    /// One of its threads cannot be counted: all of it is to be let go of before that goes on.
+    pub is_given_up: bool,
+    /// It is being let go of.
+    pub is_leaving: bool,
     /// Has it ever had more than one thread?
     pub had_threads: bool,
     /// So had the parent. For its other threads, something may have been done after the kernel made
@@ -42,12 +45,10 @@ pub struct Copies {
 pub struct Mapped {
     /// Which one.
     pub window: u32,
-    /// Where: the base of `gs` of the thread that has it.
+    /// Where: the base of `gs` of the thread that counts in it.
     pub at: u64,
-    /// Whose it is.
-    pub user: Option<pid_t>,
-    /// The address space that it is borrowed from.
-    pub lender: Option<usize>,
+    /// How many bytes of it.
+    pub bytes: u64,
 }
 
 /// A module whose copies an address space has.
@@ -96,9 +97,10 @@ pub enum Where {
 
 impl Copies {
     /// What a child made by `fork` has.
-    pub fn inherited(&self, parent: usize) -> Self {
+    pub fn inherited(&self) -> Self {
         Self {
-            parent: Some(parent),
+            is_given_up: false,
+            is_leaving: false,
             had_threads: false,
             is_doubtful: self.had_threads,
             ..self.clone()
@@ -110,7 +112,6 @@ impl Copies {
         let is_mapped = |at: u64| mappings.iter().any(|it| it.range.contains(&at));
         self.windows.retain(|it| is_mapped(it.at));
         self.modules.retain(|it| is_mapped(it.region.start));
-        self.vain = self.vain.filter(|at| is_mapped(*at));
         self.is_doubtful = false;
     }
 
@@ -133,10 +134,15 @@ impl Copies {
         is_desk || self.modules.iter().any(|it| it.region.contains(&at))
     }
 
-    /// The window of a thread.
-    pub fn window_of(&self, tid: pid_t) -> Option<u32> {
-        let mapped = self.windows.iter().find(|it| it.user == Some(tid));
-        mapped.map(|it| it.window)
+    /// How many bytes of every window are mapped.
+    pub fn window_bytes(&self) -> Option<u64> {
+        self.windows.iter().map(|it| it.bytes).min()
+    }
+
+    /// Where a window is mapped.
+    pub fn place_of(&self, window: u32) -> Option<u64> {
+        let mapped = self.windows.iter().find(|it| it.window == window);
+        mapped.map(|it| it.at)
     }
 }
 
@@ -144,111 +150,52 @@ impl Copies {
 const SYSCALL: u64 = 4080;
 const DESK: u64 = 4096;
 
+/// How many bytes there are on the desk for what a system call is told.
+pub const DESK_ROOM: u64 = SYSCALL;
+
 /// Makes sure that there is a desk, or says why there is none; `borrowed` is code that no thread
 /// runs meanwhile.
 pub fn set_up_desk(
     copies: &mut Copies,
-    stopped: Stopped,
+    stopped: &Stopped,
     memory: &Memory,
     borrowed: LoadAddr,
-) -> io::Result<(Stopped, io::Result<()>)> {
+) -> io::Result<io::Result<()>> {
     if copies.desk.is_some() {
-        return Ok((stopped, Ok(())));
+        return Ok(Ok(()));
     }
-    let arguments = [
-        0,
-        DESK,
-        (libc::PROT_READ | libc::PROT_EXEC) as u64,
-        (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64,
-        u64::MAX,
-        0,
-    ];
-    let (stopped, at) = inject::system_call(stopped, memory, borrowed, libc::SYS_mmap, arguments)?;
-    let desk = result(at).map(|at| copies.desk = Some(LoadAddr(at)));
-    Ok((stopped, desk))
+    let protection = (libc::PROT_READ | libc::PROT_EXEC) as u64;
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
+    let arguments = [0, DESK, protection, flags, u64::MAX, 0];
+    let at = inject::call(stopped, memory, borrowed, libc::SYS_mmap, arguments)?;
+    let at = inject::result(at);
+    Ok(at.map(|at| (copies.desk, copies.borrowed) = (Some(LoadAddr(at)), Some(borrowed))))
 }
 
 impl Copies {
     /// Makes a system call in the name of the process.
     pub fn system_call(
         &self,
-        stopped: Stopped,
+        stopped: &Stopped,
         memory: &Memory,
         number: i64,
         arguments: [u64; 6],
-    ) -> io::Result<(Stopped, i64)> {
+    ) -> io::Result<i64> {
         let desk = self
             .desk
             .ok_or(io::Error::from_raw_os_error(libc::ENOMEM))?;
         let at = LoadAddr(desk.0 + SYSCALL);
-        inject::system_call(stopped, memory, at, number, arguments)
+        inject::call(stopped, memory, at, number, arguments)
     }
 
-    /// Gives the desk back; `borrowed` is code that no thread runs meanwhile.
-    pub fn clear_desk(
-        &self,
-        stopped: Stopped,
-        memory: &Memory,
-        borrowed: LoadAddr,
-    ) -> io::Result<Stopped> {
-        match self.desk {
-            Some(desk) => inject::unmap(stopped, memory, borrowed, desk, DESK),
-            None => Ok(stopped),
+    /// Gives the desk back. No thread runs the code that was borrowed for it, or the first of a
+    /// module that is still there.
+    pub fn clear_desk(&self, stopped: &Stopped, memory: &Memory) -> io::Result<()> {
+        let module = self.modules.first();
+        let borrowed = module.map(|it| LoadAddr(it.text.start)).or(self.borrowed);
+        match (self.desk, borrowed) {
+            (Some(desk), Some(borrowed)) => inject::unmap(stopped, memory, borrowed, desk, DESK),
+            _ => Ok(()),
         }
-    }
-
-    /// Maps so many windows of the file at `path`. Where they are, or why they are not.
-    pub fn map_windows(
-        &self,
-        stopped: Stopped,
-        memory: &Memory,
-        path: &[u8],
-        first: u32,
-        count: u32,
-    ) -> io::Result<(Stopped, io::Result<u64>)> {
-        let desk = self
-            .desk
-            .ok_or(io::Error::from_raw_os_error(libc::ENOMEM))?;
-        if path.len() as u64 + 1 > SYSCALL {
-            let too_long = io::Error::from_raw_os_error(libc::ENAMETOOLONG);
-            return Ok((stopped, Err(too_long)));
-        }
-        let mut words = path.to_vec();
-        words.push(0);
-        memory.write(desk, &words)?;
-        let flags = (libc::O_RDWR | libc::O_CLOEXEC) as u64;
-        let arguments = [libc::AT_FDCWD as u64, desk.0, flags, 0, 0, 0];
-        let (stopped, file) = self.system_call(stopped, memory, libc::SYS_openat, arguments)?;
-        let file = match result(file) {
-            Ok(file) => file,
-            Err(error) => return Ok((stopped, Err(error))),
-        };
-        let arguments = [
-            0,
-            u64::from(count) * WINDOW,
-            (libc::PROT_READ | libc::PROT_WRITE) as u64,
-            libc::MAP_SHARED as u64,
-            file,
-            u64::from(first) * WINDOW,
-        ];
-        let (stopped, at) = self.system_call(stopped, memory, libc::SYS_mmap, arguments)?;
-        let arguments = [file, 0, 0, 0, 0, 0];
-        let (stopped, _) = self.system_call(stopped, memory, libc::SYS_close, arguments)?;
-        let Ok(at) = result(at) else {
-            return Ok((stopped, result(at)));
-        };
-        // Most of a window is never touched; the kernel would read megabytes of it ahead.
-        let advice = libc::MADV_RANDOM as u64;
-        let arguments = [at, u64::from(count) * WINDOW, advice, 0, 0, 0];
-        let (stopped, _) = self.system_call(stopped, memory, libc::SYS_madvise, arguments)?;
-        Ok((stopped, Ok(at)))
-    }
-}
-
-/// What a system call answered.
-fn result(answer: i64) -> io::Result<u64> {
-    match answer {
-        -4095..0 => Err(io::Error::from_raw_os_error(-answer as i32)),
-        answer => Ok(answer as u64),
     }
 }

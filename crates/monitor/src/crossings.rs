@@ -159,7 +159,7 @@ impl Monitor<'_> {
         };
         let registers = stopped.registers()?;
         if inject::to_be_restarted(&registers)
-            && let Some((unit, start)) = self.made(space, index, at)?
+            && let Some((unit, start)) = self.made(stopped, space, index, at)?
         {
             // The kernel will go back by the two bytes of the system call.
             let workshop = self.module(space, index).map_or(0, |it| it.workshop);
@@ -223,7 +223,7 @@ impl Monitor<'_> {
         };
         let window = self.window_of(stopped, space);
         match (window, &self.windows) {
-            (Some(window), Some(windows)) => windows.add(window, counter, delta),
+            (Some(window), Some(windows)) => windows.add_to(window, counter, delta),
             _ => Ok(()),
         }
     }

@@ -44,7 +44,7 @@ impl Monitor<'_> {
             // It may have been there a moment ago.
             let is_ours = self.workshops[workshop].original(link) != Some(0xcc);
             if is_ours {
-                self.update(space, index)?;
+                self.update(stopped, space, index)?;
                 stopped.go_to(at.0)?;
             }
             return Ok(is_ours);
@@ -96,7 +96,7 @@ impl Monitor<'_> {
         else {
             return Ok(());
         };
-        let Some((unit, _)) = self.made(space, index, at)? else {
+        let Some((unit, _)) = self.made(stopped, space, index, at)? else {
             return Ok(());
         };
         let unit = &self.workshops[workshop].units[unit];
@@ -136,6 +136,7 @@ impl Monitor<'_> {
     /// `None`: it cannot be counted.
     pub fn made(
         &mut self,
+        stopped: &Stopped,
         space: usize,
         index: usize,
         at: LoadAddr,
@@ -153,8 +154,8 @@ impl Monitor<'_> {
             }
             _ => None,
         };
-        self.update(space, index)?;
-        Ok(unit.map(|unit| (unit, bias)))
+        let is_there = self.update(stopped, space, index)?;
+        Ok(unit.filter(|_| is_there).map(|unit| (unit, bias)))
     }
 
     /// Does an address space have one thread only?
@@ -163,21 +164,25 @@ impl Monitor<'_> {
         threads.filter(|it| it.space == space).take(2).count() == 1
     }
 
-    /// Writes into a process what was made since it was last written to.
-    fn update(&mut self, space: usize, index: usize) -> io::Result<()> {
+    /// Writes into a process what was made since it was last written to. `false`: it cannot have
+    /// that, and is given up.
+    fn update(&mut self, stopped: &Stopped, space: usize, index: usize) -> io::Result<bool> {
+        if !self.make_room(stopped, space)? {
+            return Ok(false);
+        }
         let is_alone = self.is_alone(space);
         let Some(space) = self.spaces.get_mut(&space) else {
-            return Ok(());
+            return Ok(false);
         };
         let Some(module) = space.copies.modules.get_mut(index) else {
-            return Ok(());
+            return Ok(false);
         };
         let (writes, progress) = self.workshops[module.workshop].news(module.progress, is_alone);
         for (at, bytes) in writes {
             space.memory.write(module.load(at), &bytes)?;
         }
         module.progress = progress;
-        Ok(())
+        Ok(true)
     }
 
     /// Where an address is, if that is any of our business.

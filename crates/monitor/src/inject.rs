@@ -71,6 +71,26 @@ pub fn system_call(
     Ok((stopped, result))
 }
 
+/// The same for a thread that the caller keeps.
+pub fn call(
+    stopped: &Stopped,
+    memory: &Memory,
+    at: LoadAddr,
+    number: i64,
+    arguments: [u64; 6],
+) -> io::Result<i64> {
+    let (_, result) = system_call(stopped.lent(), memory, at, number, arguments)?;
+    Ok(result)
+}
+
+/// What a system call answered.
+pub fn result(answer: i64) -> io::Result<u64> {
+    match answer {
+        -4095..0 => Err(io::Error::from_raw_os_error(-answer as i32)),
+        answer => Ok(answer as u64),
+    }
+}
+
 /// Does a thread filter its system calls more than we do? (A container may have filters for all.)
 pub fn has_own_filters(stopped: &Stopped) -> bool {
     static OURS: LazyLock<u32> = LazyLock::new(|| proc::filters(std::process::id() as pid_t));
@@ -143,13 +163,12 @@ pub fn code_arguments(place: u64, size: u64) -> [u64; 6] {
 
 /// Gives memory back.
 pub fn unmap(
-    stopped: Stopped,
+    stopped: &Stopped,
     memory: &Memory,
     at: LoadAddr,
     place: LoadAddr,
     size: u64,
-) -> io::Result<Stopped> {
+) -> io::Result<()> {
     let arguments = [place.0, size, 0, 0, 0, 0];
-    let (stopped, _) = system_call(stopped, memory, at, libc::SYS_munmap, arguments)?;
-    Ok(stopped)
+    call(stopped, memory, at, libc::SYS_munmap, arguments).map(drop)
 }

@@ -5,6 +5,7 @@
 
 use std::ffi::CString;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 use libc::{c_int, c_uint, c_void, pid_t};
@@ -380,6 +381,60 @@ fn close(descriptor: c_int) {
     unsafe { libc::close(descriptor) };
 }
 
+/// A copy of a descriptor of another process, which must let us trace it.
+pub fn take_descriptor(pid: pid_t, descriptor: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: takes numbers.
+    let process = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let process = new_descriptor(process)?;
+    // SAFETY: takes numbers; the first descriptor is open.
+    let taken = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_getfd,
+            process.as_raw_fd(),
+            descriptor,
+            0 as c_uint,
+        )
+    };
+    new_descriptor(taken)
+}
+
+fn new_descriptor(answer: i64) -> io::Result<OwnedFd> {
+    self::answer(answer)?;
+    // SAFETY: the kernel has just made it for us, and nobody else knows its number.
+    Ok(unsafe { OwnedFd::from_raw_fd(answer as c_int) })
+}
+
+/// Sends a descriptor of a file through a socket.
+pub fn send_descriptor(socket: &OwnedFd, file: &std::fs::File) -> io::Result<()> {
+    const SPACE: usize = 24; // a header of 16 bytes, and a descriptor, rounded up
+    let mut byte = 0_u8;
+    let mut stretch = libc::iovec {
+        iov_base: (&raw mut byte).cast(),
+        iov_len: 1,
+    };
+    let mut control = [0_u64; SPACE / 8];
+    // SAFETY: the structure is made of numbers and pointers, for which zeros are a value.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut stretch;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = SPACE;
+    // SAFETY: `control` is aligned for a header, and has room for it and for one descriptor.
+    unsafe {
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(size_of::<c_int>() as c_uint) as usize;
+        libc::CMSG_DATA(header)
+            .cast::<c_int>()
+            .write_unaligned(file.as_raw_fd());
+    }
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: all that the message points to lives until the call is over.
+    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
+    answer(sent as i64)
+}
+
 /// Where `rip` is among the words that `PTRACE_PEEKUSER` reads.
 const RIP: usize = std::mem::offset_of!(Registers, rip);
 
@@ -401,7 +456,6 @@ pub fn allocate(file: &std::fs::File, bytes: u64) -> io::Result<()> {
 
 /// The same for a part of it.
 pub fn allocate_part(file: &std::fs::File, from: u64, bytes: u64) -> io::Result<()> {
-    use std::os::fd::AsRawFd;
     let number = |it| i64::try_from(it).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG));
     let (from, length) = (number(from)?, number(bytes)?);
     // SAFETY: takes numbers; the descriptor is open.

@@ -54,6 +54,7 @@ mod made_code;
 mod memory;
 mod modules;
 mod monitor;
+mod passing;
 mod prepared;
 mod proc;
 mod requests;
@@ -64,6 +65,7 @@ mod system_calls;
 mod thread_windows;
 mod trial;
 mod wait;
+mod window_mapping;
 mod windows;
 mod workshop;
 
@@ -156,7 +158,7 @@ pub enum Error {
     Io(&'static str, io::Error),
 }
 
-pub use attach::attach;
+pub use attach::{attach, descendants};
 pub use keeper::leave_to_keeper;
 pub use launch::run;
 pub use trial::{Step, trace_a_child};

@@ -233,9 +233,7 @@ impl<'a> Monitor<'a> {
         let unused = self.spaces.keys().copied();
         let unused: Vec<usize> = unused.filter(|number| !is_used(*number)).collect();
         for number in unused {
-            if let Some(space) = self.spaces.remove(&number) {
-                self.return_windows(&space.copies);
-            }
+            self.spaces.remove(&number);
         }
     }
 

@@ -155,6 +155,30 @@ pub fn threads(pid: pid_t) -> io::Result<Vec<pid_t>> {
     Ok(found)
 }
 
+/// The children of a process, their children, and so on.
+pub fn descendants(pid: pid_t) -> Vec<pid_t> {
+    let parents: Vec<(pid_t, pid_t)> = processes()
+        .filter_map(|it| Some((it, field(&status(it).ok()?, "PPid:")?.parse().ok()?)))
+        .collect();
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        next += 1;
+        let children = parents.iter().filter(|(_, it)| *it == parent);
+        let new: Vec<pid_t> = children
+            .map(|(child, _)| *child)
+            .filter(|child| !found.contains(child))
+            .collect();
+        found.extend(new);
+    }
+    found.split_off(1)
+}
+
+fn processes() -> impl Iterator<Item = pid_t> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|it| it.file_name().to_str()?.parse().ok())
+}
+
 /// The command a process was started with.
 pub fn command(pid: pid_t) -> Vec<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

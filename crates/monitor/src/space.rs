@@ -124,12 +124,12 @@ impl Space {
     }
 
     /// Of a child that was made by `fork`.
-    pub fn forked(&self, child: pid_t, parent: usize) -> io::Result<Self> {
+    pub fn forked(&self, child: pid_t) -> io::Result<Self> {
         Ok(Self {
             memory: Memory::of(child)?,
             patches: Rc::clone(&self.patches),
             loaded: self.loaded.clone(),
-            copies: self.copies.inherited(parent),
+            copies: self.copies.inherited(),
         })
     }
 
@@ -342,17 +342,17 @@ impl Space {
     }
 
     /// Gives the memory of the slots back, after [`Space::restore`]. No thread may be in them.
-    pub fn unmap_slots(&mut self, mut stopped: Stopped) -> io::Result<Stopped> {
+    pub fn unmap_slots(&mut self, stopped: &Stopped) -> io::Result<()> {
         let Some(borrowed) = self.loaded.first().map(|it| LoadAddr(it.range.start)) else {
-            return Ok(stopped);
+            return Ok(());
         };
         for region in &self.patches.regions {
             let (start, size) = (LoadAddr(region.0.start), region.0.end - region.0.start);
-            stopped = inject::unmap(stopped, &self.memory, borrowed, start, size)?;
+            inject::unmap(stopped, &self.memory, borrowed, start, size)?;
         }
         self.patches = Rc::default();
         self.loaded.clear();
-        Ok(stopped)
+        Ok(())
     }
 }
 

@@ -8,19 +8,20 @@ use std::io;
 use headcount_model::LoadAddr;
 use libc::{c_int, c_uint, pid_t};
 
+use crate::attach::Held;
 use crate::foreign_tracers::{Foreign, Way};
 use crate::inject;
 use crate::kernel::{Pace, Phase, Registers};
 use crate::monitor::{Monitor, Thread};
 use crate::sigtrap::{self, TRAP};
 use crate::space::Space;
-use crate::wait::Stopped;
+use crate::wait::{Stop, Stopped};
 
 const SIG_IGN: u64 = 1;
 const ARCH_SET_GS: u64 = 0x1001;
 
 /// Calls that may have to be watched; what they are told decides.
-const WATCHED: [i64; 16] = [
+const WATCHED: [i64; 18] = [
     libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_munmap,
@@ -37,6 +38,8 @@ const WATCHED: [i64; 16] = [
     libc::SYS_execve,
     libc::SYS_execveat,
     libc::SYS_ptrace,
+    libc::SYS_prctl,
+    libc::SYS_seccomp,
 ];
 
 /// For each number: does a copy trap before the call? (All that follow do not.)
@@ -132,6 +135,15 @@ impl Call {
         }
     }
 
+    /// Does it forbid the process system calls?
+    fn filters_calls(&self) -> bool {
+        match self.number {
+            libc::SYS_seccomp => true,
+            libc::SYS_prctl => self.arguments[0] == libc::PR_SET_SECCOMP as u64,
+            _ => false,
+        }
+    }
+
     /// Is there anything about it that we must know?
     fn matters(&self, thread: &Thread, space: &Space) -> bool {
         let [first, second, ..] = self.arguments;
@@ -150,19 +162,35 @@ impl Call {
                 self.child_flags(space) & notable != 0
             }
             libc::SYS_ptrace => self.foreign_tracing(space).is_some(),
+            libc::SYS_prctl | libc::SYS_seccomp => false,
             _ => self.changes_code(space),
         }
     }
 }
 
 impl Monitor<'_> {
-    /// Lets a thread go on as programs do.
-    pub fn go_on(&self, stopped: Stopped, signal: c_int) -> io::Result<()> {
+    /// Lets a thread go on as programs do; or lets go of its process, if that was given up.
+    pub fn go_on(&mut self, stopped: Stopped, signal: c_int) -> io::Result<()> {
+        let space = self.threads.get(&stopped.tid()).map(|it| it.space);
+        if let Some(space) = space.filter(|it| self.is_given_up(*it)) {
+            let stop = match signal {
+                0 => Stop::Interrupted,
+                signal => Stop::Signal(signal),
+            };
+            let held = Held::from([(stopped.tid(), (stopped, stop))]);
+            return self.let_go_of_space(space, held);
+        }
         let pace = match self.must_watch(stopped.tid()) {
             true => Pace::ToSystemCall,
             false => Pace::Free,
         };
         stopped.resume(pace, signal)
+    }
+
+    /// Is an address space to be let go of before one of its threads goes on?
+    pub fn is_given_up(&self, space: usize) -> bool {
+        let space = self.spaces.get(&space);
+        space.is_some_and(|it| it.copies.is_given_up)
     }
 
     /// Must the next system call of a thread be seen, whichever it is?
@@ -188,6 +216,9 @@ impl Monitor<'_> {
         // The kernel looks at no more of it.
         registers.orig_rax = registers.rax as u32 as u64;
         let call = Call::of(&registers);
+        if call.filters_calls() {
+            self.map_ahead(stopped)?;
+        }
         let thread = &self.threads[&stopped.tid()];
         let space = self.spaces.get(&thread.space);
         if space.is_none_or(|space| call.matters(thread, space)) {
@@ -270,8 +301,10 @@ impl Monitor<'_> {
     }
 
     fn call_ends(&mut self, stopped: Stopped) -> io::Result<()> {
+        if std::mem::take(&mut self.thread(&stopped).waits_for_child) {
+            self.find_window_again(&stopped)?;
+        }
         let thread = self.thread(&stopped);
-        thread.waits_for_child = false;
         if std::mem::take(&mut thread.is_reborn) {
             return self.begin_program(stopped);
         }

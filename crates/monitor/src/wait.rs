@@ -66,6 +66,11 @@ pub fn wait(tid: pid_t) -> io::Result<Option<Event>> {
     Ok(kernel::wait(tid)?.map(|(tid, status)| event(tid, status)))
 }
 
+/// What has happened already to any thread that we trace; `None` if nothing has.
+pub fn look() -> io::Result<Option<Event>> {
+    Ok(kernel::look(-1)?.map(|(tid, status)| event(tid, status)))
+}
+
 /// Waits for one thread, whatever interrupts us.
 pub fn wait_for(stopped_before: pid_t) -> io::Result<Event> {
     loop {
@@ -120,6 +125,11 @@ fn event(tid: pid_t, status: c_int) -> Event {
 }
 
 impl Stopped {
+    /// The same thread, for a system call in its name: at its end the thread stands as before.
+    pub fn lent(&self) -> Self {
+        Self { tid: self.tid }
+    }
+
     /// Its number.
     pub fn tid(&self) -> pid_t {
         self.tid

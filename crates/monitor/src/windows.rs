@@ -1,34 +1,35 @@
 //! The counters of copies: a file that the counted program itself writes to.
 //!
-//! The file is made of windows of equal size. Every thread that runs has one to itself, mapped
-//! where its `gs` points to, and increments the words in it; what a thread has counted is the
-//! difference that it made, and all that is ever asked for is the sum over all windows. So a
-//! window may be handed on to another thread, of another process even, when its thread has ended.
+//! The file is made of windows. Every thread that runs has one to itself, mapped where its `gs`
+//! points to, and increments the words in it; what a thread has counted is the difference that it
+//! made, and all that is ever asked for is the sum over all windows. So whichever window nobody
+//! counts in may be handed to any thread, of another process even, that has it mapped.
 //!
-//! The first words of a window are its thread's scratch; at its end is a table of the system calls
-//! that are to trap.
+//! The first words of a window are its thread's scratch; behind them is a table of the system calls
+//! that are to trap, and then come the counters. Windows are far apart in the file, and no more of
+//! one is mapped than there are counters: a program may have little room.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use headcount_patch::{CALL_TABLE, CALL_TABLE_BYTES, CounterNumber};
+use libc::pid_t;
 
 use crate::journal::{WINDOWS, private_file};
 use crate::kernel;
 use crate::system_calls;
 
-/// How many bytes a window has, most of them never used.
-pub const WINDOW: u64 = (CALL_TABLE + CALL_TABLE_BYTES) as u64;
+/// How far apart windows are in the file, in bytes: none can be larger. Most of it is never used.
+pub const STRIDE: u64 = 1 << 26;
 
-/// How many windows a process is given at a time.
-pub const WINDOWS_AT_ONCE: u32 = 8;
+/// How much of a window is mapped at first, in bytes.
+const LEAST_MAPPED: u64 = 1 << 18;
 
-/// The first counter's number: the words in front of it are scratch.
-const FIRST: CounterNumber = 8;
+/// The first counter's number: scratch and table are in front of it.
+const FIRST: CounterNumber = (CALL_TABLE + CALL_TABLE_BYTES) / 8;
 
 /// By how much the used part of windows grows, in bytes.
 const STEP: u64 = 1 << 16;
@@ -38,13 +39,14 @@ const STEP: u64 = 1 << 16;
 pub struct Windows {
     /// Where the file is, for the program to open.
     pub path: PathBuf,
-    file: File,
-    free: BTreeSet<u32>,
-    /// Those that a thread counts in.
+    pub file: File,
+    /// Who counts in which.
+    users: BTreeMap<pid_t, u32>,
     used: BTreeSet<u32>,
-    count: u32,
+    /// Those that nobody counts in.
+    unused: BTreeSet<u32>,
     next: CounterNumber,
-    /// How many bytes of each window are sure to have a place on the disk.
+    /// How many bytes of counters of each window are sure to have a place on the disk.
     allocated: u64,
 }
 
@@ -56,52 +58,70 @@ impl Windows {
         Ok(Self {
             path,
             file,
-            free: BTreeSet::new(),
+            users: BTreeMap::new(),
             used: BTreeSet::new(),
-            count: 0,
+            unused: BTreeSet::new(),
             next: FIRST,
             allocated: STEP,
         })
     }
 
-    /// So many windows that nobody has, one behind the other. The first one's number.
-    pub fn take(&mut self, count: u32) -> io::Result<u32> {
-        let is_free = |first: &&u32| (**first..**first + count).all(|it| self.free.contains(&it));
-        let first = match self.free.iter().find(is_free) {
-            Some(first) => *first,
-            None => {
-                let first = self.count;
-                self.count += count;
-                self.file.set_len(u64::from(self.count) * WINDOW)?;
-                let table = system_calls::table();
-                for window in first..self.count {
-                    let at = u64::from(window) * WINDOW + u64::from(CALL_TABLE);
-                    self.file.write_all_at(&table, at)?;
-                }
-                first
-            }
-        };
-        self.free.retain(|it| !(first..first + count).contains(it));
-        Ok(first)
-    }
-
-    /// A process that had windows has ended.
-    pub fn give_back(&mut self, windows: Range<u32>) {
-        for window in windows {
-            self.used.remove(&window);
-            self.free.insert(window);
+    /// A window that nobody counts in and that is none of these; a new one if need be.
+    pub fn unused(&mut self, but: &BTreeSet<u32>) -> io::Result<u32> {
+        match self.unused.difference(but).next() {
+            Some(window) => Ok(*window),
+            None => self.add(),
         }
     }
 
-    /// A thread is about to count in a window.
-    pub fn begin(&mut self, window: u32) -> io::Result<()> {
-        self.used.insert(window);
-        self.allocate(window)
+    fn add(&mut self) -> io::Result<u32> {
+        let window = (self.used.len() + self.unused.len()) as u32;
+        let start = u64::from(window) * STRIDE;
+        self.file.set_len(start + STRIDE)?;
+        let table = system_calls::table();
+        self.file
+            .write_all_at(&table, start + u64::from(CALL_TABLE))?;
+        self.unused.insert(window);
+        Ok(window)
     }
 
-    /// A thread has ended.
-    pub fn end(&mut self, window: u32) {
-        self.used.remove(&window);
+    /// How much of a window must be mapped for all counters that there are.
+    pub fn bytes_needed(&self) -> u64 {
+        let bytes = u64::from(self.next) * 8;
+        bytes.next_power_of_two().clamp(LEAST_MAPPED, STRIDE)
+    }
+
+    /// Does nobody count in a window?
+    pub fn is_unused(&self, window: u32) -> bool {
+        self.unused.contains(&window)
+    }
+
+    /// The window that a thread counts in.
+    pub fn of(&self, tid: pid_t) -> Option<u32> {
+        self.users.get(&tid).copied()
+    }
+
+    /// A thread is about to count in a window that nobody else does.
+    pub fn begin(&mut self, window: u32, tid: pid_t) -> io::Result<()> {
+        self.keep(window)?;
+        self.users.insert(tid, window);
+        Ok(())
+    }
+
+    /// From now on a window is nobody's to take.
+    pub fn keep(&mut self, window: u32) -> io::Result<()> {
+        self.allocate(window)?;
+        self.unused.remove(&window);
+        self.used.insert(window);
+        Ok(())
+    }
+
+    /// A thread counts no more.
+    pub fn end(&mut self, tid: pid_t) {
+        if let Some(window) = self.users.remove(&tid) {
+            self.used.remove(&window);
+            self.unused.insert(window);
+        }
     }
 
     /// Numbers for so many counters; `None` if there are no more.
@@ -113,12 +133,13 @@ impl Windows {
         else {
             return Ok(None);
         };
-        if next > CALL_TABLE / 8 {
+        if u64::from(next) * 8 > STRIDE {
             return Ok(None);
         }
         self.next = next;
-        if u64::from(next) * 8 > self.allocated {
-            self.allocated = (u64::from(next) * 8).next_multiple_of(STEP);
+        let bytes = u64::from(next - FIRST) * 8;
+        if bytes > self.allocated {
+            self.allocated = bytes.next_multiple_of(STEP);
             for window in &self.used {
                 self.allocate(*window)?;
             }
@@ -126,14 +147,16 @@ impl Windows {
         Ok(Some(first))
     }
 
-    /// A full disk is to be noticed now, not when the program writes.
+    /// A full disk is to be noticed now, not when the program writes. (Scratch and table were
+    /// written when the window was made.)
     fn allocate(&self, window: u32) -> io::Result<()> {
-        kernel::allocate_part(&self.file, u64::from(window) * WINDOW, self.allocated)
+        let first = u64::from(window) * STRIDE + u64::from(FIRST) * 8;
+        kernel::allocate_part(&self.file, first, self.allocated)
     }
 
     /// Changes a counter of a window whose thread stands still.
-    pub fn add(&self, window: u32, counter: CounterNumber, delta: i64) -> io::Result<()> {
-        let at = u64::from(window) * WINDOW + u64::from(counter) * 8;
+    pub fn add_to(&self, window: u32, counter: CounterNumber, delta: i64) -> io::Result<()> {
+        let at = u64::from(window) * STRIDE + u64::from(counter) * 8;
         let mut word = [0; 8];
         self.file.read_exact_at(&mut word, at)?;
         let word = u64::from_le_bytes(word).wrapping_add_signed(delta);
@@ -143,7 +166,7 @@ impl Windows {
     /// The scratch word of a window whose thread stands still.
     pub fn scratch(&self, window: u32) -> io::Result<u64> {
         let mut word = [0; 8];
-        let at = u64::from(window) * WINDOW;
+        let at = u64::from(window) * STRIDE;
         self.file.read_exact_at(&mut word, at)?;
         Ok(u64::from_le_bytes(word))
     }
@@ -153,13 +176,13 @@ impl Windows {
 pub fn sum(path: &Path, words: u64, but: Option<u32>) -> io::Result<Vec<u64>> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
-    if !file.metadata()?.is_file() || words * 8 > WINDOW {
+    if !file.metadata()?.is_file() || words * 8 > STRIDE {
         return Err(io::Error::from(io::ErrorKind::InvalidData));
     }
     let mut sums = vec![0_u64; words as usize];
     let mut bytes = vec![0; words as usize * 8];
-    for window in (0..length / WINDOW).filter(|it| but.map(u64::from) != Some(*it)) {
-        file.read_exact_at(&mut bytes, window * WINDOW)?;
+    for window in (0..length / STRIDE).filter(|it| but.map(u64::from) != Some(*it)) {
+        file.read_exact_at(&mut bytes, window * STRIDE)?;
         let (read, _) = bytes.as_chunks::<8>();
         for (sum, word) in sums.iter_mut().zip(read) {
             *sum = sum.wrapping_add(u64::from_le_bytes(*word));

@@ -4,8 +4,9 @@
 //! says so. `rcx` and `r11` are free there, for the kernel overwrites both; the flags are not.
 
 /// Where the table is, from the base of `gs` on: one byte for each number that the lower half of
-/// `eax` can hold, 1 if the call is to trap.
-pub const CALL_TABLE: u32 = (1 << 26) - CALL_TABLE_BYTES;
+/// `eax` can hold, 1 if the call is to trap. In front of it is the thread's scratch, and behind it
+/// are the counters.
+pub const CALL_TABLE: u32 = 64;
 
 /// How long it is.
 pub const CALL_TABLE_BYTES: u32 = 1 << 16;

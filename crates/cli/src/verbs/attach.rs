@@ -33,14 +33,33 @@ fn count(args: &Attach) -> Result<ExitCode> {
                 "counting process {}; Ctrl-C lets go of it",
                 args.pid
             ));
+            tell_of_children(args);
         }
     };
     let counted = monitored::count(&args.counting, true, args.duration, &begun, |settings| {
-        headcount_monitor::attach(args.pid, &folder, settings)
+        headcount_monitor::attach(args.pid, args.children, &folder, settings)
     });
     match counted {
         Ok(outcome) => monitored::store(&args.counting, &folder, &outcome)?,
         Err(error) => return Err(monitored::failed(&args.counting, &folder, error)),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The process may leave all work to others.
+fn tell_of_children(args: &Attach) {
+    const MOST: usize = 8;
+    let children = headcount_monitor::descendants(args.pid);
+    if args.children || children.is_empty() {
+        return;
+    }
+    let mut named: Vec<String> = children.iter().take(MOST).map(i32::to_string).collect();
+    if children.len() > MOST {
+        named.push("...".to_owned());
+    }
+    say(format!(
+        "it has children that already run ({}), which are not counted; add --children to count \
+         them, too",
+        named.join(", ")
+    ));
 }
