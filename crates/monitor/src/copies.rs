@@ -29,6 +29,8 @@ pub struct Copies {
     pub made_code: Vec<Range<u64>>,
     /// Nothing of this process can be counted.
     pub is_refused: bool,
+    /// Have windows been mapped for threads that are to come?
+    pub is_mapped_ahead: bool,
     /// One of its threads cannot be counted: all of it is to be let go of before that goes on.
     pub is_given_up: bool,
     /// It is being let go of.

@@ -15,9 +15,6 @@ use crate::proc;
 use crate::system_calls::Call;
 use crate::wait::{Stop, Stopped};
 
-/// `syscall`.
-const SYSCALL_BYTES: u64 = 2;
-
 /// Whom a system call is about that others are to trace, or nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
@@ -73,13 +70,8 @@ impl Monitor<'_> {
         Ok(Way::Clear)
     }
 
-    /// A system call that was put off was skipped: lets go of the process, which makes it again.
-    pub fn make_way(&mut self, stopped: Stopped, call: &Call) -> io::Result<()> {
-        let mut registers = stopped.registers()?;
-        registers.rip = call.next.0.wrapping_sub(SYSCALL_BYTES);
-        registers.rax = call.number as u64;
-        registers.orig_rax = u64::MAX;
-        stopped.set_registers(&registers)?;
+    /// A system call was put off: lets go of the process, which makes it again.
+    pub fn make_way(&mut self, stopped: Stopped) -> io::Result<()> {
         let space = self.thread(&stopped).space;
         let held = Held::from([(stopped.tid(), (stopped, Stop::SystemCall))]);
         self.let_go_of_space(space, held)

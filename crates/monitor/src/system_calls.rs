@@ -20,6 +20,9 @@ use crate::wait::{Stop, Stopped};
 const SIG_IGN: u64 = 1;
 const ARCH_SET_GS: u64 = 0x1001;
 
+/// How long a `syscall` instruction is.
+const SYSCALL_BYTES: u64 = 2;
+
 /// Calls that may have to be watched; what they are told decides.
 const WATCHED: [i64; 18] = [
     libc::SYS_mmap,
@@ -69,7 +72,7 @@ pub struct Call {
     set: Option<u64>,
     /// `rt_sigaction` is to make the program ignore SIGTRAP: it is told so, and no more.
     pretends: bool,
-    /// It was skipped, and is to be made when we have let go of the process.
+    /// It was skipped, and is to be made again when what must come before it is done.
     is_put_off: bool,
 }
 
@@ -288,13 +291,11 @@ impl Monitor<'_> {
             registers.rsi = 0;
             stopped.set_registers(&registers)?;
         }
-        match self.makes_way(&stopped, &call)? {
-            Way::Clear => {}
-            Way::Later => {
-                call.is_put_off = true;
-                registers.orig_rax = u64::MAX;
-                stopped.set_registers(&registers)?;
-            }
+        let is_unready = call.filters_calls() && self.may_map_ahead(space);
+        if is_unready || self.makes_way(&stopped, &call)? == Way::Later {
+            call.is_put_off = true;
+            registers.orig_rax = u64::MAX;
+            stopped.set_registers(&registers)?;
         }
         self.thread(&stopped).call = Some(call);
         self.go_on(stopped, 0)
@@ -312,7 +313,14 @@ impl Monitor<'_> {
             return self.go_on(stopped, 0);
         };
         if call.is_put_off {
-            return self.make_way(stopped, &call);
+            self.go_back_to(&stopped, &call)?;
+            return match call.filters_calls() {
+                true => {
+                    self.map_ahead(&stopped)?;
+                    self.go_on(stopped, 0)
+                }
+                false => self.make_way(stopped),
+            };
         }
         thread.is_watched = inject::to_be_restarted(&stopped.registers()?);
         self.forget_dead_handlers(&stopped);
@@ -331,6 +339,15 @@ impl Monitor<'_> {
             }
             _ => self.go_on(stopped, 0),
         }
+    }
+
+    /// A system call was skipped: the thread is to make it again.
+    fn go_back_to(&self, stopped: &Stopped, call: &Call) -> io::Result<()> {
+        let mut registers = stopped.registers()?;
+        registers.rip = call.next.0.wrapping_sub(SYSCALL_BYTES);
+        registers.rax = call.number as u64;
+        registers.orig_rax = u64::MAX;
+        stopped.set_registers(&registers)
     }
 
     /// The program changed or asked which signals are blocked.

@@ -210,11 +210,20 @@ impl Monitor<'_> {
         Ok(())
     }
 
+    /// Can windows be mapped for threads that are to come, and are not yet?
+    pub fn may_map_ahead(&self, space: usize) -> bool {
+        let space = self.spaces.get(&space).map(|it| &it.copies);
+        space.is_some_and(|it| !it.modules.is_empty() && !it.is_mapped_ahead)
+    }
+
     /// A process is about to filter its own system calls: after that it can be given no window.
     pub fn map_ahead(&mut self, stopped: &Stopped) -> io::Result<()> {
         let space = self.thread(stopped).space;
-        if !self.has_copies(space) {
+        if !self.may_map_ahead(space) {
             return Ok(());
+        }
+        if let Some(space) = self.spaces.get_mut(&space) {
+            space.copies.is_mapped_ahead = true;
         }
         self.enlarge_windows(stopped, space, BYTES_BEFORE_FILTERS)?;
         let mapped = self
