@@ -104,13 +104,21 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
 }
 
 /// Names this very build, and what we know of it: without its symbols the same build has other
-/// functions. The prefix keeps it apart from builds with counters in their text.
+/// functions. What the linker wrote is not enough, for two files may say the same (one was edited
+/// since, or both were built with `--build-id=0x…`), and their counts must not add up. The prefix
+/// keeps it apart from builds with counters in their text.
 fn build_id(elf: &Elf<'_>, bytes: &[u8], functions: &[Function]) -> String {
     let mut known = Fnv::default();
     for function in functions {
         known.eat(function.name.as_bytes());
         for block in &function.blocks {
             known.eat(&block.address.0.to_le_bytes());
+            block.code.iter().for_each(|it| known.eat(&it.bytes));
+        }
+        for edge in &function.edges {
+            let ends = [edge.from, edge.to].map(|it| it.unwrap_or(u32::MAX));
+            ends.iter().for_each(|it| known.eat(&it.to_le_bytes()));
+            known.eat(&[edge.kind.code()]);
         }
     }
     let id = fingerprint::of_file(elf, bytes);

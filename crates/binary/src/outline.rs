@@ -31,6 +31,8 @@ use crate::symbols::Marks;
 pub struct Outline {
     layout: Layout,
     key: String,
+    /// A digest of the bytes that are loaded.
+    loaded: u64,
     facts: Facts,
     spans: Spans,
     entries: Vec<u64>,
@@ -91,11 +93,13 @@ impl Outline {
         let starts = functions::starts(&image, &sources);
         let spans = Spans::new(&starts.extents(&image));
         let restartable = restartable(&elf, &pointers);
-        let key = key(&elf, &image);
+        let loaded = loaded(&image);
+        let key = key(&elf, loaded);
         let places = image.places();
         Ok(Self {
             layout,
             key,
+            loaded,
             facts: Facts {
                 bytes,
                 places,
@@ -139,7 +143,9 @@ impl Outline {
         })
     }
 
-    /// Names this build: its build-id (`gnu-…`) or, without one, a digest of its code (`fnv-…`).
+    /// Names this build: its build-id (`gnu-…`), if it has one, and a digest of what is loaded. A
+    /// build-id alone may be that of another file, which was edited since, or built with
+    /// `--build-id=0x…`.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -149,11 +155,7 @@ impl Outline {
     /// not against malice.
     pub fn fingerprint(&self) -> u64 {
         let mut all = Fnv::default();
-        let image = self.facts.image();
-        for piece in image.code().chain(image.data()) {
-            all.eat(&piece.start.to_le_bytes());
-            all.eat_much(piece.bytes);
-        }
+        all.eat(&self.loaded.to_le_bytes());
         let frames = self.facts.frames.iter();
         let frames = frames.flat_map(|it| [it.range.start, it.range.end]);
         let names = self.facts.whole.iter().chain(&self.facts.shared).copied();
@@ -358,16 +360,19 @@ fn restartable(elf: &Elf<'_>, pointers: &[(u64, u64)]) -> Vec<u64> {
     starts.map(|(to, _)| *to).collect()
 }
 
-fn key(elf: &Elf<'_>, image: &Image<'_>) -> String {
+fn key(elf: &Elf<'_>, loaded: u64) -> String {
     match elf.build_id() {
-        Ok(Some(id)) if !id.is_empty() => format!("gnu-{}", fingerprint::hex(id)),
-        _ => {
-            let mut code = Fnv::default();
-            for piece in image.code() {
-                code.eat(&piece.start.to_le_bytes());
-                code.eat_much(piece.bytes);
-            }
-            format!("fnv-{:016x}", code.0)
-        }
+        Ok(Some(id)) if !id.is_empty() => format!("gnu-{}-{loaded:016x}", fingerprint::hex(id)),
+        _ => format!("fnv-{loaded:016x}"),
     }
+}
+
+/// A digest of the bytes that are loaded. It guards against mistakes, not against malice.
+fn loaded(image: &Image<'_>) -> u64 {
+    let mut all = Fnv::default();
+    for piece in image.code().chain(image.data()) {
+        all.eat(&piece.start.to_le_bytes());
+        all.eat_much(piece.bytes);
+    }
+    all.0
 }
