@@ -73,8 +73,9 @@ pub struct Demo {
 /// Run a program and count it, as it is: nothing has to be rebuilt.
 ///
 /// Everything that runs is counted: the program, its libraries, its threads, and its children, each
-/// in its own program. The exit status is the program's; 125 if headcount fails, 126 if the program
-/// cannot be run, 127 if it is not there.
+/// in its own program. The exit status is the program's; 125 if it cannot be counted, 126 if it
+/// cannot be run, 127 if it is not there. If its counts cannot be stored, they are kept for
+/// `headcount collect`.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:

@@ -16,6 +16,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use headcount_monitor::FileBytes;
 use headcount_profile::ModuleFacts;
 
 /// Raised with every change of what is in the files.
@@ -33,11 +34,11 @@ const ROUTINES: &str = ".routines";
 /// A file that is being written, or was when its writer was killed.
 const UNFINISHED: &str = ".unfinished";
 
-/// The facts of a module that was counted by copies: kept ones, or else read from its file, which
-/// must still be the one that was counted.
-pub fn facts(path: &str, key: &str) -> Result<ModuleFacts, String> {
+/// The facts of a module that was counted by copies: kept ones, or else made of the bytes of its
+/// file, which must be those that were counted.
+pub fn facts(path: &str, key: &str, bytes: &FileBytes) -> Result<ModuleFacts, String> {
     let place = Cache::find().and_then(|cache| {
-        let name = name(path).ok()?;
+        let name = name(path, (**bytes).as_ref()).ok()?;
         Some((cache, name))
     });
     if let Some((cache, name)) = &place
@@ -45,7 +46,7 @@ pub fn facts(path: &str, key: &str) -> Result<ModuleFacts, String> {
     {
         return Ok(known);
     }
-    let found = headcount_monitor::analyse_counted(path, key)?;
+    let found = headcount_monitor::analyse_counted(path, key, bytes)?;
     let facts = ModuleFacts::new(&found.module, found.watched);
     if let Some((cache, name)) = &place {
         // No cache is no trouble.
@@ -80,12 +81,11 @@ pub fn keep_routines(fingerprint: u64, routines: &[u8]) {
 }
 
 /// Will it take long to get the facts of this file? It is large, and they are not kept.
-pub fn takes_long(path: &str) -> bool {
-    const LARGE: u64 = 16 << 20;
-    let is_large = fs::metadata(path).is_ok_and(|it| it.len() > LARGE);
-    is_large
+pub fn takes_long(path: &str, bytes: &[u8]) -> bool {
+    const LARGE: usize = 16 << 20;
+    bytes.len() > LARGE
         && !Cache::find().is_some_and(|cache| {
-            let name = name(path);
+            let name = name(path, bytes);
             name.is_ok_and(|name| cache.folder.join(name).exists())
         })
 }
@@ -266,27 +266,10 @@ impl Cache {
 }
 
 /// What depends on the same things has the same name.
-fn name(path: &str) -> io::Result<String> {
-    let mut file = Digest::default();
-    let mut source = File::open(path)?;
-    let mut bytes = vec![0; 1 << 18];
-    loop {
-        let mut filled = 0;
-        while filled < bytes.len() {
-            match source.read(&mut bytes[filled..]) {
-                Ok(0) => break,
-                Ok(more) => filled += more,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        file.eat(&bytes[..filled]);
-        if filled < bytes.len() {
-            break;
-        }
-    }
+fn name(path: &str, bytes: &[u8]) -> io::Result<String> {
+    let file = digest(bytes);
     let rest = self_and(path)?;
-    Ok(format!("{:016x}-{rest:016x}{FACTS}", file.sum()))
+    Ok(format!("{file:016x}-{rest:016x}{FACTS}"))
 }
 
 fn routines_name(fingerprint: u64) -> io::Result<String> {

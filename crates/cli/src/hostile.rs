@@ -363,6 +363,8 @@ fn a_damaged_journal_is_read_or_refused() {
             Entry::End {
                 ended: 2,
                 status: Some(0),
+                routines: 0,
+                windows: 0,
             },
         ],
     );

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use headcount_model::{FunctionCounts, Run};
-use headcount_monitor::journal::{self, Entry};
+use headcount_monitor::journal;
 use headcount_monitor::{Engine, Error, Outcome, Settings};
-use headcount_profile::{ModuleFacts, Profile, SparseCounts};
+use headcount_profile::{ModuleFacts, Problem, Profile, SparseCounts};
 use headcount_report::Count;
 
 use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
 use crate::cache;
 use crate::progress::during_on_terminal;
-use crate::recovered::{Facts, facts, run_of};
+use crate::recovered::{Facts, Recovered, recover};
 use crate::selection::Selection;
 use crate::talk::say;
 use crate::verbs::{DEFAULT_PROFILE, collect};
@@ -48,29 +48,38 @@ pub fn remove(folder: &Path) {
     }
 }
 
+/// A program that ran and was counted.
+pub struct Ran {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Are its counts in the profile? If not, that is our trouble and not the program's.
+    pub stored: Result<()>,
+}
+
 /// Runs a program, counts it, and takes the counts into the profile.
-pub fn run(counting: &Counting, program: &ProgramArgument) -> Result<Outcome> {
+pub fn run(counting: &Counting, program: &ProgramArgument) -> Result<Ran> {
     let folder = new_folder()?;
     let counted = count(counting, !program.no_follow, None, &|| (), |settings| {
         headcount_monitor::run(&program.command, &folder, settings)
     });
     let outcome = counted.map_err(|error| failed(counting, &folder, error))?;
-    store(counting, &folder, &outcome)?;
-    Ok(outcome)
+    let stored = store(counting, &folder, &outcome);
+    Ok(Ran { outcome, stored })
 }
 
 /// What to say when counting failed. What was counted by then goes into the profile.
 pub fn failed(args: &Counting, folder: &Path, error: Error) -> anyhow::Error {
-    let has_counts = matches!(error, Error::Io("counting", _));
-    let profile = args.output.clone();
-    let profile = profile.unwrap_or_else(|| DEFAULT_PROFILE.into());
-    if has_counts && let Err(trouble) = collect_folder(folder, &profile) {
-        let folder = folder.display();
-        say(format!(
-            "what was counted by then is in {folder}: {trouble:#}"
-        ));
-    } else {
-        remove(folder);
+    let collected = match error {
+        Error::Io("counting", _) => collect_folder(folder, &profile(args)),
+        _ => Ok(true),
+    };
+    match collected {
+        Ok(true) => remove(folder),
+        Ok(false) => say(kept(args, folder, None)),
+        Err(trouble) => say(format!(
+            "{}: {trouble:#}",
+            kept(args, folder, Some(&trouble))
+        )),
     }
     error.into()
 }
@@ -127,13 +136,79 @@ pub fn count(
     outcome
 }
 
-/// Takes what was just counted into the profile, and says what it is.
+/// The profile that counts go into.
+fn profile(args: &Counting) -> PathBuf {
+    let named = args.output.clone();
+    named.unwrap_or_else(|| DEFAULT_PROFILE.into())
+}
+
+/// Takes what was just counted into the profile, and says what it is. If that cannot be, the counts
+/// stay, and the error says how to get at them.
 pub fn store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
-    let path = args
-        .output
-        .clone()
-        .unwrap_or_else(|| DEFAULT_PROFILE.into());
-    if is_for_later(args, folder)? {
+    try_store(args, folder, outcome).map_err(|error| {
+        keep_files(folder, outcome);
+        let kept = kept(args, folder, Some(&error));
+        error.context(kept)
+    })
+}
+
+/// Where counts are that could not be stored, and what takes them from there.
+fn kept(args: &Counting, folder: &Path, error: Option<&anyhow::Error>) -> String {
+    let mut command = "headcount collect".to_owned();
+    let parent = folder.parent().unwrap_or(folder);
+    if parent != Path::new(headcount_wire::DEFAULT_FOLDER) {
+        command.push_str(&format!(" {}", in_shell(parent)));
+    }
+    let error = error.and_then(|it| it.downcast_ref::<headcount_profile::Error>());
+    let may_pass = |it: &Problem| matches!(it, Problem::Busy | Problem::Full | Problem::Failing(_));
+    let to = match error {
+        Some(error) if !may_pass(&error.problem) => Some(another(&profile(args))),
+        _ => args.output.clone(),
+    };
+    if let Some(to) = to {
+        command.push_str(&format!(" -o {}", in_shell(&to)));
+    }
+    let folder = folder.display();
+    format!("the counts are kept in {folder}; `{command}` takes them from there")
+}
+
+/// A name for a new profile, in the current folder.
+fn another(profile: &Path) -> PathBuf {
+    let stem = profile.file_stem().unwrap_or_default().to_string_lossy();
+    let names = (2_u32..).map(|number| PathBuf::from(format!("{stem}-{number}.db")));
+    let mut free = names.filter(|it| it.symlink_metadata().is_err());
+    free.next().unwrap_or_default()
+}
+
+/// A path as a word of a shell's command.
+fn in_shell(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+".contains(it);
+    match path.chars().all(is_plain) && !path.starts_with('-') {
+        true => path.into_owned(),
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
+}
+
+/// Leaves what `headcount collect` will need of files that are no longer where they were.
+fn keep_files(folder: &Path, outcome: &Outcome) {
+    for (number, file) in outcome.files.iter().enumerate() {
+        if file.is_in_place() {
+            continue;
+        }
+        if let Err(error) = file.copy_to(folder, number) {
+            let path = file.path();
+            say(format!(
+                "{path}: was replaced or removed, and cannot be copied for a later report: {error}"
+            ));
+        }
+    }
+}
+
+fn try_store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
+    let path = profile(args);
+    if is_for_later(args, outcome) {
+        keep_files(folder, outcome);
         if !args.quiet {
             say(format!(
                 "the counts are kept in {}; the first report takes them into {}, and reads the \
@@ -155,7 +230,6 @@ pub fn store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
             add(args, outcome, folder, &path)
         }),
     }?;
-    remove(folder);
     match (args.quiet, has_counts) {
         (false, _) => {
             let reached = reached(args.engine(), &modules, &counts)?;
@@ -165,20 +239,22 @@ pub fn store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
         (true, false) => run.notes.iter().for_each(say),
         (true, true) => {}
     }
+    remove(folder);
     Ok(())
 }
 
 /// Would it take long to store a run, so that it is better done when somebody asks for it? Reading
 /// verbs collect what they find, as they do for a run that headcount did not live to store.
-fn is_for_later(args: &Counting, folder: &Path) -> Result<bool> {
+fn is_for_later(args: &Counting, outcome: &Outcome) -> bool {
     if args.output.is_some() || !Selection::new(args).is_everything() {
-        return Ok(false);
+        return false;
     }
-    let written = journal::read_entries(folder)?;
-    Ok(written.iter().any(|entry| match entry {
-        Entry::File { path, .. } => cache::takes_long(path),
-        _ => false,
-    }))
+    // With breakpoints, everything was read before.
+    args.engine() == EngineName::Detour
+        && outcome
+            .files
+            .iter()
+            .any(|it| cache::takes_long(it.path(), (**it.bytes()).as_ref()))
 }
 
 /// What went into the profile.
@@ -192,27 +268,18 @@ struct Stored {
 
 /// Takes what the journal in `folder` says into a profile.
 fn add(args: &Counting, outcome: &Outcome, folder: &Path, profile: &Path) -> Result<Stored> {
-    let kept = || {
-        format!(
-            "the counts are kept in {}; `headcount collect` takes them from there",
-            folder.display()
-        )
-    };
-    let written = journal::read(folder)?;
-    let mut known = outcome.modules.iter();
-    let facts = facts(&written, &mut |_, _| known.next().map(|it| (**it).clone()));
-    let facts = facts.with_context(kept)?;
     let selection = Selection::new(args);
-    let (mut run, counts) = run_of(written, &facts, Some(&selection)).with_context(kept)?;
+    let Recovered {
+        mut run,
+        facts,
+        counts,
+    } = recover(folder, Some(outcome), Some(&selection))?;
     let has_counts = counts.iter().any(is_chosen);
     if !has_counts {
-        let notes = why_nothing(&facts, &selection).with_context(kept)?;
-        run.notes.extend(notes);
+        run.notes.extend(why_nothing(&facts, &selection)?);
     }
     let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
-    let mut profile = Profile::create_or_open(profile).with_context(kept)?;
-    let added = profile.add_encoded(&modules, &run, &counts);
-    added.with_context(kept)?;
+    Profile::create_or_open(profile)?.add_encoded(&modules, &run, &counts)?;
     Ok(Stored {
         run,
         modules,
@@ -248,9 +315,7 @@ pub fn collect_folder(folder: &Path, profile: &Path) -> Result<bool> {
     if journal::is_being_written(folder) {
         return Ok(false);
     }
-    let written = journal::read(folder)?;
-    let facts = facts(&written, &mut |_, _| None)?;
-    let (run, counts) = run_of(written, &facts, None)?;
+    let Recovered { run, facts, counts } = recover(folder, None, None)?;
     let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
     Profile::create_or_open(profile)?.add_encoded(&modules, &run, &counts)?;
     Ok(true)

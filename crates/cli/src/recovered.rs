@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs;
 use std::ops::Range;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use headcount_model::{
@@ -11,6 +11,7 @@ use headcount_model::{
     Readings, Run, Shift,
 };
 use headcount_monitor::journal::{self, Entry, Written};
+use headcount_monitor::{FileBytes, Outcome};
 use headcount_profile::{ModuleFacts, SparseCounts};
 
 use crate::cache;
@@ -38,6 +39,15 @@ impl Facts {
         }
     }
 
+    /// Are counts of the one counts of the other?
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Blocks(one), Self::Blocks(other)) => one.build_id == other.build_id,
+            (Self::Copies(one), Self::Copies(other)) => one.build_id == other.build_id,
+            _ => false,
+        }
+    }
+
     /// The same, as profiles keep it.
     pub fn encoded(self) -> ModuleFacts {
         match self {
@@ -47,41 +57,233 @@ impl Facts {
     }
 }
 
-/// The modules that a journal names, in its order. `known` may have what their files say.
-pub fn facts(
-    written: &Written,
-    known: &mut dyn FnMut(&str, &str) -> Option<Module>,
-) -> Result<Vec<Facts>> {
-    let mut found = Vec::new();
-    for entry in &written.entries {
-        match entry {
-            Entry::Module { path, build_id, .. } => {
-                let module = match known(path, build_id) {
-                    Some(module) => module,
-                    None => read_again(path, build_id)?,
-                };
-                found.push(Facts::Blocks(module));
-            }
-            Entry::File { path, key } => {
-                let facts = cache::facts(path, key)
-                    .map_err(|reason| anyhow::anyhow!("{path}: {reason}"))?;
-                found.push(Facts::Copies(facts));
-            }
-            _ => {}
-        }
-    }
-    Ok(found)
+/// A run that was recovered, with its modules and their counts, in the same order.
+pub struct Recovered {
+    pub run: Run,
+    pub facts: Vec<Facts>,
+    pub counts: Vec<SparseCounts>,
 }
 
-/// The facts of a module, from its file, which must still be the one that was counted.
-fn read_again(path: &str, build_id: &str) -> Result<Module> {
-    let bytes = fs::read(path).with_context(|| format!("{path}: cannot be read"))?;
-    let (module, _) = headcount_monitor::analyse_bytes(path, &bytes)
-        .map_err(|reason| anyhow::anyhow!("{path}: {reason}"))?;
-    if module.build_id != build_id {
-        bail!("{path}: was rebuilt since it was counted; run it again");
+/// Recovers the run in a folder. `outcome` is what is known of it beside its journal, if it has
+/// only just ended.
+pub fn recover(
+    folder: &Path,
+    outcome: Option<&Outcome>,
+    selection: Option<&Selection>,
+) -> Result<Recovered> {
+    let mut written = journal::read(folder)?;
+    let found = facts(&written, folder, outcome);
+    let lost = found.iter().find_map(|it| it.as_ref().err());
+    if let Some(lost) = lost.filter(|_| found.iter().all(Result::is_err)) {
+        bail!("{lost}; put back what was counted, and collect it again");
     }
-    Ok(module)
+    let facts = unite(&mut written, found);
+    let (run, counts) = run_of(written, &facts, selection)?;
+    Ok(Recovered { run, facts, counts })
+}
+
+/// The modules that a journal names, in its order; or why nothing is known of one.
+fn facts(
+    written: &Written,
+    folder: &Path,
+    outcome: Option<&Outcome>,
+) -> Vec<Result<Facts, String>> {
+    let modules = written.entries.iter().filter_map(|entry| match entry {
+        Entry::Module { path, build_id, .. } => Some((path, build_id, true)),
+        Entry::File { path, key } => Some((path, key, false)),
+        _ => None,
+    });
+    let facts = |(number, (path, key, has_blocks)): (usize, (&String, &String, bool))| {
+        let known = outcome.and_then(|it| it.modules.get(number));
+        if let Some(module) = known.filter(|_| has_blocks) {
+            return Ok(Facts::Blocks((**module).clone()));
+        }
+        let held = outcome.and_then(|it| it.files.get(number));
+        let bytes = match held {
+            Some(file) => Ok(file.bytes().clone()),
+            None => journal::module_bytes(folder, number, path).map_err(|it| it.to_string()),
+        };
+        let facts = bytes.and_then(|bytes| match has_blocks {
+            true => read_again(path, key, &bytes).map(Facts::Blocks),
+            false => cache::facts(path, key, &bytes).map(Facts::Copies),
+        });
+        facts.map_err(|reason| format!("{path}: {reason}"))
+    };
+    modules.enumerate().map(facts).collect()
+}
+
+/// The facts of a module, from the bytes of its file, which must be those that were counted.
+fn read_again(path: &str, build_id: &str, bytes: &FileBytes) -> Result<Module, String> {
+    let (module, _) = headcount_monitor::analyse_bytes(path, (**bytes).as_ref())?;
+    match module.build_id == build_id {
+        true => Ok(module),
+        false => Err("was rebuilt since it was counted; run it again".to_owned()),
+    }
+}
+
+/// Modules that are the same become one, with the path that was seen first, and their counts add
+/// up. Those of which nothing is known become a note.
+fn unite(written: &mut Written, found: Vec<Result<Facts, String>>) -> Vec<Facts> {
+    let mut kept: Vec<Facts> = Vec::new();
+    let mut counters: Vec<Vec<u64>> = Vec::new();
+    let mut notes = Vec::new();
+    let mut former = std::mem::take(&mut written.counters).into_iter();
+    let numbers: Vec<Fate> = found
+        .into_iter()
+        .map(|found| {
+            let more = former.next().unwrap_or_default();
+            let facts = match found {
+                Ok(facts) => facts,
+                Err(reason) => {
+                    notes.push(Entry::Note(format!(
+                        "The counts of a module are lost: {reason}."
+                    )));
+                    return Fate::Lost;
+                }
+            };
+            match kept.iter().position(|it| it.is_same(&facts)) {
+                Some(known) => {
+                    add_up(&mut counters[known], &more);
+                    Fate::Same(known)
+                }
+                None => {
+                    kept.push(facts);
+                    counters.push(more);
+                    Fate::Kept(kept.len() - 1)
+                }
+            }
+        })
+        .collect();
+    written.counters = counters;
+    renumber(written, &numbers);
+    written.entries.extend(notes);
+    kept
+}
+
+/// What becomes of a module of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It gets this number.
+    Kept(usize),
+    /// It is the same as one with this number.
+    Same(usize),
+    /// Nothing is known of it.
+    Lost,
+}
+
+fn add_up(sums: &mut [u64], more: &[u64]) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum = sum.saturating_add(*more);
+    }
+}
+
+/// Gives modules other numbers. What is said of those that are lost is left out.
+fn renumber(written: &mut Written, numbers: &[Fate]) {
+    // Numbers that no line introduced stay wrong, and will be noticed.
+    let number = |module: usize| match numbers.get(module) {
+        Some(Fate::Kept(number) | Fate::Same(number)) => Some(*number),
+        Some(Fate::Lost) => None,
+        None => Some(module),
+    };
+    let mut routines = Vec::new();
+    let mut routine_numbers = Vec::new();
+    for mut routine in std::mem::take(&mut written.routines) {
+        let module = number(routine.module as usize);
+        routine_numbers.push(module.map(|_| routines.len()));
+        if let Some(module) = module {
+            routine.module = u32::try_from(module).unwrap_or(u32::MAX);
+            routines.push(routine);
+        }
+    }
+    written.routines = routines;
+    let mut introduced = numbers.iter();
+    let renumbered = std::mem::take(&mut written.entries).into_iter();
+    let renumbered = renumbered.flat_map(|mut entry| {
+        if let Some(module) = entry.module() {
+            return match number(*module) {
+                Some(number) => {
+                    *module = number;
+                    vec![entry]
+                }
+                None => note_of_lost(entry).into_iter().collect(),
+            };
+        }
+        match entry {
+            Entry::Module { .. } | Entry::File { .. } => match introduced.next() {
+                Some(Fate::Kept(_)) => vec![entry],
+                Some(Fate::Same(known)) => uncounted_blocks(&entry, *known),
+                Some(Fate::Lost) | None => Vec::new(),
+            },
+            Entry::Visit { routine, at, delta } => {
+                let routine = match routine_numbers.get(routine) {
+                    Some(number) => *number,
+                    None => Some(routine),
+                };
+                let visit = routine.map(|routine| Entry::Visit { routine, at, delta });
+                visit.into_iter().collect()
+            }
+            other => vec![other],
+        }
+    });
+    written.entries = renumbered.collect();
+}
+
+/// That a process died is to be told, whatever is known of where.
+fn note_of_lost(entry: Entry) -> Option<Entry> {
+    match entry {
+        Entry::Died { what, .. } => Some(Entry::Note(format!("{what}."))),
+        _ => None,
+    }
+}
+
+/// What was not counted in one of two modules that are the same has no sum.
+fn uncounted_blocks(entry: &Entry, module: usize) -> Vec<Entry> {
+    let Entry::Module {
+        blocks, uncounted, ..
+    } = entry
+    else {
+        return Vec::new();
+    };
+    let stretches = uncounted.iter().map(|(first, count)| {
+        let end = first.saturating_add(*count);
+        *first..end.min(*blocks)
+    });
+    let blocks = stretches.flatten();
+    blocks
+        .map(|block| Entry::Uncounted { module, block })
+        .collect()
+}
+
+/// The processes of a run. Numbers are used again: each birth makes another process or thread.
+#[derive(Default)]
+struct Births {
+    processes: Vec<Process>,
+    /// Who has a number now.
+    latest: BTreeMap<u32, usize>,
+}
+
+impl Births {
+    fn thread(&mut self, pid: u32, tid: u32) {
+        let known = self.process(pid);
+        // The first thread of a process has its number; it may not be the first that is seen.
+        if tid == pid && known.threads.contains(&tid) {
+            self.latest.remove(&pid);
+        }
+        self.process(pid).threads.push(tid);
+    }
+
+    /// Who has this number now.
+    fn process(&mut self, pid: u32) -> &mut Process {
+        let processes = &mut self.processes;
+        let place = *self.latest.entry(pid).or_insert_with(|| {
+            processes.push(Process {
+                pid,
+                ..Process::default()
+            });
+            processes.len() - 1
+        });
+        &mut self.processes[place]
+    }
 }
 
 /// A run, from its journal and the modules that it names, in the same order; and its counts.
@@ -93,7 +295,7 @@ pub fn run_of(
     let mut run = Run::default();
     let mut readings = readings(&written, facts.len())?.into_iter();
     let mut counts = Vec::new();
-    let mut processes: BTreeMap<u32, Process> = BTreeMap::new();
+    let mut births = Births::default();
     let mut has_ended = false;
     let mut uncounted = Vec::new();
     let mut refused = vec![Vec::new(); facts.len()];
@@ -137,11 +339,11 @@ pub fn run_of(
                 key,
                 ..
             } => (run.command, run.started, run.cpu, run.key) = (command, started, cpu, key),
-            Entry::Thread { pid, tid } => processes.entry(pid).or_default().threads.push(tid),
+            Entry::Thread { pid, tid } => births.thread(pid, tid),
             Entry::Loaded { pid, module, bias } => {
                 let build_id = flat(&mut counts, module)?.counts.build_id.clone();
                 let bias = LoadBias(bias);
-                let process = processes.entry(pid).or_default();
+                let process = births.process(pid);
                 process.loaded.push(Placement { build_id, bias });
             }
             Entry::Shift {
@@ -177,7 +379,7 @@ pub fn run_of(
                 ));
             }
             Entry::Note(note) => run.notes.push(note),
-            Entry::End { ended, status } => {
+            Entry::End { ended, status, .. } => {
                 (run.ended, run.status) = (ended, status);
                 has_ended = true;
             }
@@ -206,13 +408,10 @@ pub fn run_of(
     }
     run.notes.sort();
     run.notes.dedup();
-    for (pid, mut process) in processes {
-        process.pid = pid;
-        process.threads.sort_unstable();
-        process.threads.dedup();
+    run.processes = births.processes;
+    for process in &mut run.processes {
         process.loaded.sort();
         process.loaded.dedup();
-        run.processes.push(process);
     }
     Ok((run, counts.into_iter().map(Flat::finish).collect()))
 }
@@ -510,5 +709,112 @@ impl<'m> Flat<'m> {
             functions: functions.collect(),
             uncounted: self.uncounted,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn births(entries: &[(u32, u32)]) -> Vec<(u32, Vec<u32>)> {
+        let mut births = Births::default();
+        entries
+            .iter()
+            .for_each(|(pid, tid)| births.thread(*pid, *tid));
+        let processes = births.processes.into_iter();
+        processes.map(|it| (it.pid, it.threads)).collect()
+    }
+
+    #[test]
+    fn numbers_that_are_used_again_are_other_threads() {
+        let mut entries = vec![(7, 7)];
+        entries.extend([(7, 8); 40_000]);
+        let found = births(&entries);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].1.len(), 40_001);
+    }
+
+    #[test]
+    fn numbers_that_are_used_again_are_other_processes() {
+        let found = births(&[(7, 7), (8, 8), (8, 9), (8, 8), (8, 9), (7, 10)]);
+        let expected = [(7, vec![7, 10]), (8, vec![8, 9]), (8, vec![8, 9])];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_first_thread_of_a_process_need_not_be_seen_first() {
+        assert_eq!(births(&[(7, 6), (7, 7), (7, 9)]), [(7, vec![6, 7, 9])]);
+        assert_eq!(births(&[(7, 9), (7, 6)]), [(7, vec![9, 6])]);
+    }
+
+    #[test]
+    fn a_module_has_the_number_of_the_first_like_it() {
+        let module = |path: &str, build_id: &str| {
+            Ok(Facts::Blocks(Module {
+                path: path.to_owned(),
+                build_id: build_id.to_owned(),
+                ..Module::default()
+            }))
+        };
+        let introduces = |uncounted| Entry::Module {
+            path: String::new(),
+            build_id: String::new(),
+            blocks: 2,
+            uncounted,
+        };
+        let at_least = |module| Entry::AtLeast { module, block: 1 };
+        let routine = |module| journal::Routine {
+            module,
+            start: 0,
+            first_counter: 0,
+            flow: journal::RoutineFlow::default(),
+        };
+        let visit = |routine| Entry::Visit {
+            routine,
+            at: 1,
+            delta: 1,
+        };
+        let mut written = Written {
+            entries: vec![
+                introduces(vec![]),
+                introduces(vec![]),
+                introduces(vec![(1, u32::MAX)]),
+                introduces(vec![]),
+                at_least(3),
+                at_least(1),
+                at_least(2),
+                visit(0),
+                visit(1),
+            ],
+            routines: vec![routine(1), routine(2)],
+            counters: vec![vec![1, 2], vec![4, 8], vec![16, 32], vec![64, 128]],
+            windows: Vec::new(),
+        };
+        let lost = Err("/lost: is gone".to_owned());
+        let found = vec![
+            module("/a", "x"),
+            lost,
+            module("/b", "x"),
+            module("/c", "y"),
+        ];
+        let kept = unite(&mut written, found);
+        assert_eq!(kept.len(), 2);
+        assert!(matches!(&kept[0], Facts::Blocks(it) if it.path == "/a"));
+        assert_eq!(written.counters, [[17, 34], [64, 128]]);
+        assert_eq!(written.routines, [routine(0)]);
+        let note = "The counts of a module are lost: /lost: is gone.";
+        let entries = [
+            introduces(vec![]),
+            Entry::Uncounted {
+                module: 0,
+                block: 1,
+            },
+            introduces(vec![]),
+            at_least(1),
+            at_least(0),
+            visit(0),
+            Entry::Note(note.to_owned()),
+        ];
+        assert_eq!(written.entries, entries);
     }
 }

@@ -2,32 +2,19 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use headcount_binary::{Layout, Outline};
+use headcount_binary::{FileBytes, Layout, Outline};
 use headcount_model::{LoadBias, Module};
 
 use crate::image::Image;
 use crate::journal::{Entry, Journal};
+use crate::module_file::{FileKey, ModuleFile, ModuleFiles};
 use crate::proc::Mapping;
 use crate::{Settings, debug_files};
-
-/// Which file it is, and whether it has changed since.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FileKey(u64, u64, i64, u64);
-
-impl FileKey {
-    /// Of an open file.
-    pub fn of(file: &File) -> io::Result<Self> {
-        let facts = file.metadata()?;
-        let changed = facts.mtime_nsec() ^ facts.mtime();
-        Ok(Self(facts.dev(), facts.ino(), changed, facts.size()))
-    }
-}
 
 /// All modules of a run.
 #[derive(Debug, Default)]
@@ -45,14 +32,23 @@ impl Catalog {
         path: &str,
         file: File,
         settings: &Settings<'_>,
+        files: &mut ModuleFiles,
         journal: &mut Journal,
     ) -> io::Result<Option<usize>> {
         let key = FileKey::of(&file)?;
-        if let Some(known) = self.known.get(&key) {
+        let known = self.known.get(&key);
+        let is_changed = |module: usize| files.is_changed(module);
+        if let Some(known) = known.filter(|it| !it.is_some_and(is_changed)) {
             return Ok(*known);
         }
-        let found = match analyse(path, file) {
-            Ok((module, layout)) => self.add(module, layout, settings, journal)?,
+        let found = match analyse(path, file, files) {
+            Ok((module, layout, file)) => {
+                let added = self.add(module, layout, settings, journal)?;
+                if added.is_some() {
+                    files.add(file);
+                }
+                added
+            }
             Err(reason) => {
                 journal.write(&Entry::Note(format!("{path} is not counted: {reason}.")))?;
                 None
@@ -95,11 +91,14 @@ impl Catalog {
     }
 }
 
-fn analyse(path: &str, mut file: File) -> Result<(Module, Layout), String> {
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
-    analyse_bytes(path, &bytes)
+fn analyse(
+    path: &str,
+    file: File,
+    files: &mut ModuleFiles,
+) -> Result<(Module, Layout, ModuleFile), String> {
+    let file = files.hold(path, file).map_err(|error| error.to_string())?;
+    let (module, layout) = analyse_bytes(path, (**file.bytes()).as_ref())?;
+    Ok((module, layout, file))
 }
 
 /// The facts of a module, from its bytes.
@@ -122,21 +121,19 @@ pub struct Analysed {
     pub sought: Vec<PathBuf>,
 }
 
-/// What is to be known of a module that was counted by copies. Its file must still be the one that
-/// was counted.
-pub fn analyse_counted(path: &str, key: &str) -> Result<Analysed, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let outline = outline(path, &file)?;
+/// What is to be known of a module that was counted by copies, from the bytes of its file, which
+/// must be those that were counted.
+pub fn analyse_counted(path: &str, key: &str, bytes: &FileBytes) -> Result<Analysed, String> {
+    let outline = outline(path, bytes)?;
     if outline.key() != key {
         return Err("was rebuilt since it was counted; run it again".to_owned());
     }
-    let bytes = crate::kernel::map_file(&file).map_err(|error| error.to_string())?;
     let mut sought = Vec::new();
     let mut find = |wanted: headcount_binary::Wanted<'_>| {
         sought.extend(debug_files::places(Path::new(path), &wanted));
         debug_files::find(Path::new(path), &wanted)
     };
-    let binary = headcount_binary::read(path, (*bytes).as_ref(), &mut find)
+    let binary = headcount_binary::read(path, (**bytes).as_ref(), &mut find)
         .map_err(|error| error.to_string())?;
     Ok(Analysed {
         module: binary.module,
@@ -146,11 +143,10 @@ pub fn analyse_counted(path: &str, key: &str) -> Result<Analysed, String> {
 }
 
 /// Where the code of a module is, from its file.
-pub fn outline(path: &str, file: &File) -> Result<Outline, String> {
-    let bytes = crate::kernel::map_file(file).map_err(|error| error.to_string())?;
+pub fn outline(path: &str, bytes: &FileBytes) -> Result<Outline, String> {
     let mut find =
         |wanted: headcount_binary::Wanted<'_>| debug_files::find(Path::new(path), &wanted);
-    Outline::read(bytes, &mut find).map_err(|error| error.to_string())
+    Outline::read(bytes.clone(), &mut find).map_err(|error| error.to_string())
 }
 
 /// Where blocks are not counted: first, and how many.

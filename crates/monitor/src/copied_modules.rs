@@ -10,10 +10,11 @@ use headcount_binary::Outline;
 use headcount_model::LoadAddr;
 use libc::pid_t;
 
-use crate::catalog::{self, FileKey};
+use crate::catalog;
 use crate::copies::{Copies, Installed};
 use crate::inject;
 use crate::journal::Entry;
+use crate::module_file::{FileKey, ModuleFile};
 use crate::modules;
 use crate::monitor::Monitor;
 use crate::prepared::Kept;
@@ -225,15 +226,21 @@ impl Monitor<'_> {
     ) -> io::Result<Option<Original>> {
         let file = match modules::open(tid, mapping, is_program) {
             Ok(file) => file,
-            Err(error) => return self.no_original(&mapping.path, &error.to_string()),
+            Err(error) => return self.no_original(modules::name(mapping), &error.to_string()),
         };
         let key = FileKey::of(&file)?;
-        if let Some(known) = self.originals.get(&key) {
+        let known = self.originals.get(&key);
+        let is_changed = |it: &Original| self.files.is_changed(it.module);
+        if let Some(known) = known.filter(|it| !it.as_ref().is_some_and(is_changed)) {
             return Ok(known.clone());
         }
-        let found = match catalog::outline(&mapping.path, &file) {
-            Ok(outline) => {
-                let module = self.journal.add_file(&mapping.path, outline.key())?;
+        let path = modules::name(mapping);
+        let held = self.files.hold(path, file);
+        let read = |file: ModuleFile| Ok((catalog::outline(path, file.bytes())?, file));
+        let found = match held.map_err(|it| it.to_string()).and_then(read) {
+            Ok((outline, file)) => {
+                let module = self.journal.add_file(path, outline.key())?;
+                self.files.add(file);
                 let changes_gs = outline.changes_gs();
                 let fingerprint = outline.fingerprint();
                 let kept = (self.settings.recall)(fingerprint).unwrap_or_default();
@@ -245,7 +252,7 @@ impl Monitor<'_> {
                     changes_gs,
                 })
             }
-            Err(reason) => self.no_original(&mapping.path, &reason)?,
+            Err(reason) => self.no_original(path, &reason)?,
         };
         self.originals.insert(key, found.clone());
         Ok(found)

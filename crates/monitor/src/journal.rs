@@ -5,13 +5,15 @@
 //! as it is made. What copies count (`windows`) is in the file `windows`, which the program itself
 //! writes to; which routines were copied is in the file `routines`, many and in few bytes. If
 //! headcount is killed, `headcount collect` reads what is there; a line or a routine that was cut
-//! off is the last one, and is left out.
+//! off is the last one, and is left out. Where the file of a module is no longer where it was, a copy
+//! of it is in `module.N`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use headcount_binary::FileBytes;
 use headcount_model::packed::{Packed, Packer};
 use headcount_model::{FlowGraph, Plan, RoutineBlock};
 use memmap2::MmapMut;
@@ -21,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";
@@ -159,7 +161,34 @@ pub enum Entry {
         ended: u64,
         /// Exit status or 128 + signal of the program.
         status: Option<i32>,
+        /// How many routines there are.
+        routines: usize,
+        /// How many windows there are.
+        windows: u32,
     },
+}
+
+impl Entry {
+    /// The module that it is about, if it names one that another line introduces.
+    pub fn module(&mut self) -> Option<&mut usize> {
+        match self {
+            Self::Refused { module, .. }
+            | Self::Loaded { module, .. }
+            | Self::Shift { module, .. }
+            | Self::Uncounted { module, .. }
+            | Self::AtLeast { module, .. }
+            | Self::Stray { module, .. }
+            | Self::Died { module, .. } => Some(module),
+            Self::Run { .. }
+            | Self::Module { .. }
+            | Self::File { .. }
+            | Self::Visit { .. }
+            | Self::Vain { .. }
+            | Self::Thread { .. }
+            | Self::Note(_)
+            | Self::End { .. } => None,
+        }
+    }
 }
 
 /// A routine whose copy counts.
@@ -267,6 +296,17 @@ impl Journal {
         self.file.write_all(&line)
     }
 
+    /// Adds the last line.
+    pub fn end(&mut self, ended: u64, status: Option<i32>, windows: u32) -> io::Result<()> {
+        let routines = self.routines;
+        self.write(&Entry::End {
+            ended,
+            status,
+            routines,
+            windows,
+        })
+    }
+
     /// Adds a module that is counted by copies.
     pub fn add_file(&mut self, path: &str, key: &str) -> io::Result<usize> {
         let number = self.modules;
@@ -317,6 +357,17 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
 
 fn counters_path(folder: &Path, module: usize) -> PathBuf {
     folder.join(format!("counters.{module}"))
+}
+
+/// Where the copy of a module's file is, if there is one.
+pub(crate) fn module_copy(folder: &Path, module: usize) -> PathBuf {
+    folder.join(format!("module.{module}"))
+}
+
+/// The file of a module: its copy, or else what is at its path.
+pub fn module_bytes(folder: &Path, module: usize, path: &str) -> io::Result<FileBytes> {
+    let copy = open(&module_copy(folder, module));
+    crate::kernel::map_file(&copy.or_else(|_| open(Path::new(path)))?)
 }
 
 /// The counters of one module.
@@ -387,10 +438,13 @@ pub enum Unreadable {
     /// Counters are missing.
     #[error("{0}: has fewer counters than the journal says")]
     Short(PathBuf),
+    /// Routines are missing.
+    #[error("{0}: has fewer routines than the journal says")]
+    Cut(PathBuf),
 }
 
 /// Opens a file that we wrote. Whatever else lies in its place (a pipe, say) must not make us wait.
-fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NONBLOCK);
     let file = options.open(path)?;
@@ -437,6 +491,17 @@ pub fn read(folder: &Path) -> Result<Written, Unreadable> {
         })
         .collect::<Result<_, _>>()?;
     let routines = read_routines(folder)?;
+    // Without the last line nobody knows how many there were: what is there is what was written.
+    let last = entries.iter().find_map(|entry| match entry {
+        Entry::End {
+            routines, windows, ..
+        } => Some((*routines, *windows)),
+        _ => None,
+    });
+    let (least_routines, least_windows) = last.unwrap_or_default();
+    if routines.len() < least_routines {
+        return Err(Unreadable::Cut(folder.join(ROUTINES)));
+    }
     // Counters are numbered as routines are, in order.
     let last = routines.last();
     let used = last.map_or(Some(0), |it| {
@@ -451,7 +516,8 @@ pub fn read(folder: &Path) -> Result<Written, Unreadable> {
     let path = folder.join(WINDOWS);
     let windows = match used {
         0 => Vec::new(),
-        _ => crate::windows::sum(&path, used, vain).map_err(|error| Unreadable::Io(path, error))?,
+        _ => crate::windows::sum(&path, used, vain, least_windows.max(1))
+            .map_err(|error| Unreadable::Io(path, error))?,
     };
     Ok(Written {
         entries,

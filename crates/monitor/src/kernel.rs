@@ -587,3 +587,112 @@ impl Waiter {
         unsafe { libc::pthread_kill(self.0, libc::SIGUSR2) };
     }
 }
+
+/// The number of the calling thread.
+pub fn thread_number() -> pid_t {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::gettid() }
+}
+
+/// How many files this process may have open.
+pub fn most_files() -> usize {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the kernel writes one structure, which is ours.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
+}
+
+/// May we write to this file, whatever it was opened for?
+pub fn may_write(file: &std::fs::File) -> bool {
+    use std::os::fd::AsRawFd;
+    let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let path = path.expect("a number has no zero byte");
+    let flags = libc::AT_EACCESS;
+    // SAFETY: reads a string that ends with a zero.
+    unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), libc::W_OK, flags) == 0 }
+}
+
+/// Takes a lease on a file: before anybody opens it to write to it, or cuts it off, a thread of
+/// ours gets SIGIO, and they wait until [`end_lease`].
+pub fn lease(file: &std::fs::File, teller: pid_t) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    /// `struct f_owner_ex` of the kernel.
+    #[repr(C)]
+    struct Owner {
+        kind: c_int,
+        pid: pid_t,
+    }
+    const F_SETOWN_EX: c_int = 15;
+    const F_OWNER_TID: c_int = 0;
+    let owner = Owner {
+        kind: F_OWNER_TID,
+        pid: teller,
+    };
+    // SAFETY: the kernel reads one structure of the form that it defines.
+    let told = unsafe { libc::fcntl(file.as_raw_fd(), F_SETOWN_EX, &raw const owner) };
+    // SAFETY: takes numbers; the descriptor is open.
+    if told == 0 && unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) } == 0 {
+        return Ok(());
+    }
+    Err(io::Error::last_os_error())
+}
+
+/// Does somebody wait until a lease ends?
+pub fn is_lease_wanted(file: &std::fs::File) -> bool {
+    use std::os::fd::AsRawFd;
+    // SAFETY: takes numbers; the descriptor is open.
+    let lease = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) };
+    lease == libc::F_UNLCK
+}
+
+/// Ends a lease.
+pub fn end_lease(file: &std::fs::File) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: takes numbers; the descriptor is open.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+}
+
+/// The bytes of a file with a lease, as memory.
+pub fn map_leased(file: &std::fs::File) -> io::Result<memmap2::Mmap> {
+    // SAFETY: as long as there is the lease, nobody writes to the file; before it ends,
+    // `replace_mapping` puts a copy in its place that nobody else knows.
+    unsafe { memmap2::Mmap::map(file) }
+}
+
+/// Maps a file with the same bytes where another is mapped; without one, zeros.
+pub fn replace_mapping(mapped: &memmap2::Mmap, file: Option<&std::fs::File>) {
+    use std::os::fd::AsRawFd;
+    let (flags, descriptor) = match file {
+        Some(file) => (libc::MAP_PRIVATE, file.as_raw_fd()),
+        None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+    };
+    let place = mapped.as_ptr().cast_mut().cast::<c_void>();
+    // SAFETY: the range is that of a mapping of ours which lives, for reading only; whoever reads
+    // there finds readable memory before, meanwhile and after.
+    unsafe {
+        libc::mmap(
+            place,
+            mapped.len(),
+            libc::PROT_READ,
+            flags | libc::MAP_FIXED,
+            descriptor,
+            0,
+        )
+    };
+}
+
+/// A file in memory that has no name.
+pub fn memory_file() -> io::Result<std::fs::File> {
+    use std::os::fd::FromRawFd;
+    let name = c"headcount";
+    // SAFETY: reads a string that ends with a zero.
+    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    match descriptor {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: the descriptor is open, and nobody else has it.
+        number => Ok(unsafe { std::fs::File::from_raw_fd(number) }),
+    }
+}

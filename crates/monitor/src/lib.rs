@@ -52,6 +52,7 @@ mod kernel;
 mod launch;
 mod made_code;
 mod memory;
+mod module_file;
 mod modules;
 mod monitor;
 mod passing;
@@ -76,6 +77,8 @@ use std::time::Duration;
 use headcount_model::Module;
 
 pub use catalog::{Analysed, analyse_bytes, analyse_counted};
+pub use headcount_binary::FileBytes;
+pub use module_file::ModuleFile;
 
 /// How a program is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,8 +128,10 @@ pub struct Outcome {
     pub status: Option<i32>,
     /// How many traps of ours were met: breakpoints, or what leads into copies.
     pub hits: u64,
-    /// The modules that were counted, in the journal's order.
+    /// The modules that were counted by breakpoints, in the journal's order.
     pub modules: Vec<Rc<Module>>,
+    /// The files of all modules, in the same order, as they were when they were mapped.
+    pub files: Vec<ModuleFile>,
 }
 
 /// Why nothing was counted.

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use libc::pid_t;
@@ -16,13 +17,51 @@ use crate::wait::Stopped;
 /// The code that the kernel lends to every process.
 const VDSO: &str = "[vdso]";
 
+/// What the kernel adds to the path of a file that is there no more.
+const DELETED: &str = " (deleted)";
+
 /// Opens the file that a process has mapped: it may have another root, or its file another name by
-/// now.
+/// now, or none.
 pub fn open(tid: pid_t, mapping: &Mapping, is_program: bool) -> io::Result<File> {
-    match is_program {
-        true => File::open(format!("/proc/{tid}/exe")),
-        false => File::open(format!("/proc/{tid}/root{}", mapping.path)),
+    if is_program {
+        return File::open(format!("/proc/{tid}/exe"));
     }
+    let Range { start, end } = mapping.range;
+    let ways = [
+        // Paths are told as seen from the process's own root, or else from ours.
+        format!("/proc/{tid}/root{}", mapping.path),
+        mapping.path.clone(),
+        // The kernel still has it when it has no name, for those who may do everything.
+        format!("/proc/{tid}/map_files/{start:x}-{end:x}"),
+    ];
+    let (mut perhaps, mut trouble) = (None, None);
+    for way in ways {
+        let file = match File::open(way) {
+            Ok(file) => file,
+            Err(error) => {
+                trouble.get_or_insert(error);
+                continue;
+            }
+        };
+        let facts = file.metadata()?;
+        if mapping.is_of(&facts) {
+            return Ok(file);
+        }
+        match mapping.is_of_another(&facts) {
+            true => trouble = Some(io::Error::other("another file is in its place by now")),
+            false => _ = perhaps.get_or_insert(file),
+        }
+    }
+    perhaps.ok_or_else(|| match trouble {
+        Some(trouble) if !mapping.path.ends_with(DELETED) => trouble,
+        _ => io::Error::other("its file was removed or replaced before headcount came"),
+    })
+}
+
+/// The path of a mapping's file, be it that nothing is there any more.
+pub fn name(mapping: &Mapping) -> &str {
+    let path = mapping.path.as_str();
+    path.strip_suffix(DELETED).unwrap_or(path)
 }
 
 impl Monitor<'_> {
@@ -103,15 +142,19 @@ impl Monitor<'_> {
         let file = match open(tid, mapping, is_program) {
             Ok(file) => file,
             Err(error) => {
-                let path = &mapping.path;
+                let path = name(mapping);
                 self.journal
                     .write(&Entry::Note(format!("{path} is not counted: {error}.")))?;
                 return Ok(None);
             }
         };
-        let found = self
-            .catalog
-            .image(&mapping.path, file, self.settings, &mut self.journal)?;
+        let found = self.catalog.image(
+            name(mapping),
+            file,
+            self.settings,
+            &mut self.files,
+            &mut self.journal,
+        )?;
         let Some(number) = found else {
             return Ok(None);
         };

@@ -6,13 +6,14 @@ use std::io;
 use headcount_model::LoadAddr;
 use libc::pid_t;
 
-use crate::catalog::{Catalog, FileKey};
+use crate::catalog::Catalog;
 use crate::copied_modules::Original;
 use crate::fate::Fate;
 use crate::image::Position;
 use crate::journal::{Entry, Journal};
 use crate::kernel::{Pace, WholeSignal, is_gone};
 use crate::made_code::Looks;
+use crate::module_file::{FileKey, ModuleFiles};
 use crate::requests::Requests;
 use crate::space::Space;
 use crate::system_calls::{Call, Handler};
@@ -80,6 +81,8 @@ pub struct Monitor<'a> {
     pub settings: &'a Settings<'a>,
     pub journal: Journal,
     pub catalog: Catalog,
+    /// The files of all modules, by number.
+    pub files: ModuleFiles,
     pub spaces: HashMap<usize, Space>,
     pub threads: HashMap<pid_t, Thread>,
     pub processes: HashMap<pid_t, Process>,
@@ -121,6 +124,7 @@ impl<'a> Monitor<'a> {
         };
         Ok(Self {
             settings,
+            files: ModuleFiles::new(journal.folder()),
             journal,
             catalog: Catalog::default(),
             spaces: HashMap::new(),
@@ -164,7 +168,8 @@ impl<'a> Monitor<'a> {
         self.tell_made_code()?;
         let ended = crate::launch::now();
         let status = self.status;
-        self.journal.write(&Entry::End { ended, status })?;
+        let windows = self.windows.as_ref().map_or(0, Windows::count);
+        self.journal.end(ended, status, windows)?;
         self.remember();
         // The process ends soon: to give thousands of small pieces of memory back is not worth it.
         std::mem::forget((self.workshops, self.originals));
@@ -177,6 +182,7 @@ impl<'a> Monitor<'a> {
                 .into_iter()
                 .map(|it| it.module)
                 .collect(),
+            files: self.files.into_all(),
         })
     }
 

@@ -1,8 +1,9 @@
 //! What `/proc` tells of a process.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use libc::pid_t;
@@ -31,6 +32,22 @@ impl Mapping {
     /// Does the kernel lend processes this memory, so that they can call it faster?
     pub fn is_kernels(&self) -> bool {
         self.path.starts_with('[') && !["[heap]", "[stack]"].contains(&self.path.as_str())
+    }
+
+    /// Is this the file that is mapped?
+    pub fn is_of(&self, file: &Metadata) -> bool {
+        self.is_on_device_of(file) && self.file.1 == file.ino()
+    }
+
+    /// Is this surely another file than the one that is mapped?
+    pub fn is_of_another(&self, file: &Metadata) -> bool {
+        self.is_on_device_of(file) && self.file.1 != file.ino()
+    }
+
+    /// Some file systems show another device here than there.
+    fn is_on_device_of(&self, file: &Metadata) -> bool {
+        let (major, minor) = (libc::major(file.dev()), libc::minor(file.dev()));
+        self.file.0 == format!("{major:02x}:{minor:02x}")
     }
 }
 

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use headcount_patch::{CALL_TABLE, CALL_TABLE_BYTES, CounterNumber};
 use libc::pid_t;
 
-use crate::journal::{WINDOWS, private_file};
+use crate::journal::{self, WINDOWS, private_file};
 use crate::kernel;
 use crate::system_calls;
 
@@ -66,6 +66,11 @@ impl Windows {
         })
     }
 
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        (self.used.len() + self.unused.len()) as u32
+    }
+
     /// A window that nobody counts in and that is none of these; a new one if need be.
     pub fn unused(&mut self, but: &BTreeSet<u32>) -> io::Result<u32> {
         match self.unused.difference(but).next() {
@@ -75,7 +80,7 @@ impl Windows {
     }
 
     fn add(&mut self) -> io::Result<u32> {
-        let window = (self.used.len() + self.unused.len()) as u32;
+        let window = self.count();
         let start = u64::from(window) * STRIDE;
         self.file.set_len(start + STRIDE)?;
         let table = system_calls::table();
@@ -172,12 +177,15 @@ impl Windows {
     }
 }
 
-/// The sums over all windows but one of the first so many words.
-pub fn sum(path: &Path, words: u64, but: Option<u32>) -> io::Result<Vec<u64>> {
-    let file = File::open(path)?;
+/// The sums over all windows but one of the first so many words. There are `least` windows, or more.
+pub fn sum(path: &Path, words: u64, but: Option<u32>, least: u32) -> io::Result<Vec<u64>> {
+    let file = journal::open(path)?;
     let length = file.metadata()?.len();
-    if !file.metadata()?.is_file() || words * 8 > STRIDE {
+    if words * 8 > STRIDE {
         return Err(io::Error::from(io::ErrorKind::InvalidData));
+    }
+    if !length.is_multiple_of(STRIDE) || length / STRIDE < u64::from(least) {
+        return Err(io::Error::other("a part of the counters is missing"));
     }
     let mut sums = vec![0_u64; words as usize];
     let mut bytes = vec![0; words as usize * 8];

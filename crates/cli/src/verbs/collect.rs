@@ -14,7 +14,8 @@ use crate::source_route::portable::SUFFIX;
 use crate::text_counts;
 use anyhow::{Context, Result, bail};
 use headcount_model::{ModuleCounts, Process, Run};
-use headcount_profile::{Added, Profile};
+use headcount_monitor::journal::Unreadable;
+use headcount_profile::{Added, Problem, Profile};
 use headcount_wire::{DEFAULT_FOLDER, FILE_SUFFIX, FOLDER_VARIABLE};
 use object::read::elf::ProgramHeader;
 use object::{Object, ObjectKind, ObjectSegment};
@@ -73,8 +74,14 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
 }
 
 /// Collects what lies in the default folder, before a reading verb reads. Says what it does. What
-/// cannot be collected stays, and keeps nobody from reading the rest.
-pub fn collect_pending(profile: &Path) -> Result<()> {
+/// cannot be collected stays, is named, and keeps nobody from reading the rest.
+pub fn collect_pending(profile: &Path) {
+    if let Err(error) = try_collect_pending(profile) {
+        say(format!("{error:#}"));
+    }
+}
+
+fn try_collect_pending(profile: &Path) -> Result<()> {
     let folders = [default_folder()];
     let is_empty = counter_files(&folders)?.is_empty()
         && text_files(&folders)?.is_empty()
@@ -203,7 +210,19 @@ impl Collector {
                     }
                 }
                 Ok(false) => say(format!("{}: still being counted", folder.display())),
-                Err(error) => self.complain(&error.context(format!("{}", folder.display()))),
+                Err(error) => {
+                    let is_everybodys = is_everybodys(&error);
+                    let cure = match error.downcast_ref::<Unreadable>() {
+                        Some(_) => "; remove the folder if nobody needs it",
+                        None => "",
+                    };
+                    let folder = folder.display();
+                    let what = format!("{folder}: cannot be collected{cure}");
+                    self.complain(&error.context(what));
+                    if is_everybodys {
+                        break;
+                    }
+                }
             }
         }
         if stored > 0 {
@@ -448,6 +467,17 @@ fn final_counts(path: &Path, mapped: &HashSet<u64>) -> Result<Option<Counters>> 
     Counters::read(path).map(Some)
 }
 
+/// Does what is wrong with the profile keep all runs from being stored, not this one alone?
+fn is_everybodys(error: &anyhow::Error) -> bool {
+    let problem = error.downcast_ref::<headcount_profile::Error>();
+    problem.is_some_and(|it| {
+        !matches!(
+            it.problem,
+            Problem::OtherBuild { .. } | Problem::Misfit { .. } | Problem::TooLarge(_)
+        )
+    })
+}
+
 fn remove(path: &Path) {
     if let Err(error) = fs::remove_file(path)
         && error.kind() != std::io::ErrorKind::NotFound
@@ -489,16 +519,18 @@ fn unfinished(parts: &[Counters]) -> Option<String> {
 }
 
 fn processes(parts: &[Counters]) -> Vec<Process> {
-    let mut all: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    // Numbers are used again.
+    let mut all: BTreeMap<ProcessKey, Vec<u32>> = BTreeMap::new();
     for thread in parts.iter().flat_map(|part| &part.threads) {
-        all.entry(thread.process.pid).or_default().push(thread.tid);
+        all.entry(thread.process).or_default().push(thread.tid);
     }
     all.into_iter()
-        .map(|(pid, mut threads)| {
+        .map(|(process, mut threads)| {
             threads.sort_unstable();
+            // One that counted in two modules.
             threads.dedup();
             Process {
-                pid,
+                pid: process.pid,
                 threads,
                 ..Process::default()
             }

@@ -49,7 +49,7 @@ fn open(named: Option<&PathBuf>) -> anyhow::Result<Profile> {
         Some(path) => Ok(Profile::open(path)?),
         None => {
             let path = Path::new(DEFAULT_PROFILE);
-            collect::collect_pending(path)?;
+            collect::collect_pending(path);
             Ok(Profile::open(path)?)
         }
     }

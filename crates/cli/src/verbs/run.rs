@@ -8,6 +8,7 @@ use anyhow::Result;
 
 use crate::args::Run;
 use crate::monitored;
+use crate::talk::say;
 
 /// Runs the verb. The exit status is the program's.
 pub fn run(args: &Run) -> Result<ExitCode> {
@@ -15,8 +16,12 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     if args.no_lists && command.iter().any(|it| it == "--list") {
         return Err(uncounted(command));
     }
-    let outcome = monitored::run(&args.counting, &args.program)?;
-    let status = outcome.status.unwrap_or(0);
+    let ran = monitored::run(&args.counting, &args.program)?;
+    // Whoever waits for the program is to see how it ended, whatever became of our books.
+    if let Err(error) = ran.stored {
+        say(format!("{error:#}"));
+    }
+    let status = ran.outcome.status.unwrap_or(0);
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
 }
 

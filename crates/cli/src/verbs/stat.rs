@@ -19,7 +19,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut stat = Stat::default();
     let mut failed = None;
     for _ in 0..args.repeat {
-        let outcome = monitored::run(&counting, &args.program)?;
+        let ran = monitored::run(&counting, &args.program)?;
+        ran.stored?;
         let loaded = Profile::open(&path)?.load(&RunSelection::Last)?;
         for run in &loaded.runs {
             let threads: usize = run
@@ -34,7 +35,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let numbers = [run.processes.len(), threads].map(|it| it as u64);
             stat.add(summary, &loaded.counted, numbers)?;
         }
-        let status = outcome.status.unwrap_or(0);
+        let status = ran.outcome.status.unwrap_or(0);
         failed = failed.or((status != 0).then_some(status));
     }
     let shown = match args.format {
