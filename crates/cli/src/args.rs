@@ -156,6 +156,10 @@ pub struct ProgramArgument {
     /// Count only the program itself, not its children.
     #[arg(long)]
     pub no_follow: bool,
+    /// When the program has ended, wait for the processes that it left behind, and count them to
+    /// their end.
+    #[arg(long)]
+    pub wait: bool,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM")]
     pub command: Vec<OsString>,

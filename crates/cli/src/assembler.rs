@@ -18,6 +18,7 @@ use std::thread;
 use anyhow::{Context, Result};
 use headcount_asm::{Counted, Options, Source};
 use headcount_model::Refusal;
+use headcount_monitor::give_back_to;
 
 /// The compiler that `headcount cc` was asked to run: it knows where its assembler is.
 pub const COMPILER_VARIABLE: &str = "HEADCOUNT_COMPILER";
@@ -127,7 +128,7 @@ fn without_hints(text: &str) -> Cow<'_, str> {
 }
 
 fn become_assembler(assembler: &Path, arguments: &[OsString]) -> Result<ExitCode> {
-    Err(Command::new(assembler).args(arguments).exec())
+    Err(give_back_to(Command::new(assembler).args(arguments)).exec())
         .with_context(|| format!("cannot run the assembler {}", assembler.display()))
 }
 
@@ -372,7 +373,7 @@ fn feed(command: &mut Command, text: &[u8]) -> Result<Output> {
         "cannot run the assembler {}",
         command.get_program().display()
     );
-    let mut child = command
+    let mut child = give_back_to(command)
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -18,18 +18,23 @@ mod monitored;
 mod output;
 mod progress;
 mod recovered;
+mod reserve;
 mod selection;
 mod source_module;
 mod source_route;
 mod sources;
 mod talk;
 mod text_counts;
+mod uncounted;
 mod verbs;
 
 use args::{Headcount, Verb};
 use clap::Parser;
 use std::process::ExitCode;
 use std::sync::Arc;
+
+#[global_allocator]
+static MEMORY: reserve::Reserved = reserve::Reserved;
 
 fn main() -> ExitCode {
     if assembler::is_called() {

@@ -16,8 +16,10 @@ use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
 use crate::cache;
 use crate::progress::during_on_terminal;
 use crate::recovered::{Facts, Recovered, recover};
+use crate::reserve;
 use crate::selection::Selection;
 use crate::talk::say;
+use crate::uncounted::{become_program, shortage};
 use crate::verbs::{DEFAULT_PROFILE, collect};
 
 /// The end of a journal folder's name.
@@ -58,37 +60,60 @@ pub struct Ran {
 
 /// Runs a program, counts it, and takes the counts into the profile.
 pub fn run(counting: &Counting, program: &ProgramArgument) -> Result<Ran> {
-    let folder = new_folder()?;
-    let counted = count(counting, !program.no_follow, None, &|| (), |settings| {
+    let following = Following {
+        children: !program.no_follow,
+        wait: program.wait,
+        duration: None,
+    };
+    let folder = match set_aside().and_then(|()| new_folder()) {
+        Ok(folder) => folder,
+        Err(error) => return Err(uncounted(program, error)),
+    };
+    let counted = count(counting, &following, &|| (), |settings| {
         headcount_monitor::run(&program.command, &folder, settings)
     });
-    let outcome = counted.map_err(|error| failed(counting, &folder, error))?;
+    let outcome = counted.map_err(|error| {
+        remove(&folder);
+        uncounted(program, error.into())
+    })?;
     let stored = store(counting, &folder, &outcome);
     Ok(Ran { outcome, stored })
 }
 
-/// What to say when counting failed. What was counted by then goes into the profile.
-pub fn failed(args: &Counting, folder: &Path, error: Error) -> anyhow::Error {
-    let collected = match error {
-        Error::Io("counting", _) => collect_folder(folder, &profile(args)),
-        _ => Ok(true),
-    };
-    match collected {
-        Ok(true) => remove(folder),
-        Ok(false) => say(kept(args, folder, None)),
-        Err(trouble) => say(format!(
-            "{}: {trouble:#}",
-            kept(args, folder, Some(&trouble))
-        )),
+/// Sets memory aside to let go of programs.
+fn set_aside() -> Result<()> {
+    match reserve::set_aside() {
+        true => Ok(()),
+        false => Err(std::io::Error::from_raw_os_error(libc::ENOMEM).into()),
     }
-    error.into()
+}
+
+/// Nothing was counted, and nothing has run yet. If that is so because there is not enough of
+/// something, the program runs uncounted: comes back only if it cannot, or if the reason is another.
+fn uncounted(program: &ProgramArgument, error: anyhow::Error) -> anyhow::Error {
+    let reason = error.chain().find_map(|it| match it.downcast_ref() {
+        Some(Error::Io(_, error)) => shortage(error),
+        _ => shortage(it.downcast_ref::<std::io::Error>()?),
+    });
+    let Some(reason) = reason else {
+        return error;
+    };
+    say(format!("the program runs uncounted: {reason}"));
+    become_program(&program.command).into()
+}
+
+/// Whom to count besides the program, and for how long.
+pub struct Following {
+    pub children: bool,
+    /// Also when the program has ended.
+    pub wait: bool,
+    pub duration: Option<Duration>,
 }
 
 /// Makes the monitor's settings of what the user typed, and lets it count.
 pub fn count(
     args: &Counting,
-    follow: bool,
-    duration: Option<Duration>,
+    following: &Following,
     begun: &dyn Fn(),
     work: impl FnOnce(&Settings<'_>) -> Result<Outcome, Error>,
 ) -> Result<Outcome, Error> {
@@ -121,12 +146,14 @@ pub fn count(
         wants: &|path, is_program| selection.wants(path, is_program),
         libraries: selection.has_libraries(),
         watch_jumps: args.unit != CountUnit::Function,
-        follow,
+        follow: following.children,
+        wait: following.wait,
         limit: args.limit,
-        duration,
+        duration: following.duration,
         recall: &cache::routines,
         remember: &cache::keep_routines,
         name: &|name| headcount_report::demangle(name).into_owned(),
+        is_short_of_memory: &reserve::is_used,
         begun,
         progress: &progress,
     });
@@ -145,6 +172,14 @@ fn profile(args: &Counting) -> PathBuf {
 /// Takes what was just counted into the profile, and says what it is. If that cannot be, the counts
 /// stay, and the error says how to get at them.
 pub fn store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
+    if let Some(trouble) = &outcome.trouble {
+        let why = shortage(trouble).unwrap_or_else(|| trouble.to_string());
+        say(format!("counting ended before the program did: {why}"));
+    }
+    if reserve::is_used() {
+        say(kept(args, folder, None));
+        return Ok(());
+    }
     try_store(args, folder, outcome).map_err(|error| {
         keep_files(folder, outcome);
         let kept = kept(args, folder, Some(&error));

@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 use headcount_model::LoadAddr;
 use libc::{c_int, pid_t};
 
+use crate::hits::FROM_INT3;
+use crate::journal::Entry;
 use crate::kernel::{self, Phase};
 use crate::launch::begin_journal;
 use crate::monitor::{Monitor, Thread};
 use crate::requests::Requests;
 use crate::space::Space;
-use crate::wait::{Event, Stop, Stopped, look, wait_for};
+use crate::wait::{Event, Stop, Stopped, look, recover, wait, wait_for_any};
 use crate::{Error, Outcome, Settings, proc, sigtrap};
 
 /// Threads that are held, and why they stopped.
@@ -50,16 +52,13 @@ pub fn attach(
         let spaces: Vec<usize> = monitor.spaces.keys().copied().collect();
         monitor.begin_in_the_middle(pid, &spaces)
     });
-    match begun {
-        Ok(()) => (settings.begun)(),
-        Err(Error::NothingToCount(..)) => {
-            let let_go = monitor.let_go_of_all();
-            let_go.map_err(|it| Error::Io("letting go", it))?;
-            return Err(begun.expect_err("it is one"));
-        }
-        Err(error) => return Err(error),
+    if let Err(error) = begun {
+        let let_go = monitor.let_go_of_the_rest();
+        let_go.map_err(|it| Error::Io("letting go", it))?;
+        return Err(error);
     }
-    monitor.count().map_err(|it| Error::Io("counting", it))
+    (settings.begun)();
+    Ok(monitor.count())
 }
 
 /// The children of a process, their children, and so on.
@@ -244,7 +243,7 @@ impl Monitor<'_> {
                 self.hold(&mut held, scope, early, Stop::Interrupted)?;
                 continue;
             }
-            let event = match wait_for(-1) {
+            let event = match wait_for_any() {
                 Ok(event) => event,
                 Err(error) if kernel::is_gone(&error) => break,
                 Err(error) => return Err(error),
@@ -300,6 +299,14 @@ impl Monitor<'_> {
     ) -> io::Result<()> {
         let tid = stopped.tid();
         match stop {
+            // Nothing new is begun any more.
+            Stop::SystemCall if self.gives_up => match stopped.system_call_phase()? {
+                Phase::Begin => {
+                    self.go_on(stopped, 0)?;
+                    kernel::interrupt(tid)?;
+                }
+                _ => drop(held.insert(tid, (stopped, stop))),
+            },
             // These are answered at once; the thread stops again because we asked it to.
             Stop::Birth | Stop::Exec | Stop::Dying => {
                 self.handle(Event::Stop(stopped, stop))?;
@@ -333,10 +340,108 @@ impl Monitor<'_> {
     pub fn let_go_of_all(&mut self) -> io::Result<()> {
         self.wait_for_borrowers()?;
         let held = self.hold_all()?;
+        self.let_go_of_held(held)
+    }
+
+    fn let_go_of_held(&mut self, held: Held) -> io::Result<()> {
         let spaces: Vec<usize> = self.spaces.keys().copied().collect();
         let result = self.let_go_of(held, &spaces);
-        self.threads.clear();
-        result
+        // Those who waited for a child in their memory can be stopped when it has gone on. What we
+        // started would be ended with us if we did not wait for that.
+        let is_ours = !self.in_the_middle;
+        self.threads.retain(|_, it| is_ours && it.waits_for_child);
+        if self.threads.is_empty() {
+            return result;
+        }
+        for thread in self.threads.values_mut() {
+            thread.waits_for_child = false;
+        }
+        result.and(self.let_go_of_all())
+    }
+
+    /// The same when something went wrong: some threads may stand still, and nobody knows why.
+    pub fn let_go_of_the_rest(&mut self) -> io::Result<()> {
+        self.gives_up = true;
+        kernel::use_spare_descriptors();
+        recover(self.threads.keys().copied())?;
+        self.let_go_of_all()
+    }
+
+    /// We cannot go on: the program does without us. Its status is still ours.
+    pub fn give_up(&mut self, trouble: &io::Error) {
+        let told = self.journal.write(&Entry::Note(format!(
+            "Counting ended before the program did: {trouble}. What ran from then on is not counted."
+        )));
+        // If the journal is broken, `trouble` says why.
+        let _ = told;
+        if self.let_go_of_the_rest().is_err() {
+            let threads: Vec<pid_t> = self.threads.keys().copied().collect();
+            threads.into_iter().for_each(|it| self.end_if_ours(it));
+        }
+        if !self.in_the_middle && self.status.is_none() {
+            self.status = self.wait_for_program();
+        }
+    }
+
+    /// A process that cannot be given back as it was would run into our traps, or stand still for
+    /// ever. If it is ours, it is ended.
+    fn end_if_ours(&self, tid: pid_t) {
+        if let Some(thread) = self.threads.get(&tid).filter(|_| !self.in_the_middle) {
+            kernel::kill(thread.pid, libc::SIGKILL);
+        }
+    }
+
+    /// Waits until the program ends that we started, and have let go of.
+    fn wait_for_program(&self) -> Option<i32> {
+        loop {
+            if self.requests.is_asked_to_let_go() {
+                return self.requests.asked_by().map(|signal| 128 + signal);
+            }
+            match wait() {
+                Ok(Some(Event::Ended(pid, ending))) if pid == self.main => {
+                    return Some(ending.status());
+                }
+                Ok(None) => return None,
+                _ => {}
+            }
+        }
+    }
+
+    /// We were asked to end before everything that we count did.
+    pub fn end_as_asked(&mut self) -> io::Result<()> {
+        if self.in_the_middle {
+            return self.let_go_of_all();
+        }
+        if let (None, Some(signal)) = (self.status, self.requests.asked_by()) {
+            self.status = Some(128 + signal);
+            self.journal.write(&Entry::Note(
+                "headcount was asked to end before the program did: what ran from then on is not \
+                 counted."
+                    .to_owned(),
+            ))?;
+            return self.let_go_of_all();
+        }
+        self.leave_the_others()
+    }
+
+    /// The program has ended: what it left behind goes on without us.
+    pub fn leave_the_others(&mut self) -> io::Result<()> {
+        let held = self.hold_all()?;
+        let mut left: Vec<pid_t> = held
+            .keys()
+            .filter(|tid| self.counts(**tid))
+            .map(|tid| self.threads[tid].pid)
+            .collect();
+        left.sort_unstable();
+        left.dedup();
+        let names = left.iter().map(|pid| {
+            let name = proc::command(*pid).into_iter().next().unwrap_or_default();
+            (name, *pid)
+        });
+        if let Some(note) = left_behind(&names.collect::<Vec<_>>()) {
+            self.journal.write(&Entry::Note(note))?;
+        }
+        self.let_go_of_held(held)
     }
 
     /// The same for all processes that have an address space; some of their threads may be held.
@@ -382,7 +487,10 @@ impl Monitor<'_> {
         for (_, (stopped, stop)) in held {
             match self.make_ready_to_leave(&stopped, stop) {
                 Ok(signal) => leaving.push((stopped, signal)),
-                Err(error) => result = result.and(kernel::gone_is_fine(Err(error))),
+                Err(error) => {
+                    self.end_if_ours(stopped.tid());
+                    result = result.and(kernel::gone_is_fine(Err(error)));
+                }
             }
         }
         for space in spaces {
@@ -420,6 +528,30 @@ impl Monitor<'_> {
         stopped.detach(signal)
     }
 
+    /// We give up while a thread stands behind a trap: it is to run what was there. Nothing is made
+    /// for it any more. Answers with the signal that it is to get.
+    fn stand_before_trap(&mut self, stopped: &Stopped) -> io::Result<c_int> {
+        let space = self.thread(stopped).space;
+        let code = stopped.signal_info().map(|it| it.code);
+        let behind = LoadAddr(stopped.instruction_pointer()?);
+        let trap = LoadAddr(behind.0.wrapping_sub(1));
+        let is_dealt_with = self.handling == Some(stopped.tid());
+        let was_moved = is_dealt_with && self.trapped_at.is_some_and(|it| it != trap);
+        let has_breakpoint = |it: &Space| it.breakpoint(trap).is_some();
+        let is_ours = match self.windows {
+            Some(_) => self.find(space, trap).is_some(),
+            None => self.spaces.get(&space).is_some_and(has_breakpoint),
+        };
+        match code {
+            Some(FROM_INT3) if was_moved => Ok(0),
+            Some(FROM_INT3) if is_ours => {
+                stopped.go_to(trap.0)?;
+                Ok(0)
+            }
+            _ => Ok(libc::SIGTRAP),
+        }
+    }
+
     /// The signal that a thread is to get when it goes on; none if it met a breakpoint.
     fn signal_to_keep(&mut self, stopped: &Stopped, stop: Stop) -> io::Result<c_int> {
         match stop {
@@ -427,11 +559,36 @@ impl Monitor<'_> {
                 self.handler_begins(stopped)?;
                 Ok(0)
             }
+            Stop::Signal(libc::SIGTRAP) if self.thread(stopped).postponed.is_some() => {
+                let signal = self.thread(stopped).postponed.take();
+                let signal = signal.expect("it was there");
+                // Met instead of the step: it stands where it may now; either will do.
+                let _ = self.was_ours(stopped)?;
+                stopped.set_whole_signal(&signal)?;
+                Ok(signal.number())
+            }
+            Stop::Signal(libc::SIGTRAP) if self.gives_up => self.stand_before_trap(stopped),
             Stop::Signal(libc::SIGTRAP) if self.was_ours(stopped)? => Ok(0),
             Stop::Signal(signal) => Ok(signal),
             _ => Ok(0),
         }
     }
+}
+
+/// What to say of processes that go on when the program has ended.
+fn left_behind(left: &[(String, pid_t)]) -> Option<String> {
+    const NAMED: usize = 5;
+    let (_, first) = left.first()?;
+    let name = |(name, pid): &(String, pid_t)| format!("{name} (process {pid})");
+    let mut names: Vec<String> = left.iter().take(NAMED).map(name).collect();
+    if left.len() > NAMED {
+        names.push(format!("{} more", left.len() - NAMED));
+    }
+    Some(format!(
+        "Not ended when the program had: {}. What ran there from then on is not counted; --wait \
+         counts it, or `headcount attach {first}`.",
+        names.join(", ")
+    ))
 }
 
 /// Can a system call be made in this thread's name?

@@ -6,7 +6,7 @@ use headcount_model::LoadAddr;
 use libc::pid_t;
 
 use crate::journal::Entry;
-use crate::kernel::Registers;
+use crate::kernel::{self, Registers};
 use crate::monitor::{Monitor, Process, Thread};
 use crate::proc;
 use crate::signals::bit;
@@ -66,7 +66,8 @@ impl Monitor<'_> {
             (0, Some(space)) => match space.forked(child) {
                 Ok(copy) => self.add_space(copy),
                 // It has been killed already.
-                Err(_) => parent.space,
+                Err(error) if kernel::is_gone(&error) => parent.space,
+                Err(error) => return Err(error),
             },
             _ => parent.space,
         };
@@ -208,7 +209,7 @@ impl Monitor<'_> {
         let thread = self.thread(&stopped);
         thread.trap_blocked |= is_blocked;
         let pid = thread.pid;
-        let ignored = proc::signals(pid).unwrap_or_default().ignored;
+        let ignored = proc::signals(pid)?.ignored;
         if let Some(process) = self.processes.get_mut(&pid) {
             process.trap_ignored |= ignored & bit(libc::SIGTRAP) != 0;
         }

@@ -1,4 +1,5 @@
-//! Programs that trace: debuggers, `strace`, and sanitizers when they look for leaks.
+//! Programs that trace: debuggers, `strace`, and sanitizers when they look for leaks; and those that
+//! want the register that copies count by.
 //!
 //! A thread has one tracer at most, and a child that nobody may trace meets our traps alone. So we
 //! let go of the processes that this is about, with every byte of their code as it was, just before
@@ -40,6 +41,9 @@ impl Monitor<'_> {
     pub fn makes_way(&mut self, stopped: &Stopped, call: &Call) -> io::Result<Way> {
         let own = self.thread(stopped);
         let (own_space, own_pid) = (own.space, own.pid);
+        if self.windows.is_some() && call.takes_gs() {
+            return self.makes_way_for_gs(own_pid, own_space);
+        }
         let foreign = self.spaces.get(&own_space);
         let Some(foreign) = foreign.and_then(|it| call.foreign_tracing(it)) else {
             return Ok(Way::Clear);
@@ -68,6 +72,20 @@ impl Monitor<'_> {
         }
         self.let_go_of_space(space, Held::new())?;
         Ok(Way::Clear)
+    }
+
+    /// The program wants the register for itself that copies count by.
+    fn makes_way_for_gs(&mut self, pid: pid_t, space: usize) -> io::Result<Way> {
+        let mut threads = self.threads.values();
+        if threads.any(|it| it.space == space && it.waits_for_child) {
+            self.refuse_gs()?;
+        }
+        let name = proc::command(pid).into_iter().next().unwrap_or_default();
+        self.journal.write(&Entry::Note(format!(
+            "{name} uses the gs register itself, which copies need to count: what it ran from then \
+             on is not counted; run it with --engine breakpoint."
+        )))?;
+        Ok(Way::Later)
     }
 
     /// A system call was put off: lets go of the process, which makes it again.

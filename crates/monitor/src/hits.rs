@@ -12,7 +12,7 @@ use crate::space::{Space, Way};
 use crate::wait::Stopped;
 
 /// `si_code` of a signal that comes from an `int3`.
-const FROM_INT3: i32 = 128;
+pub const FROM_INT3: i32 = 128;
 
 /// How often progress is told.
 const TELL_EVERY: u64 = 1 << 14;
@@ -36,6 +36,7 @@ impl Monitor<'_> {
     /// Did a thread that stopped for SIGTRAP meet a breakpoint of ours? Then it is past it now.
     pub fn was_ours(&mut self, stopped: &Stopped) -> io::Result<bool> {
         let at = LoadAddr(stopped.instruction_pointer()?.wrapping_sub(1));
+        self.trapped_at = Some(at);
         let from_int3 = || stopped.signal_info().is_some_and(|it| it.code == FROM_INT3);
         if self.windows.is_some() {
             return Ok(from_int3() && self.met_trap(stopped, at)?);

@@ -4,12 +4,12 @@ use std::io;
 use std::sync::LazyLock;
 
 use headcount_model::LoadAddr;
-use libc::pid_t;
+use libc::{c_int, pid_t};
 
-use crate::kernel::{self, Pace, Phase};
+use crate::kernel::{self, Pace, Phase, Registers};
 use crate::memory::Memory;
 use crate::proc;
-use crate::wait::{Event, Stop, Stopped, wait_for_one};
+use crate::wait::{Event, Stop, Stopped, put_back, wait_for_one};
 
 /// `syscall`.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -49,25 +49,33 @@ pub fn system_call(
     (borrowed.rdi, borrowed.rsi, borrowed.rdx) = (first, second, third);
     (borrowed.r10, borrowed.r8, borrowed.r9) = (fourth, fifth, sixth);
 
-    memory.write(at, &SYSCALL)?;
-    stopped.set_registers(&borrowed)?;
-    stopped.set_blocked_signals(BLOCK_ALL)?;
-    let stopped = run_to(stopped, Phase::Begin)?;
-    let stopped = run_to(stopped, Phase::End)?;
-    let result = stopped.registers()?.rax as i64;
+    let mut late = Vec::new();
+    let made = memory
+        .write(at, &SYSCALL)
+        .and_then(|()| stopped.set_registers(&borrowed))
+        .and_then(|()| stopped.set_blocked_signals(BLOCK_ALL))
+        .and_then(|()| run_to(stopped, Phase::Begin, &before, &mut late))
+        .and_then(|stopped| run_to(stopped, Phase::End, &before, &mut late));
+    // Whatever came of it: the memory may be another's, too, who lives on.
     memory.write(at, &code)?;
+    let stopped = made?;
+    let result = stopped.registers()?.rax as i64;
 
     let stopped = if to_be_restarted(&before) {
         // The kernel looks for calls to begin again only on its way out of a stop like this.
         let tid = stopped.tid();
         kernel::interrupt(tid)?;
         stopped.resume(Pace::ToSystemCall, 0)?;
-        stop_of(tid, |stop| stop == Stop::Interrupted)?
+        stop_of(tid, &before, &mut late, |stop| stop == Stop::Interrupted)?
     } else {
         stopped
     };
     stopped.set_registers(&before)?;
     stopped.set_blocked_signals(blocked)?;
+    let process = proc::process_of(stopped.tid()).unwrap_or(stopped.tid());
+    for signal in late {
+        kernel::kill_thread(process, stopped.tid(), signal);
+    }
     Ok((stopped, result))
 }
 
@@ -98,16 +106,21 @@ pub fn has_own_filters(stopped: &Stopped) -> bool {
 }
 
 /// Was the thread taken out of a system call that goes on by itself?
-pub fn to_be_restarted(registers: &kernel::Registers) -> bool {
+pub fn to_be_restarted(registers: &Registers) -> bool {
     const RESTART: std::ops::RangeInclusive<i64> = -516..=-512; // ERESTARTSYS and its kin
     registers.orig_rax as i64 >= 0 && RESTART.contains(&(registers.rax as i64))
 }
 
-fn run_to(mut stopped: Stopped, phase: Phase) -> io::Result<Stopped> {
+fn run_to(
+    mut stopped: Stopped,
+    phase: Phase,
+    before: &Registers,
+    late: &mut Vec<c_int>,
+) -> io::Result<Stopped> {
     loop {
         let tid = stopped.tid();
         stopped.resume(Pace::ToSystemCall, 0)?;
-        stopped = stop_of(tid, |stop| {
+        stopped = stop_of(tid, before, late, |stop| {
             matches!(
                 stop,
                 Stop::SystemCall | Stop::Interrupted | Stop::JobControl
@@ -119,17 +132,31 @@ fn run_to(mut stopped: Stopped, phase: Phase) -> io::Result<Stopped> {
     }
 }
 
-fn stop_of(tid: i32, wanted: impl Fn(Stop) -> bool) -> io::Result<Stopped> {
+/// Waits for a stop. A thread that is killed meanwhile shows that again to whoever waits next, with
+/// the registers it had before. Signals that cannot be blocked, SIGSTOP above all, come too early.
+fn stop_of(
+    tid: pid_t,
+    before: &Registers,
+    late: &mut Vec<c_int>,
+    wanted: impl Fn(Stop) -> bool,
+) -> io::Result<Stopped> {
     loop {
         match wait_for_one(tid)? {
             Event::Stop(stopped, stop) if wanted(stop) => return Ok(stopped),
             Event::Stop(stopped, Stop::Dying) => {
-                // Killed in the middle of it: let it go, and say so.
-                stopped.resume(Pace::ToSystemCall, 0)?;
+                stopped.set_registers(before)?;
+                put_back(Event::Stop(stopped, Stop::Dying));
                 return Err(kernel::gone());
             }
+            Event::Stop(stopped, Stop::Signal(signal)) => {
+                late.push(signal);
+                stopped.resume(Pace::ToSystemCall, 0)?;
+            }
             Event::Stop(stopped, _) => stopped.resume(Pace::ToSystemCall, 0)?,
-            Event::Ended(..) => return Err(kernel::gone()),
+            Event::Ended(tid, ending) => {
+                put_back(Event::Ended(tid, ending));
+                return Err(kernel::gone());
+            }
         }
     }
 }

@@ -269,6 +269,8 @@ pub struct Journal {
     modules: usize,
     routines: usize,
     routines_file: Option<File>,
+    /// Could something not be written? That was told once; nothing comes behind a line that was cut.
+    is_cut_off: bool,
 }
 
 impl Journal {
@@ -284,6 +286,7 @@ impl Journal {
             modules: 0,
             routines: 0,
             routines_file: None,
+            is_cut_off: false,
         };
         journal.write(first)?;
         Ok(journal)
@@ -291,9 +294,14 @@ impl Journal {
 
     /// Adds a line.
     pub fn write(&mut self, entry: &Entry) -> io::Result<()> {
+        if self.is_cut_off {
+            return Ok(());
+        }
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
-        self.file.write_all(&line)
+        let written = self.file.write_all(&line);
+        self.is_cut_off = written.is_err();
+        written
     }
 
     /// Adds the last line.

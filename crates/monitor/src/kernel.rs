@@ -7,8 +7,12 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, c_uint, c_void, pid_t};
+
+use crate::inherited;
 
 /// The general registers of a thread.
 pub type Registers = libc::user_regs_struct;
@@ -126,6 +130,8 @@ fn answer(result: i64) -> io::Result<()> {
 /// What a signal that a thread stopped for says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalInfo {
+    /// Which one it is.
+    pub signal: c_int,
     /// Where it comes from: 128 for an `int3`.
     pub code: c_int,
 }
@@ -137,7 +143,10 @@ pub fn signal_info(tid: pid_t) -> Option<SignalInfo> {
     // SAFETY: the kernel writes one `siginfo_t`, which is what we pass.
     let result = unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid, 0, &raw mut info) };
     answer(result).ok()?;
-    Some(SignalInfo { code: info.si_code })
+    Some(SignalInfo {
+        signal: info.si_signo,
+        code: info.si_code,
+    })
 }
 
 /// All that a signal says of itself, to be given back later.
@@ -315,18 +324,30 @@ pub fn fork_and_hold(command: &[CString], as_it_is: bool) -> io::Result<Held> {
         command.iter().map(|word| word.as_ptr()).collect();
     arguments.push(ptr::null());
     let [go_out, go_in] = pipe()?;
-    let [failed_out, failed_in] = pipe()?;
+    let close_both = |_: &io::Error| [go_out, go_in].into_iter().for_each(close);
+    let [failed_out, failed_in] = pipe().inspect_err(close_both)?;
+    let waiting = inherited::take_waiting();
     // SAFETY: the child calls only functions that are safe after a fork, and never returns.
     match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
+        -1 => {
+            let error = io::Error::last_os_error();
+            let all = [go_out, go_in, failed_out, failed_in];
+            all.into_iter().for_each(close);
+            waiting.give();
+            Err(error)
+        }
         0 => {
+            waiting.give();
+            inherited::give_back();
             // SAFETY: `arguments` ends with a null pointer and its strings outlive the call; the
-            // descriptors are our own pipes. Rust ignores SIGPIPE; programs do not expect that.
+            // descriptors are our own pipes.
             unsafe {
                 libc::close(go_in);
                 let mut byte = 0_u8;
-                libc::read(go_out, (&raw mut byte).cast(), 1);
-                libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+                if libc::read(go_out, (&raw mut byte).cast(), 1) != 1 {
+                    // Who made us has ended: nobody would count.
+                    libc::_exit(125);
+                }
                 match as_it_is {
                     true => libc::execv(arguments[0], arguments.as_ptr()),
                     false => libc::execvp(arguments[0], arguments.as_ptr()),
@@ -355,6 +376,20 @@ impl Held {
         unsafe { libc::write(self.go, [1_u8].as_ptr().cast::<c_void>(), 1) };
         close(self.go);
         self.failed
+    }
+}
+
+impl Held {
+    /// Ends the child, which has done nothing.
+    pub fn end(self) {
+        kill(self.pid, libc::SIGKILL);
+        while let Ok(Some((_, status))) = wait(self.pid) {
+            if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
+                break;
+            }
+        }
+        close(self.go);
+        close(self.failed);
     }
 }
 
@@ -458,10 +493,13 @@ pub fn allocate(file: &std::fs::File, bytes: u64) -> io::Result<()> {
 pub fn allocate_part(file: &std::fs::File, from: u64, bytes: u64) -> io::Result<()> {
     let number = |it| i64::try_from(it).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG));
     let (from, length) = (number(from)?, number(bytes)?);
-    // SAFETY: takes numbers; the descriptor is open.
-    match unsafe { libc::posix_fallocate(file.as_raw_fd(), from, length) } {
-        0 => Ok(()),
-        error => Err(io::Error::from_raw_os_error(error)),
+    loop {
+        // SAFETY: takes numbers; the descriptor is open.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), from, length) } {
+            0 => return Ok(()),
+            libc::EINTR => {}
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
     }
 }
 
@@ -563,28 +601,113 @@ pub fn next_signal(signals: &[c_int], within: Option<std::time::Duration>) -> Op
     }
 }
 
-/// A thread of ours that may be waiting.
-#[derive(Clone, Copy, Debug)]
-pub struct Waiter(libc::pthread_t);
+/// What is called when a signal comes.
+static ANSWER: OnceLock<fn(Caught)> = OnceLock::new();
 
-extern "C" fn hear_and_do_nothing(_: c_int) {}
-
-/// The calling thread, made able to hear [`Waiter::knock`].
-pub fn this_thread() -> Waiter {
-    // SAFETY: the structure is made of numbers and pointers, for which zeros are a value.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = hear_and_do_nothing as extern "C" fn(c_int) as libc::sighandler_t;
-    // SAFETY: the handler does nothing; without SA_RESTART it makes a wait end.
-    unsafe { libc::sigaction(libc::SIGUSR2, &raw const action, ptr::null_mut()) };
-    // SAFETY: cannot fail.
-    Waiter(unsafe { libc::pthread_self() })
+extern "C" fn hear(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+    // SAFETY: it is this thread's own, which the interrupted code may be about to look at.
+    let number = unsafe { *libc::__errno_location() };
+    // SAFETY: the kernel passes one that lives until we return.
+    let from_kernel = unsafe { (*info).si_code > 0 };
+    if let Some(answer) = ANSWER.get() {
+        answer(Caught {
+            signal,
+            from_kernel,
+        });
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = number };
 }
 
-impl Waiter {
-    /// Ends its wait.
-    pub fn knock(self) {
-        // SAFETY: the thread is the one that counts; it lives until it has heard.
-        unsafe { libc::pthread_kill(self.0, libc::SIGUSR2) };
+/// Calls `answer` whenever one of these signals comes, be it that they were blocked. It must do
+/// nothing that a signal handler may not do. Waits end when a signal comes.
+pub fn answer_signals(signals: &[c_int], answer: fn(Caught)) {
+    ANSWER.get_or_init(|| answer);
+    // SAFETY: the structure is made of numbers and pointers, for which zeros are a value.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = hear;
+    action.sa_sigaction = handler as libc::sighandler_t;
+    // Without SA_RESTART, so that waits end.
+    action.sa_flags = libc::SA_SIGINFO;
+    for signal in signals {
+        // SAFETY: the handler makes system calls, and writes to what only it and atomics know.
+        unsafe { libc::sigaction(*signal, &raw const action, ptr::null_mut()) };
+    }
+    unblock_signals(signals);
+}
+
+/// Sends this process SIGALRM after a time, and then again and again; `None`: no more.
+pub fn alarm(first: Option<std::time::Duration>, then: std::time::Duration) {
+    let time = |it: std::time::Duration| libc::timeval {
+        tv_sec: it.as_secs() as libc::time_t,
+        tv_usec: it.subsec_micros().into(),
+    };
+    // Nothing at all would be never.
+    let first = first.map(|it| it.max(std::time::Duration::from_micros(1)));
+    let timer = libc::itimerval {
+        it_value: time(first.unwrap_or_default()),
+        it_interval: time(then),
+    };
+    // SAFETY: reads what it is passed; the old one is not asked for.
+    unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, ptr::null_mut()) };
+}
+
+/// Milliseconds since some moment in the past. (A signal handler may ask.)
+pub fn milliseconds() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes one `timespec`, which is what it is passed.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+}
+
+/// Ends this process, whatever it is doing. What it traces is ended with it.
+pub fn end_now(status: c_int) -> ! {
+    // SAFETY: takes a number.
+    unsafe { libc::_exit(status) }
+}
+
+/// What `wait` told, or would tell, of a thread that stands still; `None` if it does not.
+pub fn stop_status(tid: pid_t) -> Option<c_int> {
+    instruction_pointer(tid).ok()?;
+    let SignalInfo { signal, code } = signal_info(tid)?;
+    // Events and system calls are in the code of a signal that nobody sent.
+    let is_event = code > 0xff && code & 0xff == signal;
+    let is_call = signal == libc::SIGTRAP && code == libc::SIGTRAP | 0x80;
+    let reason = match is_event || is_call {
+        true => code,
+        false => signal,
+    };
+    Some((reason << 8) | 0x7f)
+}
+
+/// Sends a signal to one thread.
+pub fn kill_thread(pid: pid_t, tid: pid_t, signal: c_int) {
+    // SAFETY: takes numbers.
+    unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, signal) };
+}
+
+/// So many descriptors are kept for what is only opened for a moment.
+const SPARE_DESCRIPTORS: u64 = 16;
+
+/// May the spare ones be used, too?
+static USES_SPARE: AtomicBool = AtomicBool::new(false);
+
+/// From now on, the spare descriptors are there to be used.
+pub fn use_spare_descriptors() {
+    USES_SPARE.store(true, Ordering::Relaxed);
+}
+
+/// Does a file that stays open leave enough descriptors for what is opened for a moment? Those who
+/// open that must not fail.
+pub fn check_descriptor(file: &std::fs::File) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let highest = descriptor_limit().saturating_sub(SPARE_DESCRIPTORS);
+    match (file.as_raw_fd() as u64) < highest || USES_SPARE.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => Err(io::Error::from_raw_os_error(libc::EMFILE)),
     }
 }
 
@@ -695,4 +818,17 @@ pub fn memory_file() -> io::Result<std::fs::File> {
         // SAFETY: the descriptor is open, and nobody else has it.
         number => Ok(unsafe { std::fs::File::from_raw_fd(number) }),
     }
+}
+
+fn descriptor_limit() -> u64 {
+    static LIMIT: OnceLock<u64> = OnceLock::new();
+    *LIMIT.get_or_init(|| {
+        let mut limit = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: writes one `rlimit`, which is what it is passed.
+        unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+        limit.rlim_cur
+    })
 }

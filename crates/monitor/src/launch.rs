@@ -7,6 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use libc::pid_t;
+
 use crate::journal::{Entry, Journal, VERSION};
 use crate::kernel;
 use crate::monitor::Monitor;
@@ -24,18 +26,13 @@ pub fn run(command: &[OsString], folder: &Path, settings: &Settings<'_>) -> Resu
     let arguments = c_strings(command).map_err(|error| Error::CannotRun(name.clone(), error))?;
     let as_it_is = command.first().is_some_and(|it| is_elf(Path::new(it)));
     let held = kernel::fork_and_hold(&arguments, as_it_is).map_err(|it| Error::Io("fork", it))?;
-    let pid = held.pid;
-    let journal = begin_journal(folder, words).inspect_err(|_| kernel::kill(pid, libc::SIGKILL))?;
-    if let Err(error) = kernel::seize(pid, true) {
-        kernel::kill(pid, libc::SIGKILL);
-        return Err(Error::NotAllowed(pid, error));
-    }
-    let requests = Requests::listen(Some(pid), None);
-    let monitor = Monitor::new(settings, journal, requests, pid);
-    let mut monitor = monitor.map_err(|it| Error::Io("the journal", it))?;
-    monitor
-        .add_thread(pid, pid, 0)
-        .map_err(|it| Error::Io("the journal", it))?;
+    let monitor = match prepare(held.pid, words, folder, settings) {
+        Ok(monitor) => monitor,
+        Err(error) => {
+            held.end();
+            return Err(error);
+        }
+    };
     let failed = held.let_go();
     let outcome = monitor.count();
     if let Some(error) = kernel::exec_failure(failed) {
@@ -44,7 +41,23 @@ pub fn run(command: &[OsString], folder: &Path, settings: &Settings<'_>) -> Resu
             _ => Error::CannotRun(name, error),
         });
     }
-    outcome.map_err(|it| Error::Io("counting", it))
+    Ok(outcome)
+}
+
+/// Makes everything ready to count a program that is about to begin.
+fn prepare<'a>(
+    pid: pid_t,
+    words: Vec<String>,
+    folder: &Path,
+    settings: &'a Settings<'a>,
+) -> Result<Monitor<'a>, Error> {
+    let the_journal = |it| Error::Io("the journal", it);
+    let journal = begin_journal(folder, words)?;
+    kernel::seize(pid, true).map_err(|it| Error::NotAllowed(pid, it))?;
+    let requests = Requests::listen(Some(pid), None);
+    let mut monitor = Monitor::new(settings, journal, requests, pid).map_err(the_journal)?;
+    monitor.add_thread(pid, pid, 0).map_err(the_journal)?;
+    Ok(monitor)
 }
 
 /// Is this the path of a program in the kernel's own format? What else the kernel does not know is

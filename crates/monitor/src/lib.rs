@@ -46,6 +46,7 @@ mod fate;
 mod foreign_tracers;
 mod hits;
 mod image;
+mod inherited;
 mod inject;
 mod keeper;
 mod kernel;
@@ -105,6 +106,8 @@ pub struct Settings<'a> {
     pub watch_jumps: bool,
     /// Follow children.
     pub follow: bool,
+    /// When the program has ended: count its children to their end, too.
+    pub wait: bool,
     /// Stop counting a block when it was met so often.
     pub limit: Option<u64>,
     /// When attached: let go after this time.
@@ -115,6 +118,8 @@ pub struct Settings<'a> {
     pub remember: &'a dyn Fn(u64, &[u8]),
     /// The name of a function for people to read.
     pub name: &'a dyn Fn(&str) -> String,
+    /// Is there hardly any memory left for us?
+    pub is_short_of_memory: &'a dyn Fn() -> bool,
     /// Is told when a process that was attached to goes on, and is counted.
     pub begun: &'a dyn Fn(),
     /// Is told now and then how many traps were met.
@@ -124,8 +129,12 @@ pub struct Settings<'a> {
 /// What came of it.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The program's exit status, or 128 + signal; `None` if it goes on.
+    /// The program's exit status, or 128 + signal; if we were asked to end before it did, 128 and that
+    /// signal; `None` if the program is not ours and goes on.
     pub status: Option<i32>,
+    /// Why counting ended before the program did, if it had to. The program was let go of, and ran
+    /// on by itself.
+    pub trouble: Option<io::Error>,
     /// How many traps of ours were met: breakpoints, or what leads into copies.
     pub hits: u64,
     /// The modules that were counted by breakpoints, in the journal's order.
@@ -164,6 +173,7 @@ pub enum Error {
 }
 
 pub use attach::{attach, descendants};
+pub use inherited::{give_back_to, limits_left};
 pub use keeper::leave_to_keeper;
 pub use launch::run;
 pub use trial::{Step, trace_a_child};

@@ -21,7 +21,9 @@ impl Memory {
     pub fn of(pid: pid_t) -> io::Result<Self> {
         let path = format!("/proc/{pid}/mem");
         let file = OpenOptions::new().read(true).write(true).open(path);
-        Ok(Self(file.map_err(gone_by_its_name)?))
+        let file = file.map_err(gone_by_its_name)?;
+        kernel::check_descriptor(&file)?;
+        Ok(Self(file))
     }
 
     /// Fills `into`.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use headcount_model::LoadAddr;
 use libc::pid_t;
@@ -11,7 +12,7 @@ use crate::copied_modules::Original;
 use crate::fate::Fate;
 use crate::image::Position;
 use crate::journal::{Entry, Journal};
-use crate::kernel::{Pace, WholeSignal, is_gone};
+use crate::kernel::{Pace, WholeSignal, gone_is_fine};
 use crate::made_code::Looks;
 use crate::module_file::{FileKey, ModuleFiles};
 use crate::requests::Requests;
@@ -107,6 +108,12 @@ pub struct Monitor<'a> {
     pub vain: Option<u32>,
     /// Did we come to a program that already ran?
     pub in_the_middle: bool,
+    /// The thread whose event is being dealt with.
+    pub handling: Option<pid_t>,
+    /// Where that thread stood when it stopped for a trap, and may stand no more.
+    pub trapped_at: Option<LoadAddr>,
+    /// Do we let go of everything because we cannot go on?
+    pub gives_up: bool,
     next_space: usize,
 }
 
@@ -142,39 +149,28 @@ impl<'a> Monitor<'a> {
             looks: None,
             vain: None,
             in_the_middle: false,
+            handling: None,
+            trapped_at: None,
+            gives_up: false,
             next_space: 0,
         })
     }
 
-    /// Counts until every process has ended, or until we are asked to let go.
-    pub fn count(mut self) -> io::Result<Outcome> {
-        loop {
-            if self.requests.is_asked_to_let_go() {
-                self.let_go_of_all()?;
-                break;
-            }
-            if self.requests.has_ticked() {
-                self.look_at_threads()?;
-            }
-            match wait(-1) {
-                Ok(Some(event)) => self.handle(event)?,
-                Ok(None) => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+    /// Counts until the program has ended, or all processes have, or until we are asked to let go.
+    /// If we cannot go on, the program does, as if we had not been there.
+    pub fn count(mut self) -> Outcome {
+        let mut trouble = self.follow_safely().err();
+        if let Some(trouble) = &trouble {
+            self.give_up(trouble);
         }
         self.requests.done();
-        self.tell_strays()?;
-        self.tell_made_code()?;
-        let ended = crate::launch::now();
-        let status = self.status;
-        let windows = self.windows.as_ref().map_or(0, Windows::count);
-        self.journal.end(ended, status, windows)?;
-        self.remember();
+        let told = self.tell_the_end();
+        trouble = trouble.or(told.err());
         // The process ends soon: to give thousands of small pieces of memory back is not worth it.
         std::mem::forget((self.workshops, self.originals));
-        Ok(Outcome {
-            status,
+        Outcome {
+            status: self.status,
+            trouble,
             hits: self.hits,
             modules: self
                 .catalog
@@ -183,12 +179,56 @@ impl<'a> Monitor<'a> {
                 .map(|it| it.module)
                 .collect(),
             files: self.files.into_all(),
-        })
+        }
+    }
+
+    /// A fault of ours is no reason for the program to end.
+    fn follow_safely(&mut self) -> io::Result<()> {
+        let followed = catch_unwind(AssertUnwindSafe(|| self.follow()));
+        followed.unwrap_or_else(|_| Err(io::Error::other("headcount failed (please report this)")))
+    }
+
+    fn follow(&mut self) -> io::Result<()> {
+        loop {
+            if self.requests.is_asked_to_let_go() {
+                return self.end_as_asked();
+            }
+            if self.status.is_some() && !self.settings.wait {
+                return self.leave_the_others();
+            }
+            if self.requests.has_ticked() {
+                self.look_at_threads()?;
+            }
+            if (self.settings.is_short_of_memory)() {
+                return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+            }
+            if self.requests.is_out_of_time() {
+                return Err(io::Error::other("the limit of processor time (ulimit -t)"));
+            }
+            match wait() {
+                Ok(Some(event)) => self.handle(event)?,
+                Ok(None) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Says in the journal what can be said only now.
+    fn tell_the_end(&mut self) -> io::Result<()> {
+        self.tell_strays()?;
+        self.tell_made_code()?;
+        let ended = crate::launch::now();
+        let windows = self.windows.as_ref().map_or(0, Windows::count);
+        self.journal.end(ended, self.status, windows)?;
+        self.remember();
+        Ok(())
     }
 
     /// Deals with one event. A thread that was killed under our hands is none of our trouble: its
     /// end is another event.
     pub fn handle(&mut self, event: Event) -> io::Result<()> {
+        (self.handling, self.trapped_at) = (Some(event.tid()), None);
         let result = match event {
             Event::Ended(tid, ending) => self.ended(tid, ending),
             Event::Stop(stopped, _) if !self.threads.contains_key(&stopped.tid()) => {
@@ -197,10 +237,9 @@ impl<'a> Monitor<'a> {
             }
             Event::Stop(stopped, stop) => self.stopped(stopped, stop),
         };
-        match result {
-            Err(error) if is_gone(&error) => Ok(()),
-            other => other,
-        }
+        gone_is_fine(result)?;
+        self.handling = None;
+        Ok(())
     }
 
     fn stopped(&mut self, stopped: Stopped, stop: Stop) -> io::Result<()> {

@@ -136,7 +136,7 @@ pub fn tracer_of(pid: pid_t) -> Option<pid_t> {
 pub fn has_ended(tid: pid_t) -> bool {
     match status(tid) {
         Ok(text) => field(&text, "State:").is_some_and(|it| it.starts_with(['Z', 'X'])),
-        Err(_) => true,
+        Err(error) => kernel::is_gone(&error),
     }
 }
 
@@ -151,7 +151,10 @@ pub fn is_running(tid: pid_t) -> bool {
 }
 
 fn status(tid: pid_t) -> io::Result<String> {
-    let bytes = fs::read(format!("/proc/{tid}/status"))?;
+    let bytes = fs::read(format!("/proc/{tid}/status")).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => kernel::gone(),
+        _ => error,
+    })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -41,7 +41,7 @@ impl Monitor<'_> {
         if signal == libc::SIGTRAP && self.holds_trap(&stopped) {
             return self.go_on(stopped, 0);
         }
-        let dispositions = proc::signals(stopped.tid()).unwrap_or_default();
+        let dispositions = proc::signals(stopped.tid())?;
         if dispositions.caught & bit(signal) != 0 {
             let whole = stopped.whole_signal()?;
             if !whole.is_fault() && self.stands_at_covered(&stopped)? {

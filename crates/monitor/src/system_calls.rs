@@ -123,6 +123,11 @@ impl Call {
         }
     }
 
+    /// Does it take the register for the program that copies count by?
+    pub fn takes_gs(&self) -> bool {
+        self.number == libc::SYS_arch_prctl && self.arguments[0] == ARCH_SET_GS
+    }
+
     /// Who is to be traced by somebody else, or where we could not trace?
     pub fn foreign_tracing(&self, space: &Space) -> Option<Foreign> {
         let is_untraced = self.child_flags(space) & libc::CLONE_UNTRACED as u64 != 0;
@@ -149,7 +154,7 @@ impl Call {
 
     /// Is there anything about it that we must know?
     fn matters(&self, thread: &Thread, space: &Space) -> bool {
-        let [first, second, ..] = self.arguments;
+        let [_, second, ..] = self.arguments;
         let blocks_trap = || {
             let set = space.memory.read_word(LoadAddr(second));
             second != 0 && set.is_ok_and(|set| set & TRAP != 0)
@@ -159,7 +164,7 @@ impl Call {
             libc::SYS_rt_sigaction => self.sets_trap_action(),
             libc::SYS_rt_sigprocmask => thread.trap_blocked || blocks_trap(),
             libc::SYS_rt_sigpending => thread.holds_trap,
-            libc::SYS_arch_prctl => first == ARCH_SET_GS,
+            libc::SYS_arch_prctl => self.takes_gs(),
             libc::SYS_clone | libc::SYS_clone3 | libc::SYS_vfork => {
                 let notable = (libc::CLONE_VFORK | libc::CLONE_UNTRACED) as u64;
                 self.child_flags(space) & notable != 0
@@ -269,9 +274,6 @@ impl Monitor<'_> {
     fn call_begins(&mut self, stopped: Stopped) -> io::Result<()> {
         let mut registers = stopped.registers()?;
         let mut call = Call::of(&registers);
-        if call.number == libc::SYS_arch_prctl && call.arguments[0] == ARCH_SET_GS {
-            self.refuse_gs()?;
-        }
         if call.number == libc::SYS_rt_sigreturn {
             self.handler_returns(&stopped, call.next)?;
             let frame = registers.rsp.wrapping_sub(8);

@@ -27,13 +27,7 @@ pub fn trace_a_child() -> Result<(), (Step, io::Error)> {
     let held =
         kernel::fork_and_hold(&[c"true".to_owned()], false).map_err(|it| (Step::Fork, it))?;
     let result = trace(held.pid);
-    kernel::kill(held.pid, libc::SIGKILL);
-    while let Ok(Some((_, status))) = kernel::wait(held.pid) {
-        if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
-            break;
-        }
-    }
-    kernel::exec_failure(held.let_go());
+    held.end();
     result
 }
 

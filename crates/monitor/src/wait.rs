@@ -1,5 +1,7 @@
 //! The one gate: all waiting for other processes goes through here.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io;
 
 use libc::{c_int, pid_t};
@@ -32,6 +34,16 @@ pub enum Ending {
     Signal(c_int),
 }
 
+impl Event {
+    /// Whose it is.
+    pub fn tid(&self) -> pid_t {
+        match self {
+            Self::Stop(stopped, _) => stopped.tid,
+            Self::Ended(tid, _) => *tid,
+        }
+    }
+}
+
 impl Ending {
     /// The status a shell would show.
     pub fn status(self) -> i32 {
@@ -61,20 +73,52 @@ pub enum Stop {
     JobControl,
 }
 
-/// Waits until something happens to a thread that we trace (`-1`: to any). `None`: there is none.
-pub fn wait(tid: pid_t) -> io::Result<Option<Event>> {
-    Ok(kernel::wait(tid)?.map(|(tid, status)| event(tid, status)))
+thread_local! {
+    /// What was seen where nobody could deal with it: it is told again.
+    static PUT_BACK: RefCell<VecDeque<Event>> = const { RefCell::new(VecDeque::new()) };
 }
 
 /// What has happened already to any thread that we trace; `None` if nothing has.
 pub fn look() -> io::Result<Option<Event>> {
+    if let Some(event) = PUT_BACK.with_borrow_mut(VecDeque::pop_front) {
+        return Ok(Some(event));
+    }
     Ok(kernel::look(-1)?.map(|(tid, status)| event(tid, status)))
 }
 
-/// Waits for one thread, whatever interrupts us.
-pub fn wait_for(stopped_before: pid_t) -> io::Result<Event> {
+/// What comes next is this event, again.
+pub fn put_back(event: Event) {
+    PUT_BACK.with_borrow_mut(|events| events.push_back(event));
+}
+
+/// Waits until something happens to any thread that we trace. `None`: there is none.
+pub fn wait() -> io::Result<Option<Event>> {
+    if let Some(event) = PUT_BACK.with_borrow_mut(VecDeque::pop_front) {
+        return Ok(Some(event));
+    }
+    Ok(kernel::wait(-1)?.map(|(tid, status)| event(tid, status)))
+}
+
+/// Finds out which of these threads stand still without anybody having been told why, or having
+/// remembered it. What there is to tell of them is told again.
+pub fn recover(threads: impl Iterator<Item = pid_t>) -> io::Result<()> {
+    while let Some((tid, status)) = kernel::look(-1)? {
+        put_back(event(tid, status));
+    }
+    let is_known =
+        |tid: pid_t| PUT_BACK.with_borrow(|events| events.iter().any(|event| event.tid() == tid));
+    for tid in threads.filter(|tid| !is_known(*tid)) {
+        if let Some(status) = kernel::stop_status(tid) {
+            put_back(event(tid, status));
+        }
+    }
+    Ok(())
+}
+
+/// Waits for any thread, whatever interrupts us.
+pub fn wait_for_any() -> io::Result<Event> {
     loop {
-        match wait(stopped_before) {
+        match wait() {
             Ok(Some(event)) => return Ok(event),
             Ok(None) => return Err(kernel::gone()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

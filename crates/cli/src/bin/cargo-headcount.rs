@@ -13,7 +13,9 @@ fn main() -> ExitCode {
     let beside = beside.map(|it| it.with_file_name("headcount"));
     let program = beside.filter(|it| it.is_file());
     let program = program.unwrap_or_else(|| "headcount".into());
-    let error = Command::new(&program).arg("cargo").args(words).exec();
+    let mut command = Command::new(&program);
+    command.arg("cargo").args(words);
+    let error = headcount_monitor::give_back_to(&mut command).exec();
     eprintln!("headcount: {}: cannot be run: {error}", program.display());
     ExitCode::from(127)
 }

@@ -22,6 +22,7 @@ use anyhow::{Context, Result};
 use headcount_csource::map::TextMap;
 use headcount_csource::{Options, Unreadable};
 use headcount_model::Refusal;
+use headcount_monitor::give_back_to;
 
 use crate::talk;
 use command::{Arguments, Word};
@@ -90,7 +91,7 @@ impl Job<'_> {
 
     fn compiler(&self) -> Command {
         let mut command = Command::new(&self.program[0]);
-        command.args(&self.program[1..]);
+        give_back_to(command.args(&self.program[1..]));
         command
     }
 

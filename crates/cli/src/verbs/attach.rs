@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use headcount_monitor::Ending;
 
 use crate::args::Attach;
-use crate::monitored;
+use crate::monitored::{self, Following};
 use crate::talk::say;
 
 /// Runs the verb.
@@ -36,13 +36,16 @@ fn count(args: &Attach) -> Result<ExitCode> {
             tell_of_children(args);
         }
     };
-    let counted = monitored::count(&args.counting, true, args.duration, &begun, |settings| {
+    let following = Following {
+        children: true,
+        wait: true,
+        duration: args.duration,
+    };
+    let counted = monitored::count(&args.counting, &following, &begun, |settings| {
         headcount_monitor::attach(args.pid, args.children, &folder, settings)
     });
-    match counted {
-        Ok(outcome) => monitored::store(&args.counting, &folder, &outcome)?,
-        Err(error) => return Err(monitored::failed(&args.counting, &folder, error)),
-    }
+    let outcome = counted.inspect_err(|_| monitored::remove(&folder))?;
+    monitored::store(&args.counting, &folder, &outcome)?;
     Ok(ExitCode::SUCCESS)
 }
 

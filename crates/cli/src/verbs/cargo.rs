@@ -11,6 +11,7 @@ use crate::args::Cargo;
 use crate::{output, talk};
 use anyhow::{Context, bail};
 use artifacts::{Artifact, artifacts_of_cargo, artifacts_of_nextest};
+use headcount_monitor::give_back_to;
 use headcount_profile::{Profile, RunInfo};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -95,7 +96,7 @@ impl Wish {
             "run" => command.args(["build", "--message-format=json-render-diagnostics"]),
             verb => command.args([verb, "--no-run", "--message-format=json-render-diagnostics"]),
         };
-        let output = command
+        let output = give_back_to(&mut command)
             .args(&self.options)
             .stderr(Stdio::inherit())
             .output()
@@ -122,7 +123,8 @@ impl Wish {
             "nextest" => command.args(["nextest", "run", "--config", &runner]),
             verb => command.args(["--config", &runner, verb]),
         };
-        let status = command.args(&self.options).args(&self.rest).status();
+        command.args(&self.options).args(&self.rest);
+        let status = give_back_to(&mut command).status();
         let status = status.with_context(|| format!("{}: cannot be run", self.cargo.display()))?;
         Ok(status_of(status))
     }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
+use headcount_monitor::give_back_to;
 
 use crate::args::{Cc, Route};
 use crate::assembler::{BARE_VARIABLE, CLANG_VARIABLE, COMPILER_VARIABLE};
@@ -68,20 +69,14 @@ fn count_source(args: &Cc, program: &[OsString], arguments: &[OsString]) -> Resu
     };
     let error = match rest? {
         Rest::Nothing => return Ok(ExitCode::SUCCESS),
-        Rest::Everything if job.has_c() => Command::new(&program[0])
-            .args(&program[1..])
-            .args(arguments)
-            .exec(),
+        Rest::Everything if job.has_c() => become_it(program, arguments),
         Rest::Everything => become_compiler(program, arguments),
         Rest::These(words, folder) => match finish(&job, program, &words) {
             Ok(Some(status)) => {
                 drop(folder);
                 return Ok(status);
             }
-            Ok(None) => Command::new(&program[0])
-                .args(&program[1..])
-                .args(arguments)
-                .exec(),
+            Ok(None) => become_it(program, arguments),
             Err(error) => error,
         },
     };
@@ -153,11 +148,18 @@ fn become_compiler(program: &[OsString], arguments: &[OsString]) -> std::io::Err
     prepared(program, arguments).exec()
 }
 
+/// The same, with nobody in its assembler's place.
+fn become_it(program: &[OsString], arguments: &[OsString]) -> std::io::Error {
+    let mut command = Command::new(&program[0]);
+    command.args(&program[1..]).args(arguments);
+    give_back_to(&mut command).exec()
+}
+
 /// The compiler's command, with ourselves in the place of its assembler.
 fn prepared(program: &[OsString], arguments: &[OsString]) -> Command {
     let compiler = &program[program.len() - 1];
     let mut run = Command::new(&program[0]);
-    run.args(&program[1..]);
+    give_back_to(run.args(&program[1..]));
     let place = match is_compiler(compiler) && assembles(arguments) {
         true => assembler_folder().map(Some),
         false => Ok(None),

@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let numbers = [run.processes.len(), threads].map(|it| it as u64);
             stat.add(summary, &loaded.counted, numbers)?;
         }
-        let status = ran.outcome.status.unwrap_or(0);
+        let status = ran.outcome.status.unwrap_or(125);
         failed = failed.or((status != 0).then_some(status));
     }
     let shown = match args.format {
