@@ -427,10 +427,22 @@ fn in_parallel<T: Sync, R: Send>(things: &[T], find: impl Fn(&T) -> Vec<R> + Syn
     std::thread::scope(|scope| {
         let mut shares = things.chunks(share);
         let mine = shares.next().unwrap_or_default();
-        let others: Vec<_> = shares.map(|it| scope.spawn(|| find_all(it))).collect();
+        // Where no thread can be had, this one does it.
+        let find_all = &find_all;
+        let start = |share| {
+            let thread = std::thread::Builder::new();
+            (
+                share,
+                thread.spawn_scoped(scope, move || find_all(share)).ok(),
+            )
+        };
+        let others: Vec<_> = shares.map(start).collect();
         let mut found = find_all(mine);
-        for other in others {
-            found.extend(other.join().unwrap_or_else(|it| resume_unwind(it)));
+        for (share, other) in others {
+            found.extend(match other {
+                Some(other) => other.join().unwrap_or_else(|it| resume_unwind(it)),
+                None => find_all(share),
+            });
         }
         found
     })

@@ -76,6 +76,11 @@ pub struct Demo {
 /// in its own program. The exit status is the program's; 125 if it cannot be counted, 126 if it
 /// cannot be run, 127 if it is not there. If its counts cannot be stored, they are kept for
 /// `headcount collect`.
+///
+/// When the program has ended, processes that it left behind go on uncounted, unless --wait is
+/// given. SIGTERM, SIGINT, SIGQUIT and SIGHUP are passed on to the program; if it goes on all the
+/// same, the next one (a second later or more) makes headcount let go of it and end, and one after
+/// that ends both.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:

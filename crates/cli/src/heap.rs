@@ -19,7 +19,9 @@ pub fn grow_in_large_steps() {
     set(libc::M_TRIM_THRESHOLD, 4 * STEP);
     set(libc::M_MMAP_THRESHOLD, LARGE);
     // The first step is taken now.
-    drop(Vec::<u8>::with_capacity(LARGE / 2));
+    if Vec::<u8>::new().try_reserve_exact(LARGE / 2).is_err() {
+        return;
+    }
     let end = end();
     let start = (end.saturating_sub(STEP)).next_multiple_of(LARGE_PAGE);
     prefer_large_pages(start, end.saturating_sub(start));

@@ -37,6 +37,10 @@ use std::sync::Arc;
 static MEMORY: reserve::Reserved = reserve::Reserved;
 
 fn main() -> ExitCode {
+    headcount_monitor::with_room(work).unwrap_or_else(work)
+}
+
+fn work() -> ExitCode {
     if assembler::is_called() {
         return finish(assembler::run(std::env::args_os().skip(1).collect()), 1);
     }

@@ -13,7 +13,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let (done, until_done) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
-        scope.spawn(move || report(what, &until_done));
+        // Where no thread can be had, nothing is said.
+        let thread = std::thread::Builder::new();
+        let _ = thread.spawn_scoped(scope, move || report(what, &until_done));
         let result = work();
         drop(done);
         result

@@ -775,7 +775,7 @@ int main(void)
 ",
         &[],
     );
-    let said = shop.counted_alone(&["./daemon"]);
+    let said = shop.counted_alone(&["--wait", "./daemon"]);
     assert_eq!((said.status, said.stdout.len()), (Some(7), 12), "{said:?}");
     assert_eq!(shop.calls("serve"), Some(1));
     assert_eq!(shop.counts("daemon.c")[&5], 12);

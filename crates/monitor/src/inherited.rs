@@ -284,3 +284,32 @@ impl Waiting {
         }
     }
 }
+
+/// The least room on the stack that we need, with some to spare.
+const ROOM: u64 = 4 << 20;
+
+/// Does the work of this process where there is room for it, if its stack has none: a limit for
+/// programs that need little of it is not ours. `None`: there is room here, or nowhere.
+pub fn with_room<T: Send>(work: fn() -> T) -> Option<T> {
+    let limit = limit(libc::RLIMIT_STACK)?;
+    if limit.rlim_cur >= ROOM {
+        return None;
+    }
+    std::thread::scope(|scope| {
+        let room = std::thread::Builder::new().stack_size(ROOM as usize);
+        let worker = room.spawn_scoped(scope, work).ok()?;
+        // Signals are for the one who works: they end its waits.
+        // SAFETY: the structure is made of numbers, for which zeros are a value.
+        let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
+        // SAFETY: writes to a set of ours, and reads it.
+        unsafe {
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, ptr::null_mut());
+        }
+        Some(
+            worker
+                .join()
+                .unwrap_or_else(|it| std::panic::resume_unwind(it)),
+        )
+    })
+}

@@ -1,4 +1,5 @@
-//! What we ask of the kernel about other processes. All `unsafe` of the monitor is here.
+//! What we ask of the kernel about other processes. All `unsafe` of the monitor is here,
+//! but for what must be done before `main` (`inherited`).
 //!
 //! A thread that was killed while we held it answers `ESRCH`; that is no error: the wait that
 //! follows tells of its end. See [`gone_is_fine`].

@@ -13,7 +13,7 @@ use crate::journal::{Entry, Journal, VERSION};
 use crate::kernel;
 use crate::monitor::Monitor;
 use crate::requests::Requests;
-use crate::{Error, Outcome, Settings};
+use crate::{Error, Outcome, Settings, proc};
 
 /// Runs a command and counts it, children included. The journal goes into `folder`, which must not
 /// exist.
@@ -53,7 +53,11 @@ fn prepare<'a>(
 ) -> Result<Monitor<'a>, Error> {
     let the_journal = |it| Error::Io("the journal", it);
     let journal = begin_journal(folder, words)?;
-    kernel::seize(pid, true).map_err(|it| Error::NotAllowed(pid, it))?;
+    match kernel::seize(pid, true) {
+        // Killed before it began: that is how it ends.
+        Err(_) if proc::is_zombie(pid) => {}
+        seized => seized.map_err(|it| Error::NotAllowed(pid, it))?,
+    }
     let requests = Requests::listen(Some(pid), None);
     let mut monitor = Monitor::new(settings, journal, requests, pid).map_err(the_journal)?;
     monitor.add_thread(pid, pid, 0).map_err(the_journal)?;
