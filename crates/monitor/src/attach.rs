@@ -338,7 +338,9 @@ impl Monitor<'_> {
     /// Lets every process go on without us, with every byte of its code as it was. A process that
     /// has been killed, or that cannot be written to, keeps none of the others.
     pub fn let_go_of_all(&mut self) -> io::Result<()> {
-        self.wait_for_borrowers()?;
+        if !self.gives_up {
+            self.wait_for_borrowers()?;
+        }
         let held = self.hold_all()?;
         self.let_go_of_held(held)
     }
@@ -368,7 +370,7 @@ impl Monitor<'_> {
     }
 
     /// We cannot go on: the program does without us. Its status is still ours.
-    pub fn give_up(&mut self, trouble: &io::Error) {
+    pub fn stop_counting(&mut self, trouble: &io::Error) {
         let told = self.journal.write(&Entry::Note(format!(
             "Counting ended before the program did: {trouble}. What ran from then on is not counted."
         )));

@@ -161,7 +161,7 @@ impl<'a> Monitor<'a> {
     pub fn count(mut self) -> Outcome {
         let mut trouble = self.follow_safely().err();
         if let Some(trouble) = &trouble {
-            self.give_up(trouble);
+            self.stop_counting(trouble);
         }
         self.requests.done();
         let told = self.tell_the_end();
