@@ -28,8 +28,9 @@ fn main() {
             let begin = Instant::now();
             match outline.routine(LinkAddr(*at), &[]) {
                 Ok(found) => {
-                    blocks += found.routine.blocks.len();
-                    unknown += usize::from(found.routine.has_unknown_jumps);
+                    let routine = found.routine.unwrap_or_default();
+                    blocks += routine.blocks.len();
+                    unknown += usize::from(routine.has_unknown_jumps);
                 }
                 Err(_) => refused += 1,
             }
@@ -37,7 +38,7 @@ fn main() {
         }
         let all = begin.elapsed().as_millis();
         let begin = Instant::now();
-        let returns = outline.return_points().len();
+        let returns = outline.explore().return_points.len();
         println!(
             "{path} ({}): outline {best} us, {} parts; all routines {all} ms ({blocks} blocks, \
              {refused} refused, {unknown} with unknown jumps, slowest {} us at {:#x}); {returns} \

@@ -83,7 +83,8 @@ impl<'a> Builder<'a> {
             };
             while leaders.next_if(|leader| **leader < op.at).is_some() {}
             let is_leader = leaders.peek() == Some(&&op.at);
-            if is_leader || before.flow.ends_block() || op.flow == Flow::Trap {
+            let is_apart = before.end() < op.at;
+            if is_leader || is_apart || before.flow.ends_block() || op.flow == Flow::Trap {
                 let next = (self.facts.returns_twice)(before.flow);
                 self.push(ops, start..index + 1, twice, true);
                 twice = next;

@@ -6,10 +6,10 @@
 //! one begins.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::Range;
 
-use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, Register};
 
 use crate::blocks::between;
 use crate::functions::{Origin, Part};
@@ -29,7 +29,10 @@ const FAR: u64 = 1 << 16;
 /// How often one function is looked through for tables, at most.
 const MOST_LOOKS: usize = 64;
 
-const INT3: u8 = 0xcc;
+pub const INT3: u8 = 0xcc;
+
+/// No instruction has more bytes.
+pub const LONGEST: u64 = 15;
 
 /// Data seldom looks like functions for longer than this.
 const TRUSTED: u64 = 128;
@@ -77,6 +80,72 @@ pub fn divide(
 /// instructions.
 pub fn end(image: &Image<'_>, range: &Range<u64>) -> Option<u64> {
     Piece::first(image, range, &[]).map(|it| it.end)
+}
+
+/// Does a function begin this range, as far as its bytes tell? `words`: what data may point to, by
+/// address.
+///
+/// Of a table of random bytes, one in ten looks like a function, but what follows it does not.
+/// Haskell's compiler puts tables between its functions, but each has a certain form.
+pub fn is_function(image: &Image<'_>, range: &Range<u64>, words: &[u64]) -> bool {
+    if has_info_table(image, range.start) && flows(image, range) {
+        return true;
+    }
+    let trusted = range.start.saturating_add(TRUSTED);
+    let mut next = Some(range.start);
+    while let Some(start) = next.filter(|start| *start < trusted) {
+        match Piece::first(image, &(start..range.end), words).filter(Piece::is_sound) {
+            Some(piece) => next = piece.next,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Is there code as Haskell's compiler makes it, with a table in front?
+pub fn has_table_in_front(image: &Image<'_>, at: u64) -> bool {
+    let end = image.piece(at).map_or(at, |piece| piece.range().end);
+    has_info_table(image, at) && flows(image, &(at..end))
+}
+
+/// Does control that enters a range at its start meet nothing but instructions that compilers make?
+fn flows(image: &Image<'_>, range: &Range<u64>) -> bool {
+    const MOST: usize = 512;
+    let mut seen = BTreeSet::new();
+    let mut todo = vec![range.start];
+    while let Some(mut at) = todo.pop() {
+        while seen.len() < MOST && range.contains(&at) && seen.insert(at) {
+            let bytes = image.get(&(at..range.end.min(at.saturating_add(LONGEST))));
+            let (ops, _) = sweep::sweep(bytes.unwrap_or_default(), at);
+            let Some(op) = ops.first().filter(|op| !is_strange(image, op)) else {
+                return false;
+            };
+            todo.extend(op.flow.jump_target());
+            if !op.flow.goes_on() {
+                break;
+            }
+            at = op.end();
+        }
+    }
+    true
+}
+
+/// Is there a table in front of code as GHC puts there? Behind a word for its layout, it has the
+/// kind of thing that it is the code of: a small number (`rts/storage/ClosureTypes.h`).
+fn has_info_table(image: &Image<'_>, at: u64) -> bool {
+    const KINDS: Range<u32> = 1..65;
+    if !at.is_multiple_of(8) {
+        return false;
+    }
+    let kind = image.get(&(at.saturating_sub(8)..at.saturating_sub(4)));
+    let kind = kind.and_then(|it| it.first_chunk()).copied();
+    kind.is_some_and(|it| KINDS.contains(&u32::from_le_bytes(it)))
+}
+
+/// Does no compiler make such an instruction, although bytes of data look like it?
+pub fn is_strange(image: &Image<'_>, op: &Op) -> bool {
+    let bytes = image.get(&(op.at..op.end())).unwrap_or_default();
+    is_odd(&Decoder::with_ip(64, bytes, op.at, DecoderOptions::NONE).decode())
 }
 
 /// A function that begins a range.
@@ -159,10 +228,19 @@ fn is_odd(instruction: &Instruction) -> bool {
         Loope, Loopne, Lsl, Out, Outsb, Outsd, Outsw, Retf, Sti, Xlatb,
     ];
     odd.contains(&instruction.mnemonic())
+        || is_zeros(instruction)
         || instruction.is_jmp_far()
         || instruction.is_jmp_far_indirect()
         || instruction.is_call_far()
         || instruction.is_call_far_indirect()
+}
+
+/// Two zeros: `add %al, (%rax)`.
+fn is_zeros(instruction: &Instruction) -> bool {
+    instruction.code() == Code::Add_rm8_r8
+        && instruction.len() == 2
+        && instruction.memory_base() == Register::RAX
+        && instruction.op1_register() == Register::AL
 }
 
 /// `int3`, and ways to do nothing.

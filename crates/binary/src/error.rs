@@ -32,6 +32,9 @@ pub enum Error {
         /// What is amiss.
         what: String,
     },
+    /// What is changed in it would be noticed.
+    #[error("is compiled ahead of time for Mono, whose runtime reads and changes its code")]
+    ReadByItsRuntime,
     /// There is nothing to count.
     #[error("has no code; if it holds debug information only, name the program that it belongs to")]
     NoCode,

@@ -44,7 +44,7 @@ pub enum Origin {
     Frame,
     /// A label is there, or a pointer leads there.
     Label,
-    /// Another one ends in front of it.
+    /// Another one ends in front of it: a guess.
     Next,
     /// Something calls it.
     Called,
@@ -92,17 +92,19 @@ pub fn starts(image: &Image<'_>, sources: &Sources<'_>) -> Starts {
     let plts = image.code().filter(|piece| plt::is_plt(piece));
     let plts: Vec<_> = plts.map(|piece| piece.range()).collect();
     let in_plt = |at: u64| plts.iter().any(|plt| plt.contains(&at));
+    let mut named: Vec<u64> = sources.functions.iter().map(|it| it.0).collect();
+    named.sort_unstable();
     for frame in sources
         .frames
         .iter()
         .filter(|frame| !in_plt(frame.range.start))
     {
-        starts.add(
-            image,
-            frame.range.start,
-            Some(frame.range.end),
-            Origin::Frame,
-        );
+        // Some tables begin a byte early, for unwinders that look at the byte before a return
+        // address: GHC's have data there.
+        let start = frame.range.start;
+        let is_early = named.binary_search(&(start + 1)).is_ok();
+        let start = start + u64::from(is_early && named.binary_search(&start).is_err());
+        starts.add(image, start, Some(frame.range.end), Origin::Frame);
     }
     for (at, size) in &sources.functions {
         let end = (*size > 0).then(|| at.saturating_add(*size));
@@ -116,7 +118,9 @@ pub fn starts(image: &Image<'_>, sources: &Sources<'_>) -> Starts {
     let covered = starts.extents(image);
     let labels = sources.labels.iter().copied();
     let pointers = image.relocations.addresses().map(|(_, to)| to);
-    for at in labels.chain(pointers) {
+    let with_tables = sources.words.iter().copied();
+    let with_tables = with_tables.filter(|at| divide::has_table_in_front(image, *at));
+    for at in labels.chain(pointers).chain(with_tables) {
         if image.is_code(at) && !contains(&covered, at) {
             starts.add(image, at, None, Origin::Label);
         }
@@ -156,11 +160,16 @@ fn with_called(image: &Image<'_>, mut starts: Starts) -> Vec<Part> {
             })
             .collect();
         let before = starts.all.len();
-        let called = parts.iter().flat_map(|(_, part)| &part.ops);
-        for op in called {
-            if let Flow::Call(to) = op.flow
-                && !contains(&spans, to)
-            {
+        for op in parts.iter().flat_map(|(_, part)| &part.ops) {
+            let to = match op.flow {
+                Flow::Call(to) => Some(to),
+                Flow::Jump(to) | Flow::Branch(to) | Flow::Mentions(to) | Flow::Number(to) => {
+                    let is_code = image.is_code(to) && divide::has_table_in_front(image, to);
+                    is_code.then_some(to)
+                }
+                _ => None,
+            };
+            if let Some(to) = to.filter(|to| !contains(&spans, *to)) {
                 starts.add(image, to, None, Origin::Called);
             }
         }

@@ -155,6 +155,21 @@ impl<'i, 'a> GoTable<'i, 'a> {
         }
     }
 
+    /// Where functions go on whose panic was recovered from: at a call of what runs the deferred
+    /// functions that remain. A record tells how far that is behind the function's start. (Before
+    /// Go 1.12 there was another number in its place, so it must lead to a call.)
+    pub fn recoveries(&self) -> impl Iterator<Item = u64> {
+        const CALL: u8 = 0xe8;
+        let entries = (0..self.functions).filter_map(|index| self.entry(index));
+        entries.filter_map(|it| {
+            let place = it.record.checked_add(self.width() + 8)?;
+            let distance = number(self.records, place).filter(|it| *it != 0)?;
+            let at = it.at.checked_add(distance.into())?;
+            let is_call = || self.image.from(at)?.first().map(|it| *it == CALL);
+            (at < it.next && is_call() == Some(true)).then_some(at)
+        })
+    }
+
     /// An entry of the list of functions, if it has a record. Where others put code between that of
     /// Go, there is an entry without.
     fn entry(&self, index: usize) -> Option<Entry> {

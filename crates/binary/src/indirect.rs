@@ -74,7 +74,7 @@ pub fn of_part(image: &Image<'_>, part: &Part, accept: &dyn Fn(u64) -> bool) -> 
     if jumps.peek().is_none() || part.broken.is_some() {
         return found;
     }
-    let code = instructions(image.get(&part.range).unwrap_or_default(), part.range.start);
+    let code = code(image, part);
     let tables = Tables::new(image, &code, part.range.end, accept);
     for op in jumps {
         // The part may have more instructions than follow each other: some share their end.
@@ -93,6 +93,22 @@ pub fn of_part(image: &Image<'_>, part: &Part, accept: &dyn Fn(u64) -> bool) -> 
         }
     }
     found
+}
+
+/// The instructions of a part, without those that lie inside of another.
+fn code(image: &Image<'_>, part: &Part) -> Vec<Instruction> {
+    let mut code = Vec::with_capacity(part.ops.len());
+    let mut ops = part.ops.iter().peekable();
+    while let Some(first) = ops.next() {
+        // Those that follow each other are decoded at once.
+        let mut end = first.end();
+        while let Some(op) = ops.next_if(|op| op.at <= end) {
+            end = end.max(op.end());
+        }
+        let bytes = image.get(&(first.at..end)).unwrap_or_default();
+        code.extend(instructions(bytes, first.at));
+    }
+    code
 }
 
 impl Indirect {

@@ -5,6 +5,7 @@ use object::elf;
 use object::{Object, ObjectSection};
 
 use crate::code::Code;
+use crate::data_among_code;
 use crate::debug_files::{self, Find};
 use crate::debug_info;
 use crate::error::Error;
@@ -17,7 +18,7 @@ use crate::names::Names;
 use crate::outline;
 use crate::overlaps;
 use crate::plt;
-use crate::symbols::Symbols;
+use crate::symbols::{self, Symbols};
 
 /// Everything that can be known of an executable or shared library from its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,9 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
     let image = Image::with_names(&elf, bytes, &layout);
     if image.code().next().is_none() {
         return Err(Error::NoCode);
+    }
+    if symbols::is_read_by_its_runtime(&elf) {
+        return Err(Error::ReadByItsRuntime);
     }
     let separate = debug_files::separate(&elf, find);
     let separate = separate
@@ -69,6 +73,15 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
         words: &words,
     };
     let mut parts = functions::parts(&image, &sources);
+    let mut written = words.clone();
+    written.extend(
+        symbols
+            .labels
+            .iter()
+            .chain(&symbols.functions)
+            .map(|it| it.at),
+    );
+    data_among_code::leave_out(&image, &mut parts, &written, !layout.position_independent);
     overlaps::add(&image, &mut parts);
     let names = Names {
         symbols: &symbols,

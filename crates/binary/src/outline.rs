@@ -8,15 +8,19 @@
 //! consists of several, and what only a call tells of becomes known once the call is seen.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use headcount_model::{LinkAddr, Routine};
 use object::{Object, ObjectSection};
 
 use crate::debug_files::{self, FileBytes, Find};
+use crate::divide;
 use crate::error::Error;
+use crate::explore::{self, Explored};
 use crate::fingerprint::{self, Fnv};
 use crate::frames::{Frame, frames};
-use crate::functions::{self, Sources};
+use crate::functions::{self, Extent, Origin, Sources};
+use crate::go_table::GoTable;
 use crate::image::{Image, Places};
 use crate::landing_pads::landing_pads;
 use crate::layout::{Elf, Layout, layout, parse};
@@ -25,7 +29,7 @@ use crate::plt;
 use crate::references::words_of_code;
 use crate::routine;
 use crate::spans::Spans;
-use crate::symbols::Marks;
+use crate::symbols::{self, Marks};
 
 /// What a module's file says about where its code is, before any of it is decoded.
 pub struct Outline {
@@ -38,20 +42,21 @@ pub struct Outline {
     entries: Vec<u64>,
     /// What became known since it was read, in that order.
     added: Vec<u64>,
-    /// See [`Outline::prepare_return_points`].
-    return_points: Option<Vec<u64>>,
+    /// See [`Outline::prepare_to_explore`].
+    explored: Option<Explored>,
 }
 
 /// The routine of a part, and what it tells about others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The routine itself.
-    pub routine: Routine,
-    /// Where it leads into the midst of other parts, by address: with jumps and tables of jumps,
-    /// landing pads, calls, and addresses that it makes. Each is an arrival of the other's routine.
+    /// The routine itself, or the reason why it cannot be counted.
+    pub routine: Result<Routine, String>,
+    /// Where it leads into the midst of other parts, or to the start of one that was only guessed,
+    /// by address: with jumps and tables of jumps, landing pads, calls, and addresses that it makes.
+    /// Each is an arrival of the other's routine.
     pub leads_to: Vec<LinkAddr>,
-    /// Code in no known part that its calls, jumps and landing pads lead to, or that it goes on to
-    /// at its end; by address. See [`Outline::add_called`].
+    /// Code in no known part that its calls, jumps and landing pads lead to, that it goes on to at
+    /// its end, or whose address it makes; by address. See [`Outline::add_called`].
     pub unknown_code: Vec<LinkAddr>,
     /// Would it be the same whatever routines were asked for before? Then it depends on nothing
     /// but [`Outline::fingerprint`] and the arrivals.
@@ -68,6 +73,9 @@ impl Outline {
         let image = Image::new(&elf, file, &layout);
         if image.code().next().is_none() {
             return Err(Error::NoCode);
+        }
+        if symbols::is_read_by_its_runtime(&elf) {
+            return Err(Error::ReadByItsRuntime);
         }
         let separate = debug_files::separate(&elf, find);
         let separate = separate
@@ -91,29 +99,36 @@ impl Outline {
             words: &words,
         };
         let starts = functions::starts(&image, &sources);
-        let spans = Spans::new(&starts.extents(&image));
         let restartable = restartable(&elf, &pointers);
         let loaded = loaded(&image);
         let key = key(&elf, loaded);
         let places = image.places();
+        let extents = starts.extents(&image);
+        let facts = Facts {
+            bytes: Arc::clone(&bytes),
+            places,
+            frames,
+            pointers,
+            words,
+            restartable,
+            whole: marks.whole,
+            shared: marks.shared,
+            objects: marks.objects,
+            told: told(&extents),
+            is_fixed,
+        };
+        let spans = Spans::new(&extents, |it| facts.is_known(&image, it));
+        let mut entries = starts.entries;
+        entries.retain(|at| facts.is_function(&image, *at));
         Ok(Self {
             layout,
             key,
             loaded,
-            facts: Facts {
-                bytes,
-                places,
-                frames,
-                pointers,
-                restartable,
-                whole: marks.whole,
-                shared: marks.shared,
-                is_fixed,
-            },
+            facts,
             spans,
-            entries: starts.entries,
+            entries,
             added: Vec::new(),
-            return_points: None,
+            explored: None,
         })
     }
 
@@ -159,12 +174,14 @@ impl Outline {
         let frames = self.facts.frames.iter();
         let frames = frames.flat_map(|it| [it.range.start, it.range.end]);
         let names = self.facts.whole.iter().chain(&self.facts.shared).copied();
+        let objects = self.facts.objects.iter();
         for numbers in [
             bytes_of(self.spans.numbers()),
             bytes_of(frames),
             bytes_of(names),
             bytes_of(self.facts.pointers.iter().flat_map(|(to, at)| [*to, *at])),
             bytes_of(self.facts.restartable.iter().copied()),
+            bytes_of(objects.flat_map(|it| [it.start, it.end])),
         ] {
             all.eat(&numbers.len().to_le_bytes());
             all.eat_much(&numbers);
@@ -177,9 +194,20 @@ impl Outline {
         self.facts.image().get(range)
     }
 
-    /// Where parts of code begin, by address.
+    /// Where parts of code begin, by address. Of some that is only a guess.
     pub fn starts(&self) -> &[u64] {
         self.spans.starts()
+    }
+
+    /// Where parts of code begin to which control is known to come, by address.
+    pub fn known_starts(&self) -> impl Iterator<Item = u64> {
+        let starts = self.spans.starts().iter().copied();
+        starts.filter(|at| self.spans.is_known_start(*at))
+    }
+
+    /// Does a part begin here to which control is known to come?
+    pub fn is_known_start(&self, at: LinkAddr) -> bool {
+        self.spans.is_known_start(at.0)
     }
 
     /// Where else data points in parts that only their bytes tell apart, by address: functions may
@@ -227,60 +255,42 @@ impl Outline {
     }
 
     /// The instructions that need the gs register, of the part that holds an address.
-    pub fn gs_users(&self, at: LinkAddr) -> Vec<u64> {
-        let index = self.spans.index_at(at.0);
-        let swept = index.and_then(|it| self.spans.sweep(&self.facts.image(), it));
-        let whole = swept.filter(|it| it.part.broken.is_none());
-        whole.map(|it| it.gs).unwrap_or_default()
-    }
-
-    /// Where control may come back to in all parts, by address: behind calls, and where exceptions
-    /// land. Decodes everything; parts that cannot be counted are left out.
-    pub fn return_points(&mut self) -> Vec<u64> {
-        match self.return_points.take() {
-            Some(known) => known,
-            None => self.find_return_points(),
-        }
-    }
-
-    /// Finds them ahead of when they are asked for, which may be a bad moment for long work.
-    pub fn prepare_return_points(&mut self) {
-        self.return_points = Some(self.find_return_points());
-    }
-
-    fn find_return_points(&mut self) -> Vec<u64> {
+    pub fn gs_users(&mut self, at: LinkAddr) -> Vec<u64> {
         let image = self.facts.image();
-        let mut budget = budget(&image);
-        let mut found = Vec::new();
-        let mut pads = Vec::new();
-        for index in 0..self.spans.starts().len() {
-            let Some(swept) = self.spans.sweep(&image, index) else {
-                continue;
-            };
-            pads.extend(self.facts.pads(&image, &swept.part.range, &mut budget));
-            if routine::trouble(&self.facts, &image, &swept).is_none() {
-                let pairs = swept.part.ops.windows(2);
-                found.extend(pairs.filter_map(|pair| match pair {
-                    [call, next] if call.flow.is_call() => Some(next.at),
-                    _ => None,
-                }));
-            }
-        }
-        pads.sort_unstable();
-        pads.dedup();
-        pads.retain(|pad| {
-            let index = self.spans.index_at(*pad);
-            let swept = index.and_then(|index| self.spans.swept(&image, index));
-            swept.is_some_and(|it| {
-                it.part.has_op(*pad) && routine::trouble(&self.facts, &image, &it).is_none()
-            })
+        let index = self.spans.index_at(at.0);
+        let reached = index.and_then(|index| {
+            routine::reached_from(&self.facts, &mut self.spans, &image, index, &[at.0])
         });
-        self.spans.forget();
-        found.extend(pads);
-        found.sort_unstable();
-        found.dedup();
-        found
+        reached.map(|(_, gs)| gs).unwrap_or_default()
     }
+
+    /// Follows control through everything that is known, as if all of it had run.
+    pub fn explore(&mut self) -> Explored {
+        match self.explored.take() {
+            Some(known) => known,
+            None => self.look_everywhere(),
+        }
+    }
+
+    /// Does so ahead of when it is asked for, which may be a bad moment for long work.
+    pub fn prepare_to_explore(&mut self) {
+        self.explored = Some(self.look_everywhere());
+    }
+
+    fn look_everywhere(&mut self) -> Explored {
+        let before = self.spans.starts().to_vec();
+        let explored = explore::explore(&self.facts, &mut self.spans);
+        let is_new = |at: &u64| before.binary_search(at).is_err();
+        let added = self.spans.starts().iter().copied().filter(is_new);
+        self.added.extend(added);
+        explored
+    }
+}
+
+/// Where parts begin that tables, symbols or the header tell of.
+fn told(extents: &[Extent]) -> Vec<u64> {
+    let told = extents.iter().filter(|it| it.origin < Origin::Label);
+    told.map(|it| it.range.start).collect()
 }
 
 /// What does not change while routines are found.
@@ -291,6 +301,12 @@ pub struct Facts {
     frames: Vec<Frame>,
     /// Code that data points to, and where in the data; by the code's address.
     pub pointers: Vec<(u64, u64)>,
+    /// The same code; by address.
+    words: Vec<u64>,
+    /// Where parts begin that tables, symbols or the header tell of; by address.
+    told: Vec<u64>,
+    /// Where symbols say that data is, among code; by address.
+    objects: Vec<Range<u64>>,
     /// Where restartable sequences begin; by address.
     pub restartable: Vec<u64>,
     /// Where functions begin that have a name of their own; by address.
@@ -304,6 +320,38 @@ pub struct Facts {
 impl Facts {
     pub fn image(&self) -> Image<'_> {
         self.places.image((*self.bytes).as_ref())
+    }
+
+    /// Is control known to come to where a part begins? Where tables and symbols of functions say
+    /// so, it is; where only a label or a pointer is, if it looks like it.
+    fn is_known(&self, image: &Image<'_>, extent: &Extent) -> bool {
+        let at = extent.range.start;
+        match extent.origin {
+            Origin::Stub | Origin::Symbol | Origin::Header | Origin::Frame => true,
+            Origin::Label => self.is_function(image, at),
+            Origin::Next => {
+                let is_pointed_to = self.words.binary_search(&at).is_ok();
+                is_pointed_to && self.is_function(image, at)
+            }
+            Origin::Called | Origin::Rest => false,
+        }
+    }
+
+    /// Does code, that something points to, look like a function?
+    pub fn is_function(&self, image: &Image<'_>, at: u64) -> bool {
+        let next = self.told.partition_point(|it| *it <= at);
+        let next = self.told.get(next).copied().unwrap_or(u64::MAX);
+        let end = image.piece(at).map_or(at, |piece| piece.range().end);
+        self.may_be_code(at) && divide::is_function(image, &(at..end.min(next)), &self.words)
+    }
+
+    /// Does no symbol say that there is data at an address?
+    pub fn may_be_code(&self, at: u64) -> bool {
+        let after = self.objects.partition_point(|it| it.start <= at);
+        let before = after
+            .checked_sub(1)
+            .and_then(|index| self.objects.get(index));
+        !before.is_some_and(|it| it.contains(&at))
     }
 
     /// Where exceptions land that pass through a range of code.
@@ -340,6 +388,9 @@ pub fn pointers(image: &Image<'_>, headers: &[u64], fixed: bool) -> Vec<(u64, u6
     let written = written.filter(|(_, to)| image.is_code(*to));
     let mut found: Vec<_> = written.map(|(at, to)| (to, at)).collect();
     found.extend(headers.iter().map(|to| (*to, NOWHERE)));
+    if let Some(table) = GoTable::of(image) {
+        found.extend(table.recoveries().map(|to| (to, NOWHERE)));
+    }
     if fixed {
         let words = words_of_code(image).into_iter();
         found.extend(words.map(|(at, to)| (to, at)));

@@ -1,7 +1,7 @@
 //! Where do the blocks of this part begin, and who may enter them?
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use headcount_model::{Entrance, LinkAddr, Routine, RoutineBlock};
@@ -11,10 +11,12 @@ use crate::divide;
 use crate::functions::{self, Origin, Part};
 use crate::image::Image;
 use crate::indirect::{self, Indirect, PartJumps};
+use crate::mentions::is_read;
 use crate::outline::{Facts, Found, budget};
 use crate::overlaps;
+use crate::reach::{Absurd, Reach, Rest};
 use crate::spans::{Spans, Swept, targets_inside};
-use crate::sweep::{Flow, Op};
+use crate::sweep::{self, Flow, Op};
 
 /// More filler than this is of no use to anybody.
 const MOST_FILLER: u64 = 64;
@@ -31,67 +33,247 @@ pub fn routine(
     spans.forget();
     let index = spans.index_at(at).ok_or_else(nothing)?;
     let swept = spans.swept(&image, index).ok_or_else(nothing)?;
-    if let Some(reason) = trouble(facts, &image, &swept) {
-        return Err(reason);
-    }
-    let mut part = swept.part.clone();
-    if !part.range.contains(&at) {
+    if !swept.part.range.contains(&at) {
         return Err(nothing());
     }
-    let (indirect, jumps_are_settled) = indirect_jumps(facts, spans, &image, index, &part);
-    let pads = facts.pads(&image, &part.range, &mut budget(&image));
-    let ways = Ways::of(facts, &part, &indirect, pads);
-    let back = ways_back(facts, spans, &image, index, &part, &ways);
-    for at in &back.jumps {
-        overlaps::add_to(&image, &mut part, *at);
+    let reached = reached(facts, spans, &image, index, &swept, asked);
+    let Reached { part, indirect, .. } = &reached;
+    if part.ops.is_empty() {
+        return Err(reached.absurd.clone().unwrap_or_else(nothing));
     }
-    for at in asked {
-        overlaps::add_to(&image, &mut part, at.0);
-    }
-    let mut torn = targets_inside(&part).chain(back.jumps.iter().copied());
-    if let Some(at) = torn.find(|at| !part.has_op(*at)) {
-        return Err(format!(
-            "a jump leads into the midst of an instruction at {at:#x}"
-        ));
-    }
-    let mut arrivals: BTreeSet<u64> = back.jumps.into_iter().chain(back.others).collect();
+    let ways = Ways::of(facts, &image, part, indirect, &reached.pads);
+    let back = ways_back(facts, spans, &image, index, part, &ways);
+    let mut arrivals: BTreeSet<u64> = back.into_iter().collect();
     arrivals.extend(asked.iter().map(|at| at.0));
-    arrivals.extend(written_down(facts, &part.range, &indirect));
+    arrivals.extend(written_down(facts, &part.range, indirect));
     let inside = ways.indirect.iter().chain(&ways.spoken);
     arrivals.extend(inside.filter(|at| part.range.contains(at)));
     let may_be_several = !matches!(part.origin, Origin::Frame | Origin::Symbol | Origin::Stub);
     if may_be_several {
-        arrivals.extend(hidden_starts(&part));
+        arrivals.extend(hidden_starts(part));
     }
     let filler = match ways.beyond {
         Some(_) => 0,
         None => filler(spans, &image, part.range.end),
     };
     let bytes = image.get(&part.range).unwrap_or_default().to_vec();
+    let leads_to = leads_to(facts, spans, &image, &part.range, &ways);
+    let unknown_code = unknown_code(facts, spans, &image, &ways);
     let spoken = ways.spoken.iter().filter(|at| !ways.called.contains(at));
-    spans.speak_of(&image, spoken.copied());
-    let is_settled = jumps_are_settled
+    let is_settled = reached.is_settled
         && spans.is_settled(&image, part.range.start)
         && ways.all().all(|at| spans.is_settled(&image, at));
-    Ok(Found {
-        routine: Routine {
+    let is_unknown = |at: &&u64| unknown_code.binary_search(&LinkAddr(**at)).is_err();
+    spans.speak_of(&image, spoken.filter(is_unknown).copied());
+    let routine = match reached.trouble(facts, &image) {
+        Some(reason) => Err(reason),
+        None => Ok(Routine {
             start: LinkAddr(part.range.start),
             bytes,
             filler,
-            blocks: blocks(&part, &arrivals),
+            blocks: blocks(part, &arrivals),
             has_unknown_jumps: indirect.some_unknown,
             may_be_several,
             keeps_flags: false,
-        },
-        leads_to: leads_to(spans, &image, &part.range, &ways),
-        unknown_code: unknown_code(spans, &image, &ways),
+        }),
+    };
+    Ok(Found {
+        routine,
+        leads_to,
+        unknown_code,
         is_settled,
     })
 }
 
+/// The instructions of a part that control comes to, and where its indirect jumps lead.
+struct Reached {
+    part: Part,
+    /// Those of them that need the gs register.
+    gs: Vec<u64>,
+    indirect: PartJumps,
+    /// Where exceptions land that pass through it.
+    pads: Vec<u64>,
+    /// Is all of this the same whatever routines were asked for before?
+    is_settled: bool,
+    /// Why it makes no sense, if it does not.
+    absurd: Option<String>,
+}
+
+impl Reached {
+    /// Why it cannot be counted.
+    fn trouble(&self, facts: &Facts, image: &Image<'_>) -> Option<String> {
+        let trouble = trouble(facts, image, &self.part, &self.gs);
+        trouble.or_else(|| self.absurd.clone())
+    }
+}
+
+/// Follows control through a part: from its start, if control is known to come there, and from
+/// everywhere else that something leads to.
+fn reached(
+    facts: &Facts,
+    spans: &mut Spans,
+    image: &Image<'_>,
+    index: usize,
+    swept: &Swept,
+    asked: &[LinkAddr],
+) -> Reached {
+    let range = swept.part.range.clone();
+    let mut reach = Reach::new(image, &swept.part);
+    let mut absurd = None;
+    let asked: BTreeSet<u64> = asked.iter().map(|at| at.0).collect();
+    if spans.is_known_start(range.start) || asked.contains(&range.start) {
+        absurd = reach.enter(range.start).err().map(Absurd::reason);
+    }
+    let pads = facts.pads(image, &range, &mut budget(image));
+    for at in asked.iter().chain(&pads).filter(|at| range.contains(at)) {
+        // One that makes no sense is met by a trap.
+        let _ = reach.enter(*at);
+    }
+    for at in written_down(facts, &range, &PartJumps::default()) {
+        reach.enter_if_sound(at);
+    }
+    let mut is_settled = true;
+    let mut part = Part {
+        ops: reach.ops(),
+        broken: None,
+        ..swept.part.clone()
+    };
+    let indirect = loop {
+        let rest = reach.rest();
+        let steps = rest.iter().flat_map(|it| &it.ops).map(|op| op.at);
+        let steps: BTreeSet<u64> = steps.collect();
+        let is_step = |to: u64| part.has_op(to) || steps.contains(&to);
+        let (indirect, are_settled) = indirect_jumps(facts, spans, image, index, &part, &is_step);
+        is_settled &= are_settled;
+        let targets = indirect.targets.iter().flat_map(|(_, targets)| targets);
+        let inside = |at: &u64| range.contains(at);
+        let mut is_new = false;
+        for to in targets.copied().filter(inside) {
+            is_new |= reach.enter(to).is_ok_and(|new| !new.is_empty());
+        }
+        for to in mentioned(facts, image, &part).into_iter().filter(inside) {
+            is_new |= !reach.has(to) && reach.enter_if_sound(to);
+        }
+        if !is_new {
+            absurd = absurd.or_else(|| keep_rest(image, rest, &indirect, &mut part));
+            break indirect;
+        }
+        part.ops = reach.ops();
+    };
+    let gs = part.ops.iter().filter(|op| needs_gs(image, swept, op));
+    Reached {
+        gs: gs.map(|op| op.at).collect(),
+        part,
+        indirect,
+        pads,
+        is_settled,
+        absurd,
+    }
+}
+
+/// What nothing leads to becomes a part all the same if it only fills the place, or if there is a
+/// jump that nobody sees through, which may lead there. Says why, if that makes no sense.
+fn keep_rest(
+    image: &Image<'_>,
+    rest: Vec<Rest>,
+    indirect: &PartJumps,
+    part: &mut Part,
+) -> Option<String> {
+    let before = part.ops.len();
+    for rest in rest {
+        let may_run = rest.is_filler(image) || indirect.some_reckoned;
+        match rest.ops.first() {
+            Some(first) if may_run && !rest.is_code => {
+                return Some(format!(
+                    "a jump may lead anywhere in it, and it has data among its instructions at \
+                     {:#x}",
+                    first.at
+                ));
+            }
+            _ if may_run => part.ops.extend(rest.ops),
+            _ => {}
+        }
+    }
+    if part.ops.len() > before {
+        part.ops.sort_unstable_by_key(|op| op.at);
+    }
+    None
+}
+
+fn needs_gs(image: &Image<'_>, swept: &Swept, op: &Op) -> bool {
+    if swept.part.has_op(op.at) {
+        return swept.gs.binary_search(&op.at).is_ok();
+    }
+    let bytes = image.get(&(op.at..op.end())).unwrap_or_default();
+    sweep::instructions(bytes, op.at)
+        .first()
+        .is_some_and(sweep::uses_gs)
+}
+
+/// Addresses that instructions of a part make, and do not read: control may be sent there.
+fn mentioned(facts: &Facts, image: &Image<'_>, part: &Part) -> Vec<u64> {
+    let ops = part.ops.iter().enumerate();
+    let made = ops.filter_map(|(index, op)| Some((index, mentions(facts, op)?)));
+    let made = made.filter(|(_, to)| image.is_code(*to));
+    made.filter(|(index, _)| !is_read(image, &part.ops, *index))
+        .map(|(_, to)| to)
+        .collect()
+}
+
+fn mentions(facts: &Facts, op: &Op) -> Option<u64> {
+    match op.flow {
+        Flow::Mentions(to) => Some(to),
+        Flow::Number(to) if facts.is_fixed => Some(to),
+        _ => None,
+    }
+}
+
+/// The instructions of a part, and those of them that need the gs register, if all are reached from
+/// its start; but for what only fills the place between them.
+pub fn plainly_reached(
+    facts: &Facts,
+    spans: &mut Spans,
+    image: &Image<'_>,
+    index: usize,
+) -> Option<(Part, Vec<u64>)> {
+    let swept = spans.swept(image, index)?;
+    let start = swept.part.range.start;
+    let mut reach = Reach::new(image, &swept.part);
+    let pads = facts.pads(image, &swept.part.range, &mut budget(image));
+    let is_plain = spans.is_known_start(start)
+        && [start]
+            .into_iter()
+            .chain(pads)
+            .all(|at| reach.enter(at).is_ok())
+        && reach.rest().iter().all(|it| it.is_filler(image));
+    is_plain.then(|| (swept.part.clone(), swept.gs.clone()))
+}
+
+/// The same of those that control comes to if it enters the part at these addresses, too. Nothing if
+/// it comes to none.
+pub fn reached_from(
+    facts: &Facts,
+    spans: &mut Spans,
+    image: &Image<'_>,
+    index: usize,
+    asked: &[u64],
+) -> Option<(Part, Vec<u64>)> {
+    let swept = spans.swept(image, index)?;
+    let asked: Vec<LinkAddr> = asked.iter().map(|at| LinkAddr(*at)).collect();
+    let Reached { part, gs, .. } = reached(facts, spans, image, index, &swept, &asked);
+    (!part.ops.is_empty()).then_some((part, gs))
+}
+
+/// Where a part leads outside of itself, if nothing else tells that control comes there.
+pub fn led_to(facts: &Facts, spans: &mut Spans, image: &Image<'_>, part: &Part) -> Vec<u64> {
+    let ways = Ways::of(facts, image, part, &PartJumps::default(), &[]);
+    let inside = leads_to(facts, spans, image, &part.range, &ways);
+    let unknown = unknown_code(facts, spans, image, &ways);
+    inside.into_iter().chain(unknown).map(|at| at.0).collect()
+}
+
 /// Why a part cannot be counted, whoever jumps to it.
-pub fn trouble(facts: &Facts, image: &Image<'_>, swept: &Swept) -> Option<String> {
-    let part = &swept.part;
+pub fn trouble(facts: &Facts, image: &Image<'_>, part: &Part, gs: &[u64]) -> Option<String> {
     if image.get(&part.range).is_some_and(is_sigreturn) {
         let reason = "it is where signal handlers return through, which unwinders recognise by its \
                       bytes";
@@ -99,9 +281,6 @@ pub fn trouble(facts: &Facts, image: &Image<'_>, swept: &Swept) -> Option<String
     }
     if u32::try_from(part.range.end.saturating_sub(part.range.start)).is_err() {
         return Some("it is too large".to_owned());
-    }
-    if let Some(at) = part.broken {
-        return Some(format!("it has bytes that are no instructions at {at:#x}"));
     }
     if let Some(op) = part.ops.iter().find(|op| op.flow == Flow::Transaction) {
         let at = op.at;
@@ -121,8 +300,8 @@ pub fn trouble(facts: &Facts, image: &Image<'_>, swept: &Swept) -> Option<String
             "it has a restartable sequence at {at:#x}, which the kernel knows by its place"
         ));
     }
-    let gs = swept.gs.first();
-    gs.map(|_| "it uses the gs register, which the counters need".to_owned())
+    gs.first()
+        .map(|_| "it uses the gs register, which the counters need".to_owned())
 }
 
 /// Whether this is the code that signal handlers return to: `mov $15, %rax; syscall`, perhaps with
@@ -142,7 +321,7 @@ struct Ways {
     indirect: Vec<u64>,
     /// What it calls.
     called: Vec<u64>,
-    /// What it calls, or only speaks of.
+    /// What it calls, or only speaks of. Not what it reads.
     spoken: Vec<u64>,
     /// Its end, if control goes on behind it. A call at the end is one that does not return.
     beyond: Option<u64>,
@@ -154,14 +333,24 @@ impl Ways {
         ways.into_iter().flatten().copied().chain(self.beyond)
     }
 
-    fn of(facts: &Facts, part: &Part, indirect: &PartJumps, pads: Vec<u64>) -> Self {
+    fn of(
+        facts: &Facts,
+        image: &Image<'_>,
+        part: &Part,
+        indirect: &PartJumps,
+        pads: &[u64],
+    ) -> Self {
         let ops = || part.ops.iter();
         let called: Vec<u64> = ops().filter_map(called).collect();
         let tables = indirect.targets.iter().flat_map(|(_, targets)| targets);
         Self {
             direct: ops().filter_map(|op| op.flow.jump_target()).collect(),
-            indirect: tables.copied().chain(pads).collect(),
-            spoken: ops().filter_map(|op| spoken(facts, op)).collect(),
+            indirect: tables.chain(pads).copied().collect(),
+            spoken: called
+                .iter()
+                .copied()
+                .chain(mentioned(facts, image, part))
+                .collect(),
             called,
             beyond: part
                 .ops
@@ -179,28 +368,22 @@ fn called(op: &Op) -> Option<u64> {
     }
 }
 
-fn spoken(facts: &Facts, op: &Op) -> Option<u64> {
-    match op.flow {
-        Flow::Call(to) | Flow::Mentions(to) => Some(to),
-        Flow::Number(to) if facts.is_fixed => Some(to),
-        _ => None,
-    }
-}
-
-/// The indirect jumps of a part. They may lead to parts that are nobody's function. Also says
-/// whether they are the same whatever routines were asked for before.
+/// The indirect jumps of a part. They may lead to parts that are nobody's function. `is_step`: may
+/// an instruction of this part begin here? Also says whether they are the same whatever routines
+/// were asked for before.
 fn indirect_jumps(
     facts: &Facts,
     spans: &mut Spans,
     image: &Image<'_>,
     index: usize,
     part: &Part,
+    is_step: &dyn Fn(u64) -> bool,
 ) -> (PartJumps, bool) {
     let spans = RefCell::new(spans);
     let are_settled = Cell::new(true);
     let accept = |to: u64| {
         if part.range.contains(&to) {
-            return to > part.range.start && part.has_op(to);
+            return to > part.range.start && is_step(to);
         }
         let mut spans = spans.borrow_mut();
         are_settled.set(are_settled.get() && spans.is_settled(image, to));
@@ -224,16 +407,9 @@ fn indirect_jumps(
     (jumps, are_settled.get())
 }
 
-/// Where the parts that a part leads to come back into it.
-#[derive(Default)]
-struct Back {
-    /// With jumps.
-    jumps: Vec<u64>,
-    /// With exceptions, or because they speak of it.
-    others: Vec<u64>,
-}
-
-/// Looks at the parts that `part` leads to: what was moved away from a function comes back to it.
+/// Looks at the parts that `part` leads to: what was moved away from a function comes back to it,
+/// with jumps, with exceptions, or because it speaks of it. What is missed here becomes known when
+/// the other part is asked for.
 fn ways_back(
     facts: &Facts,
     spans: &mut Spans,
@@ -241,33 +417,41 @@ fn ways_back(
     index: usize,
     part: &Part,
     ways: &Ways,
-) -> Back {
+) -> Vec<u64> {
     let targets = ways.direct.iter().chain(&ways.indirect);
-    let others: BTreeSet<usize> = targets
-        .filter(|to| !part.range.contains(to))
-        .filter_map(|to| spans.index_at(*to))
-        .filter(|other| *other != index && spans.origin(*other) != Some(Origin::Stub))
-        .collect();
+    let targets = targets.filter(|to| !part.range.contains(to));
+    let mut others: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for to in targets {
+        let other = spans.index_at(*to).filter(|other| *other != index);
+        let other = other.filter(|other| spans.origin(*other) != Some(Origin::Stub));
+        if let Some(other) = other {
+            others.entry(other).or_default().push(*to);
+        }
+    }
     let mut budget = budget(image);
-    let mut back = Back::default();
-    for other in others {
+    let mut back = Vec::new();
+    for (other, entered) in others {
         let Some(swept) = spans.swept(image, other) else {
             continue;
         };
-        let other = &swept.part;
-        let jumps = other.ops.iter().filter_map(|op| op.flow.jump_target());
-        match other.broken {
-            None => back.jumps.extend(jumps),
-            // Bytes that may be data prove nothing.
-            Some(_) => back.others.extend(jumps),
+        let mut reach = Reach::new(image, &swept.part);
+        for at in entered {
+            let _ = reach.enter(at);
         }
-        let spoken = other.ops.iter().filter_map(|op| spoken(facts, op));
-        back.others.extend(spoken);
-        back.others
-            .extend(facts.pads(image, &other.range, &mut budget));
+        let start = swept.part.range.start;
+        if spans.is_known_start(start) {
+            let _ = reach.enter(start);
+        }
+        let other = Part {
+            ops: reach.ops(),
+            ..swept.part.clone()
+        };
+        let jumps = other.ops.iter().filter_map(|op| op.flow.jump_target());
+        back.extend(jumps.chain(other.ops.iter().filter_map(called)));
+        back.extend(mentioned(facts, image, &other));
+        back.extend(facts.pads(image, &other.range, &mut budget));
     }
-    back.jumps.retain(|at| part.range.contains(at));
-    back.others.retain(|at| part.range.contains(at));
+    back.retain(|at| part.range.contains(at));
     back
 }
 
@@ -307,7 +491,7 @@ fn hidden_starts(part: &Part) -> Vec<u64> {
 }
 
 /// How many bytes behind a part do nothing, if that is all there is up to the next one. Other
-/// code that nobody told of may itself begin with filler.
+/// code that nobody told of may itself begin with filler. Zeros may be data.
 fn filler(spans: &Spans, image: &Image<'_>, end: u64) -> u32 {
     let limit = image
         .piece(end)
@@ -317,7 +501,12 @@ fn filler(spans: &Spans, image: &Image<'_>, end: u64) -> u32 {
     let gap = gap.unwrap_or_default();
     // A long gap is not worth looking through.
     let is_filler = gap.len() < 4096 && functions::filler(gap) >= gap.len();
-    match is_filler {
+    let has_zeros = || {
+        let (ops, broken) = sweep::sweep(gap, end);
+        let is_nop = |op: &Op| op.flow == Flow::Nop || op.length == 1;
+        broken.is_some() || !ops.iter().all(is_nop)
+    };
+    match is_filler && !has_zeros() {
         true => (gap.len() as u64).min(MOST_FILLER) as u32,
         false => 0,
     }
@@ -333,13 +522,16 @@ fn blocks(part: &Part, arrivals: &BTreeSet<u64>) -> Vec<RoutineBlock> {
     let mut blocks: Vec<RoutineBlock> = Vec::new();
     let mut before: Option<&Op> = None;
     for op in &part.ops {
+        let is_apart = before.is_some_and(|before| before.end() < op.at);
         let entrance = match before {
-            None => Entrance::Entry,
-            Some(before) if before.flow.is_call() => Entrance::Arrival,
+            _ if op.at == part.range.start => Entrance::Entry,
+            Some(before) if before.flow.is_call() && !is_apart => Entrance::Arrival,
             _ if arrivals.contains(&op.at) => Entrance::Arrival,
             _ => Entrance::None,
         };
         let begins = entrance != Entrance::None
+            || before.is_none()
+            || is_apart
             || before.is_some_and(|before| before.flow.ends_block())
             || op.flow == Flow::Trap
             || leaders.binary_search(&op.at).is_ok();
@@ -356,8 +548,9 @@ fn blocks(part: &Part, arrivals: &BTreeSet<u64>) -> Vec<RoutineBlock> {
     blocks
 }
 
-/// Where a part leads into the midst of others.
+/// Where a part leads in others, if nothing else tells that control comes there.
 fn leads_to(
+    facts: &Facts,
     spans: &mut Spans,
     image: &Image<'_>,
     range: &Range<u64>,
@@ -366,25 +559,41 @@ fn leads_to(
     let mut found: BTreeSet<u64> = ways.direct.iter().chain(&ways.indirect).copied().collect();
     found.extend(&ways.called);
     let spoken = ways.spoken.iter().copied();
-    // A number that looks like an address is believed where an instruction begins.
-    found.extend(spoken.filter(|at| {
-        let other = spans
-            .index_at(*at)
-            .filter(|_| !range.contains(at) && !spans.is_start(*at));
-        let other = other.and_then(|other| spans.swept(image, other));
-        other.is_some_and(|it| it.part.has_op(*at))
-    }));
-    found.retain(|at| !range.contains(at) && !spans.is_start(*at) && spans.index_at(*at).is_some());
+    let spoken: BTreeSet<u64> = spoken
+        .filter(|at| !range.contains(at) && !spans.is_known_start(*at))
+        .collect();
+    let believed = spoken.into_iter().filter(|at| {
+        let other = spans.index_at(*at);
+        other.is_some_and(|other| believes(facts, spans, image, other, *at))
+    });
+    found.extend(believed.collect::<Vec<_>>());
+    found.retain(|at| {
+        !range.contains(at) && !spans.is_known_start(*at) && spans.index_at(*at).is_some()
+    });
     found.into_iter().map(LinkAddr).collect()
 }
 
+/// An address is made that lies in a part: is it one of code there? A number may only look like an
+/// address, and what has an address may be data.
+fn believes(facts: &Facts, spans: &mut Spans, image: &Image<'_>, index: usize, at: u64) -> bool {
+    if !spans.is_told(index) {
+        return facts.is_function(image, at);
+    }
+    let Some(swept) = spans.swept(image, index) else {
+        return false;
+    };
+    let mut reach = Reach::new(image, &swept.part);
+    let _ = reach.enter(swept.part.range.start);
+    reach.has(at) || facts.may_be_code(at) && reach.enter_if_sound(at)
+}
+
 /// Where a part leads that is code but in no known part.
-fn unknown_code(spans: &Spans, image: &Image<'_>, ways: &Ways) -> Vec<LinkAddr> {
+fn unknown_code(facts: &Facts, spans: &Spans, image: &Image<'_>, ways: &Ways) -> Vec<LinkAddr> {
     let found = ways.direct.iter().chain(&ways.indirect).chain(&ways.called);
-    let found = found.chain(&ways.beyond);
-    let found: BTreeSet<u64> = found
-        .copied()
-        .filter(|at| spans.index_at(*at).is_none() && image.is_code(*at))
-        .collect();
+    let found = found.chain(&ways.beyond).copied();
+    let is_unknown = |at: &u64| spans.index_at(*at).is_none() && image.is_code(*at);
+    let mut found: BTreeSet<u64> = found.filter(is_unknown).collect();
+    let spoken = ways.spoken.iter().copied().filter(is_unknown);
+    found.extend(spoken.filter(|at| facts.is_function(image, *at)));
     found.into_iter().map(LinkAddr).collect()
 }

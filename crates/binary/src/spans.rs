@@ -32,6 +32,8 @@ struct Span {
     origin: Origin,
     /// Is its end yet to be found?
     open: bool,
+    /// Is control known to come to its start?
+    known: bool,
 }
 
 /// The instructions of a part.
@@ -46,12 +48,13 @@ pub struct Swept {
 const MOST: usize = 1 << 20;
 
 impl Spans {
-    /// `extents` are by address.
-    pub fn new(extents: &[Extent]) -> Self {
+    /// `extents` are by address. `is_known`: is control known to come to where one begins?
+    pub fn new(extents: &[Extent], is_known: impl Fn(&Extent) -> bool) -> Self {
         let spans = extents.iter().map(|extent| Span {
             end: extent.range.end,
             origin: extent.origin,
             open: extent.open,
+            known: is_known(extent),
         });
         Self {
             starts: extents.iter().map(|extent| extent.range.start).collect(),
@@ -66,6 +69,18 @@ impl Spans {
 
     pub fn is_start(&self, at: u64) -> bool {
         self.starts.binary_search(&at).is_ok()
+    }
+
+    /// Does a part begin here to which control is known to come?
+    pub fn is_known_start(&self, at: u64) -> bool {
+        let index = self.starts.binary_search(&at).ok();
+        index.is_some_and(|index| self.spans.get(index).is_some_and(|it| it.known))
+    }
+
+    /// Does more than the looks of its bytes tell that a part is one?
+    pub fn is_told(&self, index: usize) -> bool {
+        let span = self.spans.get(index);
+        span.is_some_and(|it| it.known && it.origin != Origin::Next)
     }
 
     /// The part that holds an address: its index.
@@ -111,7 +126,11 @@ impl Spans {
         let spans = self.starts.iter().zip(&self.spans);
         spans.flat_map(|(start, span)| {
             let (origin, open) = (span.origin as u64, u64::from(span.open));
-            [*start, span.end, origin << 1 | open]
+            [
+                *start,
+                span.end,
+                origin << 2 | u64::from(span.known) << 1 | open,
+            ]
         })
     }
 
@@ -133,8 +152,14 @@ impl Spans {
         let place = self.starts.partition_point(|start| *start < at);
         self.starts.insert(place, at);
         let origin = Origin::Called;
-        let open = true;
-        self.spans.insert(place, Span { end, origin, open });
+        let (open, known) = (true, true);
+        let span = Span {
+            end,
+            origin,
+            open,
+            known,
+        };
+        self.spans.insert(place, span);
         true
     }
 

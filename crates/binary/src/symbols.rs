@@ -1,5 +1,7 @@
 //! What do the symbol tables call this address? (Where they are silent, Go's own table may speak.)
 
+use std::ops::Range;
+
 use object::{Object, ObjectSymbol, SymbolKind};
 
 use crate::go_table::{GoFunction, GoTable};
@@ -30,9 +32,10 @@ impl Symbols {
     /// The symbols of a file, and of the file that its debug information was moved to.
     pub fn of<'f, 'd: 'f>(image: &Image<'_>, files: impl IntoIterator<Item = &'f Elf<'d>>) -> Self {
         let mut found = Self::default();
-        each_of_code(image, files, &mut |is_function, symbol| match is_function {
-            true => found.functions.push(symbol.to_owned()),
-            false => found.labels.push(symbol.to_owned()),
+        each_of_code(image, files, &mut |kind, symbol| match kind {
+            Kind::Function => found.functions.push(symbol.to_owned()),
+            Kind::Label => found.labels.push(symbol.to_owned()),
+            Kind::Object => {}
         });
         for names in [&mut found.functions, &mut found.labels] {
             names.sort_by(|one, other| order(one).cmp(&order(other)));
@@ -65,28 +68,70 @@ pub struct Marks {
     pub whole: Vec<u64>,
     /// Other places that another file may name; by address.
     pub shared: Vec<u64>,
+    /// Data among code; by address.
+    pub objects: Vec<Range<u64>>,
 }
 
 impl Marks {
     /// The marks of a file, and of the file that its debug information was moved to.
     pub fn of<'f, 'd: 'f>(image: &Image<'_>, files: impl IntoIterator<Item = &'f Elf<'d>>) -> Self {
         let mut found = Self::default();
-        each_of_code(image, files, &mut |is_function, symbol| {
-            if is_function {
+        each_of_code(image, files, &mut |kind, symbol| match kind {
+            Kind::Function => {
                 found.functions.push((symbol.at, symbol.size));
                 found
                     .whole
                     .extend((!is_cold(symbol.name)).then_some(symbol.at));
-            } else {
+            }
+            Kind::Label => {
                 found.labels.push(symbol.at);
                 found.shared.extend((symbol.rank < 2).then_some(symbol.at));
             }
+            Kind::Object => {
+                let end = symbol.at.saturating_add(symbol.size.max(1));
+                found.objects.push(symbol.at..end);
+            }
         });
+        found.objects.sort_unstable_by_key(|it| it.start);
         found.whole.sort_unstable();
         found.whole.dedup();
         found.shared.sort_unstable();
         found.shared.dedup();
         found
+    }
+}
+
+/// Does the runtime that this file was made for read its code, and change it? Mono does that with
+/// what it has compiled ahead of time: it looks at calls and at the numbers behind its stubs. Such
+/// files have a symbol that tells.
+pub fn is_read_by_its_runtime(elf: &Elf<'_>) -> bool {
+    let mut names = elf.dynamic_symbols().filter_map(|it| it.name().ok());
+    names.any(|name| {
+        let of_a_module = name.strip_prefix("mono_aot_module_");
+        name == "mono_aot_file_info" || of_a_module.is_some_and(|it| it.ends_with("_info"))
+    })
+}
+
+/// What a symbol says is at an address of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Function,
+    /// Code, at least.
+    Label,
+    /// Data.
+    Object,
+}
+
+impl Kind {
+    fn of(kind: SymbolKind, name: &str) -> Option<Self> {
+        match kind {
+            SymbolKind::Text => Some(Self::Function),
+            SymbolKind::Unknown | SymbolKind::Label => Some(Self::Label),
+            // GHC has tables in front of its code, so that both together are an object to it.
+            SymbolKind::Data if name.ends_with("_info") => Some(Self::Function),
+            SymbolKind::Data => Some(Self::Object),
+            _ => None,
+        }
     }
 }
 
@@ -111,29 +156,24 @@ impl Raw<'_> {
     }
 }
 
-/// Shows every symbol of code, and whether it is of a function.
+/// Shows every symbol whose address is one of code.
 fn each_of_code<'f, 'd: 'f>(
     image: &Image<'_>,
     files: impl IntoIterator<Item = &'f Elf<'d>>,
-    show: &mut dyn FnMut(bool, &Raw<'_>),
+    show: &mut dyn FnMut(Kind, &Raw<'_>),
 ) {
     let go_table = GoTable::of(image);
     let mut known = Vec::new();
     for file in files {
         for symbol in file.symbols().chain(file.dynamic_symbols()) {
-            let is_function = match symbol.kind() {
-                SymbolKind::Text => true,
-                SymbolKind::Unknown | SymbolKind::Label => false,
-                _ => continue,
-            };
             let at = symbol.address();
             if symbol.is_undefined() || !image.is_code(at) {
                 continue;
             }
             let name = symbol.name().unwrap_or_default();
-            if name.is_empty() {
+            let Some(kind) = Kind::of(symbol.kind(), name).filter(|_| !name.is_empty()) else {
                 continue;
-            }
+            };
             let rank = match (symbol.is_weak(), symbol.is_local()) {
                 (_, true) => 2,
                 (true, _) => 1,
@@ -146,8 +186,8 @@ fn each_of_code<'f, 'd: 'f>(
                 name,
                 rank,
             };
-            show(is_function, &raw);
-            if is_function && go_table.is_some() {
+            show(kind, &raw);
+            if kind == Kind::Function && go_table.is_some() {
                 known.push(at);
             }
         }
@@ -162,7 +202,7 @@ fn each_of_code<'f, 'd: 'f>(
                 name,
                 rank,
             };
-            show(true, &raw);
+            show(Kind::Function, &raw);
         });
     }
 }

@@ -59,16 +59,30 @@ fn outline(workshop: &Workshop, name: &str) -> Outline {
 fn entered(mut outline: Outline) -> BTreeSet<u64> {
     let told = outline.starts().iter().chain(outline.entries());
     let mut found: BTreeSet<u64> = told.copied().collect();
-    for at in outline.starts().to_vec() {
-        let Found {
-            routine, leads_to, ..
-        } = outline.routine(LinkAddr(at), &[]).unwrap();
-        found.extend(leads_to.iter().map(|it| it.0));
-        let blocks = routine.blocks.iter();
-        let blocks = blocks.filter(|it| it.entrance != Entrance::None);
-        found.extend(blocks.map(|it| at + u64::from(it.offset)));
+    loop {
+        let before = found.len();
+        for at in outline.starts().to_vec() {
+            let range = outline.part_at(LinkAddr(at)).unwrap();
+            let asked: Vec<LinkAddr> = found.range(range).map(|it| LinkAddr(*it)).collect();
+            let Found {
+                routine,
+                leads_to,
+                unknown_code,
+                ..
+            } = outline.routine(LinkAddr(at), &asked).unwrap();
+            found.extend(leads_to.iter().map(|it| it.0));
+            for at in unknown_code {
+                outline.add_called(at);
+            }
+            let blocks = routine.unwrap().blocks.into_iter();
+            let blocks = blocks.filter(|it| it.entrance != Entrance::None);
+            found.extend(blocks.map(|it| at + u64::from(it.offset)));
+        }
+        found.extend(outline.starts());
+        if found.len() == before {
+            return found;
+        }
     }
-    found
 }
 
 /// The functions that a file's symbols name.

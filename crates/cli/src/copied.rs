@@ -54,7 +54,8 @@ impl Copied {
                 continue;
             }
             seen.push(part.start);
-            let routine = outline.routine(LinkAddr(part.start), &[]).ok()?.routine;
+            let start = LinkAddr(part.start);
+            let routine = outline.routine(start, &[start]).ok()?.routine.ok()?;
             let offset = usize::try_from(block.address.0 - part.start).ok()?;
             let span = block.code.first()?;
             if routine.bytes.get(offset..offset + span.bytes.len()) != Some(&span.bytes) {

@@ -43,7 +43,8 @@ pub struct Reading {
 /// The counts of every function of a module, and what to tell the user about them.
 ///
 /// `is_watched` says whether a function that begins at an address was under watch. If it was, what
-/// no routine was copied of did not run; if it was not, none of it was counted.
+/// no routine was copied of did not run; if it was not, none of it was counted. Nor was what was left
+/// alone in a routine because nothing was known to lead there.
 pub fn counts(
     module: &Module,
     readings: &[Reading],
@@ -108,6 +109,9 @@ fn try_walk(block: &Block, number: u32, steps: &Steps, shifts: &mut Vec<Shift>) 
     let mut index = 0;
     for span in &block.code {
         let mut known = steps.within(range(span));
+        if known.is_empty() && steps.left_alone(span.address) {
+            return None;
+        }
         if known.is_empty() && block.code.len() == 1 {
             // Most code never runs; no need to take it apart.
             break;

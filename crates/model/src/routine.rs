@@ -11,7 +11,8 @@ pub struct Routine {
     pub bytes: Vec<u8>,
     /// How many bytes behind it are filler, which nobody runs or reads.
     pub filler: u32,
-    /// Its blocks, by address. Where a jump skips a prefix, a block lies inside of another.
+    /// Its blocks, by address. Where a jump skips a prefix, a block lies inside of another. What is
+    /// in none may be data.
     pub blocks: Vec<RoutineBlock>,
     /// Is there an indirect jump of which nobody knows where it leads? It may be in here.
     pub has_unknown_jumps: bool,

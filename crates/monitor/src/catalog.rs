@@ -137,7 +137,7 @@ pub fn analyse_counted(path: &str, key: &str, bytes: &FileBytes) -> Result<Analy
         .map_err(|error| error.to_string())?;
     Ok(Analysed {
         module: binary.module,
-        watched: outline.starts().to_vec(),
+        watched: outline.known_starts().collect(),
         sought,
     })
 }
@@ -165,6 +165,27 @@ const PAGE: u64 = 4096;
 
 fn floor(number: u64) -> u64 {
     number & !(PAGE - 1)
+}
+
+/// Where the code of a module is.
+pub struct Code {
+    /// Link addresses from its first page to its last, with whatever lies between.
+    pub reach: Range<u64>,
+    /// How many bytes of it there are.
+    pub length: u64,
+}
+
+/// Where the code of a module is, in however many segments.
+pub fn code(layout: &Layout) -> Code {
+    let segments = || layout.segments.iter().filter(|it| it.executable);
+    let starts = segments().map(|it| floor(it.address.0));
+    let ends = segments().map(|it| it.address.0.saturating_add(it.file_size));
+    let start = starts.min().unwrap_or(0);
+    let end = ends.max().unwrap_or(0).next_multiple_of(PAGE);
+    Code {
+        reach: start..end.max(start),
+        length: segments().map(|it| it.file_size).sum(),
+    }
 }
 
 /// Where the code of a mapping is. A loader may first map a whole module as if all of it were code,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use headcount_binary::Outline;
-use headcount_model::LoadAddr;
+use headcount_model::{LoadAddr, LoadBias};
 use libc::pid_t;
 
 use crate::catalog;
@@ -85,7 +85,6 @@ impl Monitor<'_> {
         mapping: &Mapping,
         is_program: bool,
     ) -> io::Result<Stopped> {
-        let pid = self.thread(&stopped).pid;
         let Some(original) = self.original(stopped.tid(), mapping, is_program)? else {
             return Ok(stopped);
         };
@@ -98,26 +97,53 @@ impl Monitor<'_> {
             return Ok(stopped);
         };
         let text = catalog::code_in(original.outline.borrow().layout(), mapping);
+        let installed = self.spaces.get(&space).and_then(|it| {
+            let mut modules = it.copies.modules.iter();
+            modules.position(|it| it.is_part_of(mapping, bias))
+        });
+        let (stopped, installed) = match installed {
+            Some(installed) => (stopped, Some(installed)),
+            None => self.install(stopped, space, mapping, &original, bias)?,
+        };
+        if let Some(installed) = installed {
+            self.install_text(space, installed, text)?;
+        }
+        Ok(stopped)
+    }
+
+    /// Maps memory for the copies of a module. Its place among the installed ones; `None` if it
+    /// cannot be counted.
+    fn install(
+        &mut self,
+        stopped: Stopped,
+        space: usize,
+        mapping: &Mapping,
+        original: &Original,
+        bias: LoadBias,
+    ) -> io::Result<(Stopped, Option<usize>)> {
+        let pid = self.thread(&stopped).pid;
+        let text = catalog::code_in(original.outline.borrow().layout(), mapping);
         self.set_up(&stopped, space, LoadAddr(text.start))?;
         let mappings = proc::mappings(stopped.tid())?;
         let Some(space_of) = self.spaces.get_mut(&space) else {
-            return Ok(stopped);
+            return Ok((stopped, None));
         };
         if space_of.copies.is_refused {
-            return Ok(stopped);
+            return Ok((stopped, None));
         }
-        let length = text.end - text.start;
-        let size = (length * GROWTH).max(LEAST_REGION).next_multiple_of(4096);
-        let link = text.start - bias.0..text.end - bias.0;
+        let code = catalog::code(original.outline.borrow().layout());
+        let whole = code.reach.start + bias.0..code.reach.end + bias.0;
+        let size = (code.length * GROWTH).max(LEAST_REGION);
+        let size = size.next_multiple_of(4096);
         // What was made for another process serves this one, too, if it can be as far away.
         let workshops = self.workshops.iter().rev();
         let distances = workshops
-            .filter(|it| it.module == original.module && it.site.text == link)
-            .map(|it| text.start.wrapping_add(it.site.distance))
+            .filter(|it| it.module == original.module && it.site.base == code.reach.start)
+            .map(|it| whole.start.wrapping_add(it.site.distance))
             // Behind a module, the heap may grow.
-            .filter(|place| *place < text.start && is_free(&mappings, *place, size))
+            .filter(|place| *place < whole.start && is_free(&mappings, *place, size))
             .take(MOST_TRIED);
-        let places: Vec<u64> = distances.chain(places(&mappings, &text, size)).collect();
+        let places: Vec<u64> = distances.chain(places(&mappings, &whole, size)).collect();
         let region = map_region(&space_of.copies, &stopped, &space_of.memory, &places, size)?;
         let Some(region) = region else {
             let path = &mapping.path;
@@ -127,39 +153,65 @@ impl Monitor<'_> {
             };
             let note = format!("{path} is not counted: {reason}.");
             self.journal.write(&Entry::Note(note))?;
-            return Ok(stopped);
+            return Ok((stopped, None));
         };
         let site = Site {
-            text: link,
-            distance: region.0.wrapping_sub(text.start),
+            base: code.reach.start,
+            distance: region.0.wrapping_sub(whole.start),
             size,
         };
-        let workshop = self.workshop(&original, site, space, &text)?;
+        let workshop = self.workshop(original, site);
         self.journal.write(&Entry::Loaded {
             pid: pid as u32,
             module: original.module,
             bias: bias.0,
         })?;
         if !self.make_room(&stopped, space)? {
-            return Ok(stopped);
+            return Ok((stopped, None));
         }
         let (writes, progress) = self.workshops[workshop].everything();
         let Some(space) = self.spaces.get_mut(&space) else {
-            return Ok(stopped);
+            return Ok((stopped, None));
         };
         let installed = Installed {
             workshop,
             bias,
-            text,
+            texts: Vec::new(),
             region: region.0..region.0 + size,
             file: mapping.file.clone(),
             progress,
         };
         for (at, bytes) in writes {
-            space.memory.write(installed.load(at), bytes)?;
+            if installed.has(installed.load(at)) {
+                space.memory.write(installed.load(at), bytes)?;
+            }
         }
         space.copies.modules.push(installed);
-        Ok(stopped)
+        Ok((stopped, Some(space.copies.modules.len() - 1)))
+    }
+
+    /// Guards the routines in an executable mapping of a module.
+    fn install_text(&mut self, space: usize, index: usize, text: Range<u64>) -> io::Result<()> {
+        let Some(space) = self.spaces.get_mut(&space) else {
+            return Ok(());
+        };
+        let Some(module) = space.copies.modules.get_mut(index) else {
+            return Ok(());
+        };
+        let workshop = &mut self.workshops[module.workshop];
+        let start = module.link(LoadAddr(text.start)).0;
+        if !workshop.has_text(start) {
+            let mut bytes = vec![0; (text.end - text.start) as usize];
+            space.memory.read(LoadAddr(text.start), &mut bytes)?;
+            workshop.add_text(start, &bytes);
+        }
+        module.texts.push(text);
+        // What the workshop made since is in there; that it is written again does no harm.
+        let (writes, _) = workshop.everything();
+        for (at, bytes) in writes.into_iter().filter(|(at, _)| *at == start) {
+            space.memory.write(module.load(at), bytes)?;
+        }
+        Ok(())
     }
 
     /// Makes sure that a child has in its memory what its parent is known to have. `false`: a module
@@ -182,7 +234,9 @@ impl Monitor<'_> {
         for module in &mut space.copies.modules {
             let (writes, progress) = self.workshops[module.workshop].everything();
             for (at, bytes) in writes {
-                space.memory.write(module.load(at), bytes)?;
+                if module.has(module.load(at)) {
+                    space.memory.write(module.load(at), bytes)?;
+                }
             }
             module.progress = progress;
         }
@@ -202,7 +256,7 @@ impl Monitor<'_> {
                 && (self.settings.wants)(&mapping.path, is_program)
                 && let Some(original) = self.original(pid, &mapping, is_program)?
             {
-                original.outline.borrow_mut().prepare_return_points();
+                original.outline.borrow_mut().prepare_to_explore();
             }
         }
         Ok(())
@@ -264,35 +318,23 @@ impl Monitor<'_> {
         Ok(None)
     }
 
-    /// The workshop for a module's text with its copies at this distance.
-    fn workshop(
-        &mut self,
-        original: &Original,
-        site: Site,
-        space: usize,
-        text: &Range<u64>,
-    ) -> io::Result<usize> {
+    /// The workshop for a module with its copies at this distance.
+    fn workshop(&mut self, original: &Original, site: Site) -> usize {
         let known = self
             .workshops
             .iter()
             .position(|it| it.module == original.module && it.site == site);
         if let Some(known) = known {
-            return Ok(known);
+            return known;
         }
-        let mut bytes = vec![0; (text.end - text.start) as usize];
-        if let Some(space) = self.spaces.get(&space) {
-            space.memory.read(LoadAddr(text.start), &mut bytes)?;
-        }
-        let workshop = Workshop::new(
+        self.workshops.push(Workshop::new(
             original.module,
             site,
             Rc::clone(&original.outline),
             Rc::clone(&original.kept),
-            bytes,
             self.in_the_middle,
-        );
-        self.workshops.push(workshop);
-        Ok(self.workshops.len() - 1)
+        ));
+        self.workshops.len() - 1
     }
 
     /// Gives the memory of copies back whose module is mapped no more.
@@ -306,8 +348,11 @@ impl Monitor<'_> {
             return Ok(());
         };
         let is_mapped = |it: &Installed| mappings.iter().any(|mapping| it.is(mapping));
-        let (kept, gone): (Vec<_>, Vec<_>) =
+        let (mut kept, gone): (Vec<_>, Vec<_>) =
             space.copies.modules.drain(..).partition(|it| is_mapped(it));
+        for module in &mut kept {
+            module.forget_unmapped(mappings);
+        }
         space.copies.modules = kept;
         for module in gone {
             let region = module.region;

@@ -60,8 +60,8 @@ pub struct Installed {
     pub workshop: usize,
     /// How far the module was moved.
     pub bias: LoadBias,
-    /// Where its executable mapping is.
-    pub text: Range<u64>,
+    /// Where its executable mappings are.
+    pub texts: Vec<Range<u64>>,
     /// Where its copies are.
     pub region: Range<u64>,
     /// Which file it is.
@@ -73,8 +73,28 @@ pub struct Installed {
 impl Installed {
     /// Is this what is mapped there?
     pub fn is(&self, mapping: &Mapping) -> bool {
-        let same_place = mapping.range.start == self.text.start;
+        let mut texts = self.texts.iter();
+        let same_place = texts.any(|it| it.start == mapping.range.start);
         same_place && mapping.executable && mapping.file == self.file
+    }
+
+    /// Is this another part of the same module?
+    pub fn is_part_of(&self, mapping: &Mapping, bias: LoadBias) -> bool {
+        mapping.file == self.file && bias == self.bias
+    }
+
+    /// Forgets text that is not there any more.
+    pub fn forget_unmapped(&mut self, mappings: &[Mapping]) {
+        let file = &self.file;
+        self.texts.retain(|text| {
+            let mut mappings = mappings.iter().filter(|it| it.executable);
+            mappings.any(|it| it.range.start == text.start && it.file == *file)
+        });
+    }
+
+    /// Is there something of ours at a load address: copies, or text that has been changed?
+    pub fn has(&self, at: LoadAddr) -> bool {
+        self.region.contains(&at.0) || self.texts.iter().any(|it| it.contains(&at.0))
     }
 
     /// The link address of a load address.
@@ -120,7 +140,7 @@ impl Copies {
     /// Where an address is, if that is any of our business.
     pub fn find(&self, at: LoadAddr) -> Option<Where> {
         for (index, module) in self.modules.iter().enumerate() {
-            if module.text.contains(&at.0) {
+            if module.texts.iter().any(|it| it.contains(&at.0)) {
                 return Some(Where::Text(index));
             }
             if module.region.contains(&at.0) {
@@ -193,8 +213,8 @@ impl Copies {
     /// Gives the desk back. No thread runs the code that was borrowed for it, or the first of a
     /// module that is still there.
     pub fn clear_desk(&self, stopped: &Stopped, memory: &Memory) -> io::Result<()> {
-        let module = self.modules.first();
-        let borrowed = module.map(|it| LoadAddr(it.text.start)).or(self.borrowed);
+        let text = self.modules.iter().find_map(|it| it.texts.first());
+        let borrowed = text.map(|it| LoadAddr(it.start)).or(self.borrowed);
         match (self.desk, borrowed) {
             (Some(desk), Some(borrowed)) => inject::unmap(stopped, memory, borrowed, desk, DESK),
             _ => Ok(()),

@@ -108,6 +108,12 @@ impl Monitor<'_> {
         }
         let number = unit.number;
         let Some(resume) = unit.copy.resume(offset) else {
+            if let Some(windows) = &mut self.windows
+                && self.workshops[workshop].arrived_at(link)
+            {
+                self.workshops[workshop].make(link, false, windows, &mut self.journal)?;
+                return self.go_into_copy(stopped, space, index, at, how);
+            }
             return self.journal.write(&Entry::Note(format!(
                 "A thread ran code in the middle of an instruction (link address {link}); what it \
                  ran there is not counted."
@@ -179,7 +185,10 @@ impl Monitor<'_> {
         };
         let (writes, progress) = self.workshops[module.workshop].news(module.progress, is_alone);
         for (at, bytes) in writes {
-            space.memory.write(module.load(at), &bytes)?;
+            // Of another process, more may be mapped.
+            if module.has(module.load(at)) {
+                space.memory.write(module.load(at), &bytes)?;
+            }
         }
         module.progress = progress;
         Ok(true)

@@ -58,17 +58,20 @@ impl Prepared {
     /// Looks at a routine.
     pub fn of(outline: &mut Outline, asked: &Asked) -> Result<Self, String> {
         let Found {
-            mut routine,
+            routine,
             leads_to,
             unknown_code,
             is_settled,
         } = outline.routine(LinkAddr(asked.start), &asked.arrivals)?;
-        routine.keeps_flags = asked.keeps_flags;
+        let made = routine.and_then(|mut routine| {
+            routine.keeps_flags = asked.keeps_flags;
+            Made::of(routine)
+        });
         Ok(Self {
             leads_to,
             unknown_code,
             is_settled,
-            made: Made::of(routine),
+            made,
         })
     }
 

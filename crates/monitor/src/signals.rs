@@ -100,8 +100,11 @@ impl Monitor<'_> {
             return Ok(());
         };
         for module in &space.copies.modules {
-            let (at, bytes) = self.workshops[module.workshop].clean();
-            space.memory.write(module.load(at), bytes)?;
+            for (at, bytes) in self.workshops[module.workshop].clean() {
+                if module.has(module.load(at)) {
+                    space.memory.write(module.load(at), bytes)?;
+                }
+            }
         }
         space.restore()
     }

@@ -142,7 +142,7 @@ impl Space {
     pub fn code(&self) -> impl Iterator<Item = &Range<u64>> {
         let loaded = self.loaded.iter().map(|it| &it.range);
         let copied = self.copies.modules.iter();
-        loaded.chain(copied.flat_map(|it| [&it.text, &it.region]))
+        loaded.chain(copied.flat_map(|it| it.texts.iter().chain([&it.region])))
     }
 
     /// The breakpoint on an instruction.

@@ -11,7 +11,7 @@ use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 
-use headcount_binary::Outline;
+use headcount_binary::{Explored, Outline};
 use headcount_model::{
     BlockId, Edge, EdgeKind, FlowGraph, LinkAddr, Node, Place, Plan, RoutineBlock,
 };
@@ -57,15 +57,31 @@ impl Unit {
     }
 }
 
-/// Which text a workshop changes, and where its copies go.
+/// Where the copies of a module go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// Link addresses of the module's executable mapping.
-    pub text: Range<u64>,
-    /// How far behind the text's start the copies are (or in front of it, wrapping).
+    /// Link address of the module's first byte of code.
+    pub base: u64,
+    /// How far behind that the copies are (or in front of it, wrapping).
     pub distance: u64,
     /// How many bytes there are for them.
     pub size: u64,
+}
+
+impl Site {
+    fn copies_start(&self) -> u64 {
+        self.base.wrapping_add(self.distance)
+    }
+}
+
+/// An executable mapping of a module. Most have one; those that were laid out anew after they had
+/// been linked have another one for code that runs often.
+#[derive(Clone, Debug)]
+struct Text {
+    /// Its link addresses.
+    range: Range<u64>,
+    /// Where its bytes are among those of all.
+    offset: usize,
 }
 
 /// What was made of one module.
@@ -77,7 +93,9 @@ pub struct Workshop {
     /// How many of the parts that it came to know have guards.
     guarded: usize,
     kept: Rc<RefCell<Kept>>,
-    /// The text as it is without us, and with everything that was made so far.
+    /// Its executable mappings, as far as a process has had them.
+    texts: Vec<Text>,
+    /// Their bytes as they are without us, and with everything that was made so far.
     original: Vec<u8>,
     patched: Vec<u8>,
     /// The copies made so far.
@@ -104,6 +122,8 @@ pub struct Workshop {
     guards_restorers: bool,
     /// What was changed, in order; copies that were added are not among it.
     changes: Vec<Change>,
+    /// Where calls may return to that were made before we came.
+    return_points: Vec<u64>,
     /// How often control arrived where it was not expected, by address.
     strays: BTreeMap<u64, u64>,
     /// Code that may have run before it became known.
@@ -119,30 +139,39 @@ struct Restorer {
 }
 
 impl Workshop {
-    /// For the text of a module; every routine has a guard at its start. In the middle of a
-    /// program's work, calls may return to routines that have not been entered: they have guards
-    /// there, too.
+    /// For a module of which no process has any text yet.
     pub fn new(
         module: usize,
         site: Site,
         outline: Rc<RefCell<Outline>>,
         kept: Rc<RefCell<Kept>>,
-        original: Vec<u8>,
         in_the_middle: bool,
     ) -> Self {
-        let mut workshop = Self {
+        let explored = match in_the_middle {
+            true => outline.borrow_mut().explore(),
+            false => Explored::default(),
+        };
+        let mut arrivals: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+        for at in outline.borrow().entries().iter().chain(&explored.arrivals) {
+            let part = outline.borrow().part_at(LinkAddr(*at));
+            let start = part.map_or(*at, |it| it.start);
+            arrivals.entry(start).or_default().insert(*at);
+        }
+        let guarded = outline.borrow().added().len();
+        Self {
             module,
             site,
-            patched: original.clone(),
-            original,
-            outline: Rc::clone(&outline),
-            guarded: outline.borrow().added().len(),
+            texts: Vec::new(),
+            patched: Vec::new(),
+            original: Vec::new(),
+            guarded,
+            outline,
             kept,
             code: Vec::new(),
             units: Vec::new(),
             latest: BTreeMap::new(),
             ahead: Vec::new(),
-            arrivals: BTreeMap::new(),
+            arrivals,
             keep_flags: BTreeSet::new(),
             refused: BTreeSet::new(),
             loose_calls: BTreeSet::new(),
@@ -150,25 +179,40 @@ impl Workshop {
             restorers: BTreeMap::new(),
             guards_restorers: in_the_middle,
             changes: Vec::new(),
+            return_points: explored.return_points,
             strays: BTreeMap::new(),
             late: Vec::new(),
-        };
-        for at in outline.borrow().starts() {
-            workshop.set(*at, TRAP);
         }
-        for at in outline.borrow().entries() {
-            let part = outline.borrow().part_at(LinkAddr(*at));
-            let start = part.map_or(*at, |it| it.start);
-            workshop.arrivals.entry(start).or_default().insert(*at);
-            workshop.set(*at, TRAP);
-        }
-        if in_the_middle {
-            for at in outline.borrow_mut().return_points() {
-                workshop.set(at, TRAP);
+    }
+
+    /// Does it know the bytes of the text that begins at a link address?
+    pub fn has_text(&self, start: u64) -> bool {
+        self.texts.iter().any(|it| it.range.start == start)
+    }
+
+    /// Makes a text of the module known; every routine in it has a guard where control is known to
+    /// enter it. In the middle of a program's work, calls may return to routines that have not been
+    /// entered: they have guards there, too.
+    pub fn add_text(&mut self, start: u64, bytes: &[u8]) {
+        let range = start..start + bytes.len() as u64;
+        let offset = self.original.len();
+        self.original.extend(bytes);
+        self.patched.extend(bytes);
+        self.texts.push(Text {
+            range: range.clone(),
+            offset,
+        });
+        let outline = Rc::clone(&self.outline);
+        let starts = outline.borrow().known_starts().collect::<Vec<_>>();
+        let arrivals = self.arrivals.values().flatten().copied();
+        let guards = starts.into_iter().chain(arrivals);
+        let guards = guards.chain(self.return_points.iter().copied());
+        for at in guards.collect::<Vec<_>>() {
+            if range.contains(&at) {
+                self.set(at, TRAP);
             }
         }
-        workshop.look_for_loose_calls(workshop.site.text.clone());
-        workshop
+        self.look_for_loose_calls(range);
     }
 
     /// Looks at a stretch of text again for system calls that do not run in copies.
@@ -180,12 +224,27 @@ impl Workshop {
             .map(|it| text.start + it as u64)
             .collect();
         for at in found {
-            let part = self.outline.borrow().part_at(LinkAddr(at));
-            match part.is_some_and(|it| !self.refused.contains(&it.start)) {
+            match self.is_guarded(at) {
                 true => self.loose_calls.remove(&at),
                 false => self.loose_calls.insert(at),
             };
         }
+    }
+
+    /// Does the code at an address run in a copy, or not at all, as far as we know?
+    fn is_guarded(&self, at: u64) -> bool {
+        let Some(part) = self.outline.borrow().part_at(LinkAddr(at)) else {
+            return false;
+        };
+        if let Some(unit) = self.latest.get(&part.start) {
+            let offset = (at - part.start) as u32;
+            return !self.units[*unit].copy.is_gap(offset);
+        }
+        let has_guard = || {
+            self.outline.borrow().is_known_start(LinkAddr(part.start))
+                || self.arrivals.contains_key(&part.start)
+        };
+        !self.refused.contains(&part.start) && has_guard()
     }
 
     /// Does every system call run in a copy?
@@ -194,8 +253,8 @@ impl Workshop {
     }
 
     fn index(&self, at: u64) -> Option<usize> {
-        let text = &self.site.text;
-        text.contains(&at).then(|| (at - text.start) as usize)
+        let text = self.texts.iter().find(|it| it.range.contains(&at))?;
+        Some(text.offset + (at - text.range.start) as usize)
     }
 
     fn set(&mut self, at: u64, byte: u8) {
@@ -275,6 +334,13 @@ impl Workshop {
         part.is_some_and(|it| self.arrivals.entry(it.start).or_default().insert(at.0))
     }
 
+    /// A thread is at an address that its routine's copy does not have: nobody was known to come
+    /// there. From now on control is foreseen. False if it was before.
+    pub fn arrived_at(&mut self, at: LinkAddr) -> bool {
+        let part = self.outline.borrow().part_at(at);
+        part.is_some_and(|it| self.arrivals.entry(it.start).or_default().insert(at.0))
+    }
+
     /// Where control arrived against expectation, and how often.
     pub fn strays(&self) -> impl Iterator<Item = (LinkAddr, u64)> {
         self.strays
@@ -294,6 +360,9 @@ impl Workshop {
     ) -> io::Result<Option<usize>> {
         let part = self.outline.borrow().part_at(at);
         let start = part.as_ref().map_or(at.0, |it| it.start);
+        if !self.outline.borrow().is_known_start(LinkAddr(start)) {
+            self.arrived_at(at);
+        }
         let mut again = vec![start];
         // What one routine leads to may have to be made anew, and so on; but not without end.
         for _ in 0..MOST_AT_ONCE {
@@ -320,6 +389,7 @@ impl Workshop {
     fn is_untouched(&self, start: u64) -> bool {
         let part = self.outline.borrow().part_at(LinkAddr(start));
         part.is_some_and(|it| it.start == start)
+            && self.index(start).is_some()
             && !self.latest.contains_key(&start)
             && !self.is_refused(LinkAddr(start))
             && !self.is_restorer(start)
@@ -361,7 +431,9 @@ impl Workshop {
         match made {
             Ok(()) => {}
             // The copy that it has goes on, if nobody comes to where its detours are.
-            Err(reason) if self.latest.contains_key(&start) => self.keep_older(start, &reason)?,
+            Err(reason) if self.latest.contains_key(&start) => {
+                self.keep_older(start, &reason, journal)?;
+            }
             Err(reason) => self.refuse(start, reason, journal)?,
         }
         if let Some(before) = before {
@@ -371,9 +443,16 @@ impl Workshop {
     }
 
     /// A routine that has a copy was to be made again, and cannot be. Where control may arrive since
-    /// then it meets a trap, and goes on in the copy: that is as good, and slow.
-    fn keep_older(&self, start: u64, reason: &str) -> io::Result<()> {
+    /// then it meets a trap, and goes on in the copy: that is as good, and slow. What is not in the
+    /// copy is not counted.
+    fn keep_older(&self, start: u64, reason: &str, journal: &mut Journal) -> io::Result<()> {
         let copy = self.latest.get(&start).map(|unit| &self.units[*unit].copy);
+        let is_gap = |at: &u64| copy.is_some_and(|it| it.is_gap((*at - start) as u32));
+        for at in self.arrivals_of(start).filter(is_gap) {
+            journal.write(&Entry::Note(format!(
+                "What ran from link address {at:#x} on is not counted: {reason}."
+            )))?;
+        }
         let offsets = self.arrivals_of(start).map(|at| (at - start) as u32);
         let is_lost = |offset: u32| {
             copy.is_some_and(|it| it.landing(offset).is_none() && it.is_covered(offset))
@@ -449,12 +528,17 @@ impl Workshop {
             }
             match self.latest.get(&part.start) {
                 None if self.refused.contains(&part.start) => {}
-                None => self.guard(at.0),
+                None => {
+                    self.guard(at.0);
+                    self.look_for_loose_calls(part);
+                }
                 Some(unit) => {
                     let copy = &self.units[*unit].copy;
                     let offset = (at.0 - part.start) as u32;
-                    let is_new = copy.landing(offset).is_none() && copy.resume(offset).is_some();
-                    if is_new && (is_alone || copy.is_covered(offset)) {
+                    let is_new = copy.landing(offset).is_none();
+                    // Where the copy has no instruction, nobody was known to come.
+                    let is_needed = copy.resume(offset).is_none() || copy.is_covered(offset);
+                    if is_new && (is_alone || is_needed) {
                         again.push(part.start);
                     }
                 }
@@ -535,8 +619,7 @@ impl Workshop {
         if offset + made.template.size() as u64 > self.site.size {
             return Ok(Err("there is no more room for copies".to_owned()));
         }
-        let region = self.site.text.start.wrapping_add(self.site.distance);
-        let place = LinkAddr(region.wrapping_add(offset));
+        let place = LinkAddr(self.site.copies_start().wrapping_add(offset));
         let copy = match made.template.copy_at(place, counter) {
             Ok(copy) => copy,
             Err(reason) => return Ok(Err(reason.to_string())),
@@ -634,7 +717,7 @@ impl Workshop {
         for at in arrivals {
             self.unguard(at);
         }
-        let users = self.outline.borrow().gs_users(LinkAddr(start));
+        let users = self.outline.borrow_mut().gs_users(LinkAddr(start));
         for at in users {
             self.guard(at);
             self.gs_users.insert(at);

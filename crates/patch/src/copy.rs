@@ -160,6 +160,11 @@ impl Copy {
         found.map(|it| it.offset)
     }
 
+    /// Are the bytes at this offset of the original not in the copy, because they may be data?
+    pub fn is_gap(&self, offset: u32) -> bool {
+        self.template.gaps.iter().any(|it| it.contains(&offset))
+    }
+
     /// Would a thread that goes on at this offset of the original meet the midst of a jump?
     pub fn is_covered(&self, offset: u32) -> bool {
         let taken = &self.template.taken;

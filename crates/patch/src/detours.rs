@@ -34,6 +34,8 @@ pub struct Detours {
     pub moved: Vec<bool>,
     /// Bytes of jumps, islands included, sorted.
     pub taken: Vec<Range<u32>>,
+    /// Bytes in no block, sorted: they may be data, and stay as they are.
+    pub gaps: Vec<Range<u32>>,
 }
 
 impl Detours {
@@ -71,7 +73,8 @@ pub fn plan(sketch: &Sketch) -> Result<Detours, CannotCopy> {
 struct Planner<'a> {
     sketch: &'a Sketch,
     found: Detours,
-    /// Where detours may not reach: entered blocks, and others that nobody can rule out.
+    /// Where detours may not reach: entered blocks, others that nobody can rule out, and what is no
+    /// code.
     borders: Vec<u32>,
     /// The calls, by address: offset, end, block.
     calls: Vec<(u32, u32, usize)>,
@@ -101,6 +104,7 @@ impl<'a> Planner<'a> {
             sketch,
             found: Detours {
                 moved,
+                gaps: gaps(sketch),
                 ..Detours::default()
             },
             borders: borders(sketch),
@@ -167,6 +171,7 @@ impl<'a> Planner<'a> {
             let hits_border = self.borders.get(border).is_some_and(|it| *it < island.end);
             hits_border
                 || touches(&own)
+                || self.found.gaps.iter().any(touches)
                 || self.found.taken.iter().any(touches)
                 || calls
                     .clone()
@@ -193,6 +198,19 @@ impl<'a> Planner<'a> {
         }
         self.found.kinds.push((at, kind));
     }
+}
+
+/// Bytes of a routine that are in none of its blocks.
+fn gaps(sketch: &Sketch) -> Vec<Range<u32>> {
+    let mut gaps = Vec::new();
+    let mut end = 0;
+    for block in &sketch.routine.blocks {
+        gaps.extend((end < block.offset).then_some(end..block.offset));
+        end = end.max(block.end());
+    }
+    let length = sketch.routine.bytes.len() as u32;
+    gaps.extend((end < length).then_some(end..length));
+    gaps
 }
 
 /// Where detours may not reach; see [`Planner`].
@@ -229,6 +247,7 @@ fn borders(sketch: &Sketch) -> Vec<u32> {
         }
         is_behind = is_int3(instruction);
     }
+    borders.extend(gaps(sketch).iter().map(|it| it.start));
     borders.sort_unstable();
     borders.dedup();
     borders

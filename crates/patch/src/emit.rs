@@ -70,6 +70,7 @@ fn finish(emitter: Emitter<'_>, detours: &Detours, plan: &Plan) -> Result<Templa
         net,
         detours: detours.kinds.clone(),
         taken: detours.taken.clone(),
+        gaps: detours.gaps.clone(),
         moved_calls: detours.moved.iter().filter(|it| **it).count() as u32,
         landings,
         calls,

@@ -33,6 +33,8 @@ pub struct Template {
     pub(crate) detours: Vec<(u32, Kind)>,
     /// Bytes of detours and islands.
     pub(crate) taken: Vec<Range<u32>>,
+    /// Bytes of the original that are not in the copy, because they may be data.
+    pub(crate) gaps: Vec<Range<u32>>,
     /// How many calls are made from the copy.
     pub(crate) moved_calls: u32,
     /// Where in the copy control arrives that enters the original at an offset.
@@ -106,10 +108,12 @@ impl Template {
                 Kind::Island(island) => *island as usize + 2,
             });
         });
-        to.many(&self.taken, |to, it| {
-            to.number(it.start as usize);
-            to.number(it.end as usize);
-        });
+        for ranges in [&self.taken, &self.gaps] {
+            to.many(ranges, |to, it| {
+                to.number(it.start as usize);
+                to.number(it.end as usize);
+            });
+        }
         to.number(self.moved_calls as usize);
         for pairs in [&self.landings, &self.calls] {
             to.many(pairs, |to, (original, copy)| {
@@ -146,6 +150,7 @@ impl Template {
                 Some((offset, kind))
             })?,
             taken: from.many(|it| Some(it.number()?..it.number()?))?,
+            gaps: from.many(|it| Some(it.number()?..it.number()?))?,
             moved_calls: from.number()?,
             landings: from.many(pair)?,
             calls: from.many(pair)?,

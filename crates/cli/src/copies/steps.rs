@@ -63,6 +63,9 @@ pub struct Steps {
     moves: Vec<Move>,
     /// By address, each once.
     visits: Vec<(LinkAddr, i64)>,
+    /// What lies among the blocks of routines and is in none of them: it may be data, and was left
+    /// alone. By address.
+    gaps: Vec<Range<LinkAddr>>,
     blocks: usize,
 }
 
@@ -84,7 +87,15 @@ impl Steps {
             all.blocks += reading.blocks.len();
         }
         all.settle();
+        all.gaps = gaps(readings);
         (all, refused)
+    }
+
+    /// Was code at an address left alone, because nothing was known to lead there?
+    pub fn left_alone(&self, at: LinkAddr) -> bool {
+        let after = self.gaps.partition_point(|it| it.start <= at);
+        let before = after.checked_sub(1).and_then(|index| self.gaps.get(index));
+        before.is_some_and(|it| it.contains(&at))
     }
 
     fn add(&mut self, reading: &Reading) -> Result<(), String> {
@@ -325,4 +336,20 @@ fn placed_visits(reading: &Reading) -> Result<Vec<PlacedVisit>, String> {
         .collect::<Result<_, String>>()?;
     placed.sort_unstable();
     Ok(placed)
+}
+
+/// What lies among the blocks of routines and is in none of them.
+fn gaps(readings: &[Reading]) -> Vec<Range<LinkAddr>> {
+    let mut found = Vec::new();
+    for reading in readings {
+        let at = |offset: u32| LinkAddr(reading.start.0.saturating_add(u64::from(offset)));
+        let mut end = reading.blocks.first().map_or(0, |it| it.offset);
+        for block in &reading.blocks {
+            found.extend((end < block.offset).then(|| at(end)..at(block.offset)));
+            end = end.max(block.end());
+        }
+    }
+    found.sort_unstable_by_key(|it| (it.start, it.end));
+    found.dedup();
+    found
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{TRAP, Workshop};
+use super::{TRAP, Text, Workshop};
 
 /// Bytes that were changed.
 #[derive(Clone, Debug)]
@@ -25,10 +25,11 @@ pub type Writes = Vec<(u64, Vec<u8>)>;
 
 impl Workshop {
     /// What a process must be written to be up to date, from nothing.
-    pub fn everything(&self) -> ([(u64, &[u8]); 2], Progress) {
-        let copies = (self.copies_start(), self.code.as_slice());
-        let text = (self.site.text.start, self.patched.as_slice());
-        ([copies, text], self.progress())
+    pub fn everything(&self) -> (Vec<(u64, &[u8])>, Progress) {
+        let copies = (self.site.copies_start(), self.code.as_slice());
+        let texts = self.texts.iter().map(|it| slice(it, &self.patched));
+        let writes = [copies].into_iter().chain(texts).collect();
+        (writes, self.progress())
     }
 
     /// The same for one that has come so far. If other threads run meanwhile, detours are first
@@ -36,14 +37,14 @@ impl Workshop {
     pub fn news(&self, from: Progress, is_alone: bool) -> (Writes, Progress) {
         let mut writes = Vec::new();
         if from.code < self.code.len() {
-            let at = self.copies_start().wrapping_add(from.code as u64);
+            let at = self.site.copies_start().wrapping_add(from.code as u64);
             writes.push((at, self.code[from.code..].to_vec()));
         }
         let mut heads = Vec::new();
         for change in &self.changes[from.changes..] {
             match change {
                 Change::Copies(range) => {
-                    let at = self.copies_start().wrapping_add(range.start as u64);
+                    let at = self.site.copies_start().wrapping_add(range.start as u64);
                     writes.push((at, self.code[range.clone()].to_vec()));
                 }
                 Change::Text(text, unit) => {
@@ -79,9 +80,9 @@ impl Workshop {
         writes.push((text.start, bytes));
     }
 
-    /// The text as it is without us.
-    pub fn clean(&self) -> (u64, &[u8]) {
-        (self.site.text.start, &self.original)
+    /// The texts as they are without us.
+    pub fn clean(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.texts.iter().map(|it| slice(it, &self.original))
     }
 
     fn progress(&self) -> Progress {
@@ -90,8 +91,10 @@ impl Workshop {
             code: self.code.len(),
         }
     }
+}
 
-    fn copies_start(&self) -> u64 {
-        self.site.text.start.wrapping_add(self.site.distance)
-    }
+/// The bytes of a text among those of all, with its link address.
+fn slice<'a>(text: &Text, all: &'a [u8]) -> (u64, &'a [u8]) {
+    let length = (text.range.end - text.range.start) as usize;
+    (text.range.start, &all[text.offset..text.offset + length])
 }
