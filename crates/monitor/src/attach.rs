@@ -25,6 +25,15 @@ pub type Held = HashMap<pid_t, (Stopped, Stop)>;
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// What came of the attempt to count processes that already run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    Well,
+    UsesGs,
+    IsStopped,
+    HasNothing,
+}
+
 /// Which threads are meant: of one address space or of all, and all but one or all.
 #[derive(Clone, Copy, Debug, Default)]
 struct Scope {
@@ -47,11 +56,11 @@ pub fn attach(
     let monitor = Monitor::new(settings, journal, requests, pid);
     let mut monitor = monitor.map_err(|it| Error::Io("the journal", it))?;
     monitor.in_the_middle = true;
-    let begun = monitor.seize_family(pid, with_children).and_then(|()| {
-        // A process that does nothing that is counted is no reason to let go of the others.
-        let spaces: Vec<usize> = monitor.spaces.keys().copied().collect();
-        monitor.begin_in_the_middle(pid, &spaces)
-    });
+    monitor.is_beginning = true;
+    let begun = monitor
+        .seize_family(pid, with_children)
+        .and_then(|()| monitor.begin_in_the_middle(pid));
+    monitor.is_beginning = false;
     if let Err(error) = begun {
         let let_go = monitor.let_go_of_the_rest();
         let_go.map_err(|it| Error::Io("letting go", it))?;
@@ -160,57 +169,77 @@ impl Monitor<'_> {
                 }
                 let added = self.add_thread(tid, pid, space);
                 added.map_err(|it| Error::Io("the journal", it))?;
-                if let Some(thread) = self.threads.get_mut(&tid) {
-                    thread.is_new = false;
-                }
             }
         }
     }
 
     /// Puts traps into processes that are somewhere in the middle of their work.
-    fn begin_in_the_middle(&mut self, pid: pid_t, spaces: &[usize]) -> Result<(), Error> {
+    fn begin_in_the_middle(&mut self, pid: pid_t) -> Result<(), Error> {
         let failed = |error| Error::Io("attaching", error);
         let mut held = self.hold_all().map_err(failed)?;
+        let begun = self.install_in_all(&mut held);
+        let why_not = match begun.map_err(failed)? {
+            Begun::Well => None,
+            Begun::UsesGs => {
+                Some("it uses the gs register, which copies need to count; add --engine breakpoint")
+            }
+            Begun::IsStopped => Some("it is stopped; `kill -CONT` it first"),
+            Begun::HasNothing => Some("nothing of its program can be counted"),
+        };
+        self.is_beginning = false;
+        self.go_on_all(held).map_err(failed)?;
+        match why_not {
+            None => Ok(()),
+            Some(reason) => Err(Error::NothingToCount(pid, reason.to_owned())),
+        }
+    }
+
+    /// The same when all threads are held. One that has been killed meanwhile is none of our
+    /// trouble.
+    fn install_in_all(&mut self, held: &mut Held) -> io::Result<Begun> {
         let uses_gs = |it: &Stopped| it.registers().is_ok_and(|it| it.gs_base != 0);
         if self.windows.is_some() && held.values().any(|(stopped, _)| uses_gs(stopped)) {
-            self.go_on_all(held).map_err(failed)?;
-            let reason = "it uses the gs register, which copies need to count; add --engine \
-                          breakpoint";
-            return Err(Error::NothingToCount(pid, reason.to_owned()));
+            return Ok(Begun::UsesGs);
         }
         for (stopped, _) in held.values() {
-            let at = stopped.instruction_pointer().map_err(failed)?;
-            let is_blocked = sigtrap::unblock(stopped).map_err(failed)?;
-            let thread = self.thread(stopped);
-            thread.trap_blocked = is_blocked;
-            thread.start = Some(LoadAddr(at));
+            kernel::gone_is_fine(self.note_where_it_is(stopped))?;
         }
-        let mut are_stopped = true;
+        let mut begun = Begun::IsStopped;
+        // Children that were made meanwhile have address spaces of their own.
+        let spaces: Vec<usize> = self.spaces.keys().copied().collect();
         for space in spaces {
-            let is_there = |tid: &pid_t| self.threads.get(tid).is_some_and(|it| it.space == *space);
-            let Some((stopped, stop)) = take_one(&mut held, is_there) else {
+            let is_there = |tid: &pid_t| self.threads.get(tid).is_some_and(|it| it.space == space);
+            let Some((stopped, stop)) = take_one(held, is_there) else {
                 continue;
             };
-            are_stopped = false;
-            let stopped = self.look_at_modules(stopped).map_err(failed)?;
-            let others = held.values().map(|(stopped, _)| stopped);
-            self.give_windows(&stopped, others).map_err(failed)?;
-            held.insert(stopped.tid(), (stopped, stop));
+            let tid = stopped.tid();
+            let installed = self.look_at_modules(stopped.lent()).and_then(|stopped| {
+                let others = held.values().map(|(stopped, _)| stopped);
+                self.give_windows(&stopped, others)
+            });
+            kernel::gone_is_fine(installed)?;
+            held.insert(tid, (stopped, stop));
+            begun = Begun::HasNothing;
         }
-        if are_stopped || self.spaces.values().all(Space::is_bare) {
-            self.go_on_all(held).map_err(failed)?;
-            let reason = match are_stopped {
-                true => "it is stopped; `kill -CONT` it first",
-                false => "nothing of its program can be counted",
-            };
-            return Err(Error::NothingToCount(pid, reason.to_owned()));
+        if begun == Begun::IsStopped || self.spaces.values().all(Space::is_bare) {
+            return Ok(begun);
         }
         for (stopped, _) in held.values() {
             if let Some(at) = self.thread(stopped).start.take() {
-                self.arrives(stopped, at).map_err(failed)?;
+                kernel::gone_is_fine(self.arrives(stopped, at))?;
             }
         }
-        self.go_on_all(held).map_err(failed)
+        Ok(Begun::Well)
+    }
+
+    fn note_where_it_is(&mut self, stopped: &Stopped) -> io::Result<()> {
+        let at = stopped.instruction_pointer()?;
+        let is_blocked = sigtrap::unblock(stopped)?;
+        let thread = self.thread(stopped);
+        thread.is_new = false;
+        thread.trap_blocked = is_blocked;
+        thread.start = Some(LoadAddr(at));
+        Ok(())
     }
 
     /// Lets threads that were held go on from where they are.

@@ -77,7 +77,10 @@ impl Monitor<'_> {
             process.is_passing |= !self.settings.follow;
             self.processes.insert(child, process);
         }
-        self.add_thread(child, pid, space)?;
+        // When we begin in the middle, it may have been found before we were told.
+        if !(self.is_beginning && self.threads.contains_key(&child)) {
+            self.add_thread(child, pid, space)?;
+        }
         if let Some(thread) = self.threads.get_mut(&child) {
             thread.trap_blocked = parent.trap_blocked;
             thread.handlers = parent.handlers;

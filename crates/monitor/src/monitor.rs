@@ -108,6 +108,8 @@ pub struct Monitor<'a> {
     pub vain: Option<u32>,
     /// Did we come to a program that already ran?
     pub in_the_middle: bool,
+    /// Are its threads being brought to a stop for that? Until all stand still, nothing is changed.
+    pub is_beginning: bool,
     /// The thread whose event is being dealt with.
     pub handling: Option<pid_t>,
     /// Where that thread stood when it stopped for a trap, and may stand no more.
@@ -149,6 +151,7 @@ impl<'a> Monitor<'a> {
             looks: None,
             vain: None,
             in_the_middle: false,
+            is_beginning: false,
             handling: None,
             trapped_at: None,
             gives_up: false,
