@@ -88,12 +88,9 @@ impl Monitor<'_> {
             thread.borrows_window = flags & shares == shares;
         }
         self.go_on(stopped, 0)?;
-        if self
-            .spaces
-            .get(&space)
-            .is_some_and(|it| it.copies.is_leaving)
-        {
-            // Whoever lets go of it takes the child along.
+        let is_leaving = |it: &Space| it.copies.is_leaving;
+        if self.is_beginning || self.spaces.get(&space).is_some_and(is_leaving) {
+            // Whoever holds its parent takes the child along.
             return Ok(());
         }
         match self.early.remove(&child) {

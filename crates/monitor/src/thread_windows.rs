@@ -258,8 +258,20 @@ impl Monitor<'_> {
             true => Held::new(),
             false => self.hold_others(by, space)?,
         };
-        let moved = self.move_windows(by, space, bytes, &held);
+        // While others are waited for, or go on, it may be killed.
+        let is_there = |monitor: &Self| {
+            let thread = monitor.threads.get(&by.tid());
+            match thread.is_some_and(|it| it.space == space && !it.is_dying) {
+                true => Ok(()),
+                false => Err(kernel::gone()),
+            }
+        };
+        let moved = match is_there(self) {
+            Ok(()) => self.move_windows(by, space, bytes, &held),
+            Err(error) => Err(error),
+        };
         self.go_on_all(held)?;
+        is_there(self)?;
         match moved? {
             Ok(()) => Ok(()),
             Err(error) => self.give_up(space, &error),
