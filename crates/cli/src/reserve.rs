@@ -48,7 +48,7 @@ fn is_reserved(place: *mut u8) -> bool {
 /// Some of it, which has only zeros; null if there is none.
 fn take(layout: Layout) -> *mut u8 {
     let start = START.load(Ordering::Acquire);
-    let taken = USED.try_update(Ordering::AcqRel, Ordering::Acquire, |used| {
+    let taken = USED.fetch_update(Ordering::AcqRel, Ordering::Acquire, |used| {
         let from = (start + used).checked_next_multiple_of(layout.align())? - start;
         let end = from.checked_add(layout.size())?;
         (start != 0 && end <= SIZE).then_some(end)

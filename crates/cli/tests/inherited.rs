@@ -66,7 +66,7 @@ fn a_program_inherits_what_it_would_without_us() {
     must_be_the_same(&shop, ":");
     must_be_the_same(
         &shop,
-        "umask 027; exec 7</dev/zero 9>>log 11<>both; read -n 3 -u 7",
+        "umask 027; exec 7</etc/passwd 9>>log 11<>both; read -r line <&7",
     );
     must_be_the_same(
         &shop,

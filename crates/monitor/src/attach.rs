@@ -10,7 +10,7 @@ use libc::{c_int, pid_t};
 
 use crate::hits::FROM_INT3;
 use crate::journal::Entry;
-use crate::kernel::{self, Phase};
+use crate::kernel::{self, Pace, Phase};
 use crate::launch::begin_journal;
 use crate::monitor::{Monitor, Thread};
 use crate::requests::Requests;
@@ -432,6 +432,8 @@ impl Monitor<'_> {
                 Ok(Some(Event::Ended(pid, ending))) if pid == self.main => {
                     return Some(ending.status());
                 }
+                // What could not be let go of was ended.
+                Ok(Some(Event::Stop(stopped, _))) => drop(stopped.resume(Pace::Free, 0)),
                 Ok(None) => return None,
                 _ => {}
             }

@@ -11,6 +11,7 @@ use libc::pid_t;
 
 use crate::attach::Held;
 use crate::journal::Entry;
+use crate::kernel;
 use crate::monitor::Monitor;
 use crate::proc;
 use crate::system_calls::Call;
@@ -41,6 +42,9 @@ impl Monitor<'_> {
     pub fn makes_way(&mut self, stopped: &Stopped, call: &Call) -> io::Result<Way> {
         let own = self.thread(stopped);
         let (own_space, own_pid) = (own.space, own.pid);
+        if call.hides() && !kernel::may_trace_anybody() {
+            return self.makes_way_for_secrets(own_pid);
+        }
         if self.windows.is_some() && call.takes_gs() {
             return self.makes_way_for_gs(own_pid, own_space);
         }
@@ -72,6 +76,17 @@ impl Monitor<'_> {
         }
         self.let_go_of_space(space, Held::new())?;
         Ok(Way::Clear)
+    }
+
+    /// The program keeps its memory from others of the same user, and its children's. We could not
+    /// reach into those to give them back what is theirs.
+    fn makes_way_for_secrets(&mut self, pid: pid_t) -> io::Result<Way> {
+        let name = proc::command(pid).into_iter().next().unwrap_or_default();
+        self.journal.write(&Entry::Note(format!(
+            "{name} made its memory unreadable for others (PR_SET_DUMPABLE): what it ran from then \
+             on is not counted; root can count it."
+        )))?;
+        Ok(Way::Later)
     }
 
     /// The program wants the register for itself that copies count by.

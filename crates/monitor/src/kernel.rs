@@ -833,3 +833,13 @@ fn descriptor_limit() -> u64 {
         limit.rlim_cur
     })
 }
+
+/// May we reach into the memory of processes that hide it?
+pub fn may_trace_anybody() -> bool {
+    const CAP_SYS_PTRACE: u32 = 19;
+    static MAY: OnceLock<bool> = OnceLock::new();
+    *MAY.get_or_init(|| {
+        let effective = crate::proc::capabilities(std::process::id() as pid_t);
+        effective & (1 << CAP_SYS_PTRACE) != 0
+    })
+}

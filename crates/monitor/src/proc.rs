@@ -121,6 +121,13 @@ pub fn filters(tid: pid_t) -> u32 {
     filters.max(mode.min(1))
 }
 
+/// What a process may do, as bits.
+pub fn capabilities(pid: pid_t) -> u64 {
+    let text = status(pid).unwrap_or_default();
+    let set = field(&text, "CapEff:").and_then(|it| u64::from_str_radix(it, 16).ok());
+    set.unwrap_or(0)
+}
+
 /// The process that a thread belongs to.
 pub fn process_of(tid: pid_t) -> Option<pid_t> {
     field(&status(tid).ok()?, "Tgid:")?.parse().ok()

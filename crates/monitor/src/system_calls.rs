@@ -123,6 +123,12 @@ impl Call {
         }
     }
 
+    /// Does it make the memory of its process unreadable for others?
+    pub fn hides(&self) -> bool {
+        let [option, value, ..] = self.arguments;
+        self.number == libc::SYS_prctl && option == libc::PR_SET_DUMPABLE as u64 && value != 1
+    }
+
     /// Does it take the register for the program that copies count by?
     pub fn takes_gs(&self) -> bool {
         self.number == libc::SYS_arch_prctl && self.arguments[0] == ARCH_SET_GS
@@ -170,7 +176,8 @@ impl Call {
                 self.child_flags(space) & notable != 0
             }
             libc::SYS_ptrace => self.foreign_tracing(space).is_some(),
-            libc::SYS_prctl | libc::SYS_seccomp => false,
+            libc::SYS_prctl => self.hides(),
+            libc::SYS_seccomp => false,
             _ => self.changes_code(space),
         }
     }
