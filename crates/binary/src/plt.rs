@@ -37,20 +37,36 @@ pub fn ranges(image: &Image<'_>) -> Vec<Range<u64>> {
     let mut found = Vec::new();
     for piece in image.code().filter(|piece| is_plt(piece)) {
         let size = match piece.entry_size {
-            8 | 16 => piece.entry_size as usize,
+            8 | 16 => piece.entry_size,
             _ if piece.name == ".plt.got" => 8,
             _ => 16,
         };
-        let mut start = piece.start;
-        for bytes in piece.bytes.chunks(size) {
-            let Some(end) = start.checked_add(bytes.len() as u64) else {
-                break;
-            };
-            found.push(start..end);
-            start = end;
-        }
+        let starts = starts(piece, size);
+        let end = piece.start.saturating_add(piece.bytes.len() as u64);
+        let ends = starts.iter().skip(1).copied().chain([end]);
+        found.extend(starts.iter().zip(ends).map(|(start, end)| *start..end));
     }
     found
+}
+
+/// Where stubs begin: every so many bytes, unless control would run into it from in front. Linkers
+/// have stubs and headers of other sizes, and not all say so.
+fn starts(piece: &Piece<'_>, size: u64) -> Vec<u64> {
+    let mut starts = Vec::new();
+    let mut goes_on = false;
+    for instruction in sweep::instructions(piece.bytes, piece.start) {
+        let at = instruction.ip();
+        if !goes_on && (at - piece.start).is_multiple_of(size) {
+            starts.push(at);
+        }
+        match sweep::flow(&instruction) {
+            // What fills a gap.
+            Flow::Nop => {}
+            _ if instruction.mnemonic() == Mnemonic::Int3 => {}
+            flow => goes_on = flow.goes_on(),
+        }
+    }
+    starts
 }
 
 fn name(image: &Image<'_>, symbols: &Symbols, bytes: &[u8], start: u64) -> String {
@@ -95,4 +111,49 @@ fn name_of_slot(image: &Image<'_>, symbols: &Symbols, slot: u64) -> Option<Strin
     let at = image.relocations.resolver_at(slot)?;
     let name = symbols.name(at).map(str::to_owned);
     Some(name.unwrap_or_else(|| format!("sub_{at:#x}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn starts_in(bytes: &[u8], size: u64) -> Vec<u64> {
+        let piece = Piece {
+            name: ".plt.got",
+            start: 0x1000,
+            bytes,
+            entry_size: 0,
+            offset: 0,
+            executable: true,
+        };
+        starts(&piece, size)
+    }
+
+    const JUMP: [u8; 6] = [0xff, 0x25, 0x16, 0x13, 0, 0]; // jmp *0x1316(%rip)
+
+    #[test]
+    fn short_stubs_follow_one_another() {
+        let stub = [&JUMP[..], &[0x66, 0x90]].concat();
+        assert_eq!(starts_in(&stub.repeat(3), 8), [0x1000, 0x1008, 0x1010]);
+    }
+
+    #[test]
+    fn stubs_are_not_cut_in_the_middle_of_an_instruction() {
+        let marked = [&[0xf3, 0x0f, 0x1e, 0xfa], &JUMP[..], &[0xcc; 6]].concat();
+        assert_eq!(starts_in(&marked.repeat(2), 8), [0x1000, 0x1010]);
+    }
+
+    #[test]
+    fn a_long_header_stays_whole() {
+        let push = [0xff, 0x35, 0, 0, 0, 0]; // push 0(%rip)
+        let header = [
+            &[0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x53],
+            &push[..],
+            &JUMP[..],
+            &[0xcc; 14],
+        ];
+        let stub = [&[0xf3, 0x0f, 0x1e, 0xfa], &JUMP[..], &[0xcc; 6]].concat();
+        let table = [header.concat(), stub].concat();
+        assert_eq!(starts_in(&table, 16), [0x1000, 0x1020]);
+    }
 }

@@ -199,7 +199,7 @@ impl<'a> Reach<'a> {
         let mut from = self.swept.range.start;
         let ops = self.ops();
         let ends = ops.iter().map(|op| op.at..op.end());
-        for taken in ends.chain([self.swept.range.end..self.swept.range.end]) {
+        for taken in ends.chain(std::iter::once(self.swept.range.end..self.swept.range.end)) {
             if from < taken.start {
                 found.push(self.rest_in(from..taken.start));
             }
