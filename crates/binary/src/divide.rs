@@ -108,23 +108,32 @@ pub fn has_table_in_front(image: &Image<'_>, at: u64) -> bool {
     has_info_table(image, at) && flows(image, &(at..end))
 }
 
-/// Does control that enters a range at its start meet nothing but instructions that compilers make?
+/// Does control that enters a range at its start meet nothing but instructions that compilers make,
+/// as far as it is followed?
 fn flows(image: &Image<'_>, range: &Range<u64>) -> bool {
-    const MOST: usize = 512;
+    const MOST: usize = 64;
+    let bytes = image.get(range).unwrap_or_default();
+    let mut decoder = Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE);
+    let mut instruction = Instruction::default();
     let mut seen = BTreeSet::new();
     let mut todo = vec![range.start];
     while let Some(mut at) = todo.pop() {
         while seen.len() < MOST && range.contains(&at) && seen.insert(at) {
-            let bytes = image.get(&(at..range.end.min(at.saturating_add(LONGEST))));
-            let (ops, _) = sweep::sweep(bytes.unwrap_or_default(), at);
-            let Some(op) = ops.first().filter(|op| !is_strange(image, op)) else {
+            let position = (at - range.start) as usize;
+            if decoder.set_position(position).is_err() {
                 return false;
-            };
-            todo.extend(op.flow.jump_target());
-            if !op.flow.goes_on() {
+            }
+            decoder.set_ip(at);
+            decoder.decode_out(&mut instruction);
+            if instruction.is_invalid() || is_odd(&instruction) {
+                return false;
+            }
+            let flow = sweep::flow(&instruction);
+            todo.extend(flow.jump_target());
+            if !flow.goes_on() {
                 break;
             }
-            at = op.end();
+            at = instruction.next_ip();
         }
     }
     true

@@ -118,12 +118,14 @@ pub fn starts(image: &Image<'_>, sources: &Sources<'_>) -> Starts {
     let covered = starts.extents(image);
     let labels = sources.labels.iter().copied();
     let pointers = image.relocations.addresses().map(|(_, to)| to);
-    let with_tables = sources.words.iter().copied();
-    let with_tables = with_tables.filter(|at| divide::has_table_in_front(image, *at));
-    for at in labels.chain(pointers).chain(with_tables) {
-        if image.is_code(at) && !contains(&covered, at) {
-            starts.add(image, at, None, Origin::Label);
-        }
+    let is_new = |at: &u64| image.is_code(*at) && !contains(&covered, *at);
+    let words = sources.words.chunk_by(|one, other| one == other);
+    let words = words
+        .filter_map(|same| same.first().copied())
+        .filter(is_new);
+    let with_tables = words.filter(|at| divide::has_table_in_front(image, *at));
+    for at in labels.chain(pointers).filter(is_new).chain(with_tables) {
+        starts.add(image, at, None, Origin::Label);
     }
     starts.settle();
     starts.divide(image, sources.words);
@@ -161,17 +163,17 @@ fn with_called(image: &Image<'_>, mut starts: Starts) -> Vec<Part> {
             .collect();
         let before = starts.all.len();
         for op in parts.iter().flat_map(|(_, part)| &part.ops) {
+            let is_new = |to: u64| image.is_code(to) && !contains(&spans, to);
             let to = match op.flow {
-                Flow::Call(to) => Some(to),
-                Flow::Jump(to) | Flow::Branch(to) | Flow::Mentions(to) | Flow::Number(to) => {
-                    let is_code = image.is_code(to) && divide::has_table_in_front(image, to);
-                    is_code.then_some(to)
+                Flow::Call(to) if is_new(to) => to,
+                Flow::Jump(to) | Flow::Branch(to) | Flow::Mentions(to) | Flow::Number(to)
+                    if is_new(to) && divide::has_table_in_front(image, to) =>
+                {
+                    to
                 }
-                _ => None,
+                _ => continue,
             };
-            if let Some(to) = to.filter(|to| !contains(&spans, *to)) {
-                starts.add(image, to, None, Origin::Called);
-            }
+            starts.add(image, to, None, Origin::Called);
         }
         starts.settle();
         if starts.all.len() == before || round == ROUNDS {

@@ -8,6 +8,7 @@ use iced_x86::Instruction;
 use crate::functions::{Part, part_at};
 use crate::image::Image;
 use crate::jump_table::{Tables, Targets};
+use crate::mentions::reckons_with_own_code;
 use crate::sweep::{Flow, instructions};
 
 /// What is known of the indirect jumps.
@@ -92,6 +93,7 @@ pub fn of_part(image: &Image<'_>, part: &Part, accept: &dyn Fn(u64) -> bool) -> 
             }
         }
     }
+    found.some_reckoned |= found.some_unknown && reckons_with_own_code(image, part);
     found
 }
 

@@ -1,9 +1,13 @@
 //! What does code do with an address that it makes?
 
-use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, Register};
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register,
+    UsedRegister,
+};
 
+use crate::functions::Part;
 use crate::image::Image;
-use crate::sweep::Op;
+use crate::sweep::{self, Flow, Op};
 
 /// How many instructions are looked at behind the one that makes the address.
 const NEAR: usize = 16;
@@ -29,16 +33,55 @@ pub fn is_read(image: &Image<'_>, ops: &[Op], index: usize) -> bool {
         }
         let mut used = facts.info(&instruction).used_registers().iter();
         let is_lost = used.any(|it| {
-            let writes = matches!(
-                it.access(),
-                iced_x86::OpAccess::Write | iced_x86::OpAccess::ReadWrite
-            );
+            let writes = matches!(it.access(), OpAccess::Write | OpAccess::ReadWrite);
             writes && it.register().full_register() == register
         });
         if is_lost || !op.flow.goes_on() || op.flow.is_call() {
             return false;
         }
         end = op.end();
+    }
+    false
+}
+
+/// Does a part reckon with an address of its own code? Then it may jump to any place in itself. (One
+/// that is only stored, or handed on, is where control comes back to.)
+pub fn reckons_with_own_code(image: &Image<'_>, part: &Part) -> bool {
+    let ops = part.ops.iter().enumerate();
+    let mut own = ops.filter(|(_, op)| match op.flow {
+        Flow::Mentions(to) | Flow::Number(to) => part.range.contains(&to),
+        _ => false,
+    });
+    own.any(|(index, _)| is_reckoned_with(image, &part.ops, index))
+}
+
+/// Is the address that the instruction `ops[index]` makes added to something, as far as control goes
+/// on from there?
+fn is_reckoned_with(image: &Image<'_>, ops: &[Op], index: usize) -> bool {
+    let Some(made) = ops.get(index).and_then(|op| decode(image, op)) else {
+        return false;
+    };
+    let register = made.op0_register().full_register();
+    if !register.is_gpr64() {
+        return false;
+    }
+    let mut facts = InstructionInfoFactory::new();
+    let behind = ops.iter().skip(index + 1);
+    for instruction in behind.map_while(|op| decode(image, op)) {
+        let used = facts.info(&instruction).used_registers().iter();
+        let used = used.filter(|it| it.register().full_register() == register);
+        let used: Vec<OpAccess> = used.map(UsedRegister::access).collect();
+        let adds = matches!(
+            instruction.mnemonic(),
+            Mnemonic::Add | Mnemonic::Sub | Mnemonic::Lea
+        );
+        if adds && !used.is_empty() && used != [OpAccess::Write] {
+            return true;
+        }
+        let is_lost = used.contains(&OpAccess::Write);
+        if is_lost || !sweep::flow(&instruction).goes_on() {
+            return false;
+        }
     }
     false
 }
