@@ -441,7 +441,7 @@ impl<'a> Search<'a> {
     fn next_border(&self, at: u64) -> u64 {
         let limit = self.range.end.min(at.saturating_add(FAR));
         let bytes = self.image.get(&(at..limit)).unwrap_or_default();
-        let first = (at.next_multiple_of(ALIGNMENT) - at) as usize;
+        let first = (at.wrapping_neg() % ALIGNMENT) as usize;
         let mut places = (first..bytes.len()).step_by(ALIGNMENT as usize);
         let is_border = |place: &usize| {
             let around = place.checked_sub(2).and_then(|it| bytes.get(it..=*place));

@@ -102,8 +102,9 @@ pub fn starts(image: &Image<'_>, sources: &Sources<'_>) -> Starts {
         // Some tables begin a byte early, for unwinders that look at the byte before a return
         // address: GHC's have data there.
         let start = frame.range.start;
-        let is_early = named.binary_search(&(start + 1)).is_ok();
-        let start = start + u64::from(is_early && named.binary_search(&start).is_err());
+        let next = start.saturating_add(1);
+        let is_early = named.binary_search(&next).is_ok() && named.binary_search(&start).is_err();
+        let start = if is_early { next } else { start };
         starts.add(image, start, Some(frame.range.end), Origin::Frame);
     }
     for (at, size) in &sources.functions {

@@ -171,8 +171,9 @@ fn reached(
     }
 }
 
-/// What nothing leads to becomes a part all the same if it only fills the place, or if there is a
-/// jump that nobody sees through, which may lead there. Says why, if that makes no sense.
+/// What nothing leads to becomes a part all the same if it only fills the place; or if there is a
+/// jump that nobody sees through, and what it may lead to looks like code. Says why, if such a jump
+/// may lead to what does not.
 fn keep_rest(
     image: &Image<'_>,
     rest: Vec<Rest>,
@@ -180,17 +181,19 @@ fn keep_rest(
     part: &mut Part,
 ) -> Option<String> {
     let before = part.ops.len();
+    let may_jump_there = indirect.some_unknown || indirect.some_leave;
     for rest in rest {
-        let may_run = rest.is_filler(image) || indirect.some_reckoned;
         match rest.ops.first() {
-            Some(first) if may_run && !rest.is_code => {
+            Some(first) if indirect.some_reckoned && !rest.is_code => {
                 return Some(format!(
                     "a jump may lead anywhere in it, and it has data among its instructions at \
                      {:#x}",
                     first.at
                 ));
             }
-            _ if may_run => part.ops.extend(rest.ops),
+            _ if rest.is_filler(image) || (may_jump_there && rest.is_code) => {
+                part.ops.extend(rest.ops);
+            }
             _ => {}
         }
     }

@@ -379,7 +379,7 @@ fn code_that_cannot_be_followed_is_refused_by_name() {
         ".text\n.globl main\n.type main,@function\nmain: .cfi_startproc\nxor %eax,%eax\nret\n\
          .cfi_endproc\n.size main,.-main\n\
          .type torn,@function\ntorn: je 1f+1\n1: lock incl (%rdi)\nret\n.size torn,.-torn\n\
-         .type junk,@function\njunk: ret\n.byte 0x06,0x06\n.size junk,.-junk\n\
+         .type junk,@function\njunk: nop\n.byte 0x06,0x06\nret\n.size junk,.-junk\n\
          .type elide,@function\nelide: xbegin 1f\n1: ret\n.size elide,.-elide\n\
          .type guess,@function\nguess: shl $4,%rdi\nlea 1f(%rip),%rax\nadd %rdi,%rax\njmp *%rax\n\
          1: nop\nret\n.size guess,.-guess\n\
