@@ -420,7 +420,7 @@ fn a_program_that_can_change_our_register_runs_uncounted() {
 #[test]
 fn a_program_that_asks_the_kernel_for_our_register_is_let_go_of() {
     let shop = Workshop::with("uses_gs", text!("uses_gs.c"), &["-O1"]);
-    let said = shop.counted_alone(&["./uses_gs", "call"]);
+    let said = shop.headcount(&["run", "--modules", "main", "./uses_gs", "call"]);
     assert_eq!((said.status, said.stdout.as_str()), (Some(0), "86\n"));
     assert!(said.stderr.contains("--engine breakpoint"), "{said:?}");
     let run = ["--engine", "breakpoint", "./uses_gs", "call"];
