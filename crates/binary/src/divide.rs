@@ -151,10 +151,16 @@ fn has_info_table(image: &Image<'_>, at: u64) -> bool {
     kind.is_some_and(|it| KINDS.contains(&u32::from_le_bytes(it)))
 }
 
-/// Does no compiler make such an instruction, although bytes of data look like it?
+/// Do programs not have such an instruction, although bytes of data look like it? (No compiler makes
+/// loops of one instruction, but people do.)
 pub fn is_strange(image: &Image<'_>, op: &Op) -> bool {
     let bytes = image.get(&(op.at..op.end())).unwrap_or_default();
-    is_odd(&Decoder::with_ip(64, bytes, op.at, DecoderOptions::NONE).decode())
+    let instruction = Decoder::with_ip(64, bytes, op.at, DecoderOptions::NONE).decode();
+    let is_loop = matches!(
+        instruction.mnemonic(),
+        Mnemonic::Loop | Mnemonic::Loope | Mnemonic::Loopne
+    );
+    is_odd(&instruction) && !is_loop
 }
 
 /// A function that begins a range.
