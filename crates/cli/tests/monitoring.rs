@@ -473,6 +473,45 @@ int main(void)
 }
 ";
 
+const TAKEN_AWAY_C: &str = "\
+#include <pthread.h>
+#include <signal.h>
+static volatile int sent, is_over;
+static void handler(int unused) { (void)unused; }
+static void *send(void *unused)
+{
+    for (int i = 0; i < 2000; i++) {
+        raise(SIGUSR1);
+        sent++;
+    }
+    is_over = 1;
+    return unused;
+}
+int main(void)
+{
+    struct sigaction on = {.sa_handler = handler}, off = {.sa_handler = SIG_IGN};
+    pthread_t sender;
+    sigaction(SIGUSR1, &on, 0);
+    pthread_create(&sender, 0, send, 0);
+    while (!is_over) {
+        sigaction(SIGUSR1, &off, 0);
+        sigaction(SIGUSR1, &on, 0);
+    }
+    pthread_join(sender, 0);
+    return sent != 2000;
+}
+";
+
+#[test]
+fn a_handler_may_be_taken_away_in_the_moment_of_its_signal() {
+    let shop = Workshop::with("taken", TAKEN_AWAY_C, &["-pthread"]);
+    for engine in ENGINES {
+        shop.must_count_alone(&["--engine", engine, "./taken"]);
+        let lines = shop.counts("taken.c");
+        assert_eq!(lines[&8], 2000, "{engine}");
+    }
+}
+
 #[test]
 fn a_storm_of_signals_changes_no_count() {
     let shop = Workshop::with("storm", STORM_C, &["-pthread"]);

@@ -588,8 +588,9 @@ impl Monitor<'_> {
     /// The signal that a thread is to get when it goes on; none if it met a breakpoint.
     fn signal_to_keep(&mut self, stopped: &Stopped, stop: Stop) -> io::Result<c_int> {
         match stop {
-            Stop::Signal(libc::SIGTRAP) if self.thread(stopped).enters_handler => {
-                self.handler_begins(stopped)?;
+            Stop::Signal(libc::SIGTRAP)
+                if self.thread(stopped).enters_handler && self.entered_handler(stopped)? =>
+            {
                 Ok(0)
             }
             Stop::Signal(libc::SIGTRAP) if self.thread(stopped).postponed.is_some() => {

@@ -21,8 +21,8 @@ impl Monitor<'_> {
     /// A thread stopped for SIGTRAP: a breakpoint of ours, a step of ours, or the program's own
     /// business.
     pub fn trap(&mut self, stopped: Stopped) -> io::Result<()> {
-        if self.thread(&stopped).enters_handler {
-            return self.entered_handler(stopped);
+        if self.thread(&stopped).enters_handler && self.entered_handler(&stopped)? {
+            return self.go_on(stopped, 0);
         }
         if let Some(signal) = self.thread(&stopped).postponed.take() {
             return self.deliver_postponed(stopped, &signal);

@@ -5,6 +5,8 @@ use std::io;
 use libc::c_int;
 
 use crate::fate::Fate;
+use crate::hits::FROM_INT3;
+use crate::journal::Entry;
 use crate::kernel::{Pace, WholeSignal};
 use crate::monitor::Monitor;
 use crate::proc;
@@ -131,21 +133,24 @@ impl Monitor<'_> {
         }
     }
 
-    /// A thread stands before the first instruction of a signal handler.
-    pub fn entered_handler(&mut self, stopped: Stopped) -> io::Result<()> {
-        self.handler_begins(&stopped)?;
-        self.go_on(stopped, 0)
-    }
-
-    /// The same, without letting it go on.
-    pub fn handler_begins(&mut self, stopped: &Stopped) -> io::Result<()> {
+    /// A thread was sent into a signal handler, and stands before its first instruction; unless
+    /// another thread took the handler away in that moment. `false`: it met a trap instead.
+    pub fn entered_handler(&mut self, stopped: &Stopped) -> io::Result<bool> {
         let thread = self.thread(stopped);
         thread.enters_handler = false;
         let (space, was_blocked) = (thread.space, thread.trap_blocked);
-        if stopped.signal_info().is_some_and(|it| it.code == STEPPED) {
-            // There was no handler after all, and one instruction was run instead.
-            let at = LoadAddr(stopped.instruction_pointer()?);
-            return self.arrives(stopped, at);
+        match stopped.signal_info().map(|it| it.code) {
+            Some(FROM_INT3) => return Ok(false),
+            Some(STEPPED) => {
+                let at = LoadAddr(stopped.instruction_pointer()?);
+                self.journal.write(&Entry::Note(format!(
+                    "A signal handler was taken away in the moment of its signal: the instruction \
+                     that was run instead, before load address {at}, is not counted."
+                )))?;
+                self.arrives(stopped, at)?;
+                return Ok(true);
+            }
+            _ => {}
         }
         if let Some(space) = self.spaces.get(&space) {
             if was_blocked {
@@ -161,6 +166,6 @@ impl Monitor<'_> {
         }
         let is_blocked = sigtrap::unblock(stopped)?;
         self.thread(stopped).trap_blocked |= is_blocked;
-        Ok(())
+        Ok(true)
     }
 }
