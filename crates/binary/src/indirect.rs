@@ -27,6 +27,8 @@ pub struct PartJumps {
     pub targets: Vec<(u64, Vec<u64>)>,
     /// The tables that hold the targets.
     pub tables: Vec<Range<u64>>,
+    /// Whether no bound tells where some of these tables end.
+    pub some_may_go_on: bool,
     /// Whether there are jumps that leave the function, as calls without return.
     pub some_leave: bool,
     /// Whether there are jumps that nothing is known of.
@@ -81,9 +83,10 @@ pub fn of_part(image: &Image<'_>, part: &Part, accept: &dyn Fn(u64) -> bool) -> 
         // The part may have more instructions than follow each other: some share their end.
         let jump = code.binary_search_by_key(&op.at, Instruction::ip);
         match jump.map_or(Targets::Unknown, |jump| tables.targets(jump)) {
-            Targets::Known(targets, tables) => {
-                found.targets.push((op.at, targets));
-                found.tables.extend(tables);
+            Targets::Known(listed) => {
+                found.targets.push((op.at, listed.targets));
+                found.tables.extend(listed.tables);
+                found.some_may_go_on |= listed.may_go_on;
             }
             Targets::Elsewhere => found.some_leave = true,
             Targets::Pointer => found.some_unknown = true,

@@ -24,14 +24,25 @@ use crate::sweep::{Flow, flow};
 /// Where an indirect jump leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Targets {
-    /// To these places, which stand in these tables.
-    Known(Vec<u64>, Vec<Range<u64>>),
+    /// To the places in these tables.
+    Known(Listed),
     /// Out of the function: it is a call without return.
     Elsewhere,
     /// To where a pointer leads that somebody stored.
     Pointer,
     /// Nothing here tells: there is arithmetic that nobody sees through.
     Unknown,
+}
+
+/// What tables hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Where they lead, by address.
+    pub targets: Vec<u64>,
+    /// Where they are.
+    pub tables: Vec<Range<u64>>,
+    /// Does no bound tell where one of them ends? It was read for as long as it makes sense.
+    pub may_go_on: bool,
 }
 
 /// Nobody's `switch` is larger than this.
@@ -56,7 +67,14 @@ struct Table {
     at: u64,
     /// What its entries are relative to; `None` if they are addresses.
     base: Option<u64>,
-    bound: Option<u64>,
+    bound: Bound,
+}
+
+/// How many entries a table has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    Exactly(u64),
+    AtMost(u64),
 }
 
 impl<'a> Tables<'a> {
@@ -127,7 +145,10 @@ impl<'a> Tables<'a> {
             Mnemonic::Lea if made.is_ip_rel_memory_operand() => {
                 let to = made.ip_rel_memory_address();
                 match (self.accept)(to) {
-                    true => Targets::Known(vec![to], Vec::new()),
+                    true => Targets::Known(Listed {
+                        targets: vec![to],
+                        ..Listed::default()
+                    }),
                     false => Targets::Unknown,
                 }
             }
@@ -161,7 +182,7 @@ impl<'a> Tables<'a> {
                 continue;
             };
             let bound = match made.memory_index() {
-                Register::None => Some(1),
+                Register::None => Bound::Exactly(1),
                 index => self.bound(load, index),
             };
             let same = base.full_register() == made.memory_base().full_register();
@@ -187,7 +208,7 @@ impl<'a> Tables<'a> {
         let tables = tables.map(|at| Table {
             at,
             base: Some(at),
-            bound: None,
+            bound: Bound::AtMost(MOST),
         });
         self.read(tables).unwrap_or(Targets::Unknown)
     }
@@ -244,7 +265,7 @@ impl<'a> Tables<'a> {
     }
 
     fn first_entry(&self, at: u64, base: Option<u64>) -> bool {
-        let bound = None;
+        let bound = Bound::AtMost(1);
         let table = Table { at, base, bound };
         self.entry(&table, 0).is_some_and(|to| (self.accept)(to))
     }
@@ -264,34 +285,41 @@ impl<'a> Tables<'a> {
     }
 
     fn read(&self, tables: impl Iterator<Item = Table>) -> Option<Targets> {
-        let mut targets = Vec::new();
-        let mut places = Vec::new();
+        let mut all = Listed::default();
         for table in tables {
-            if let Some((found, place)) = self.read_one(&table) {
-                targets.extend(found);
-                places.push(place);
+            if let Some(found) = self.read_one(&table) {
+                all.targets.extend(found.targets);
+                all.tables.extend(found.tables);
+                all.may_go_on |= found.may_go_on;
             }
         }
-        targets.sort_unstable();
-        targets.dedup();
-        (!targets.is_empty()).then_some(Targets::Known(targets, places))
+        all.targets.sort_unstable();
+        all.targets.dedup();
+        (!all.targets.is_empty()).then_some(Targets::Known(all))
     }
 
     /// The targets in a table: as many as its bound says, or as long as they make sense.
-    fn read_one(&self, table: &Table) -> Option<(Vec<u64>, Range<u64>)> {
+    fn read_one(&self, table: &Table) -> Option<Listed> {
+        let (Bound::Exactly(most) | Bound::AtMost(most)) = table.bound;
         let mut targets = Vec::new();
         let mut count = 0;
-        while count < table.bound.unwrap_or(MOST) {
+        while count < most {
             match self.entry(table, count) {
                 Some(to) if (self.accept)(to) => targets.push(to),
-                Some(to) if to == self.end && table.bound.is_some() => {}
-                _ if table.bound.is_some() => return None,
+                // A case that cannot happen.
+                Some(to) if to == self.end => {}
+                _ if table.bound == Bound::Exactly(most) => return None,
                 _ => break,
             }
             count += 1;
         }
         let width = if table.base.is_some() { 4 } else { 8 };
-        Some((targets, table.at..table.at.saturating_add(count * width)))
+        let place = table.at..table.at.saturating_add(count * width);
+        Some(Listed {
+            targets,
+            tables: vec![place],
+            may_go_on: count < most || most == MOST,
+        })
     }
 
     /// The address in a register, if the code right before sets it.
@@ -331,8 +359,13 @@ impl<'a> Tables<'a> {
         None
     }
 
-    /// How many entries the code allows for: from `cmp $N, index; ja default`.
-    fn bound(&self, before: usize, index: Register) -> Option<u64> {
+    /// How many entries the code allows for: from `cmp $N, index; ja default` or `and $N, index`.
+    fn bound(&self, before: usize, index: Register) -> Bound {
+        self.known_bound(before, index)
+            .unwrap_or(Bound::AtMost(MOST))
+    }
+
+    fn known_bound(&self, before: usize, index: Register) -> Option<Bound> {
         let mut facts = InstructionInfoFactory::new();
         let mut name = index.full_register();
         let mut branch = None;
@@ -344,16 +377,22 @@ impl<'a> Tables<'a> {
                 _ if control.ends_block() => return None,
                 _ => {}
             }
-            let is_compare = it.mnemonic() == Mnemonic::Cmp
-                && it.op0_kind() == OpKind::Register
-                && it.op0_register().full_register() == name;
-            if is_compare {
-                let limit = constant(it).filter(|limit| *limit < MOST)?;
-                return match branch? {
-                    Mnemonic::Ja => Some(limit + 1),
-                    Mnemonic::Jae => Some(limit),
-                    _ => None,
-                };
+            let is_about_it =
+                it.op0_kind() == OpKind::Register && it.op0_register().full_register() == name;
+            let limit = || constant(it).filter(|limit| *limit < MOST);
+            match it.mnemonic() {
+                Mnemonic::Cmp if is_about_it => {
+                    return match branch? {
+                        Mnemonic::Ja => Some(Bound::Exactly(limit()? + 1)),
+                        Mnemonic::Jae => Some(Bound::Exactly(limit()?)),
+                        _ => None,
+                    };
+                }
+                // Some of the bits that are left may never be set together.
+                Mnemonic::And if is_about_it && it.op0_register().size() >= 4 => {
+                    return Some(Bound::AtMost(limit()? + 1));
+                }
+                _ => {}
             }
             let used = facts.info(it).used_registers();
             let writes = used.iter().any(|used| {

@@ -212,12 +212,17 @@ impl<'a> Reach<'a> {
         let bytes = self.image.get(&range).unwrap_or_default();
         let (ops, broken) = sweep(bytes, range.start);
         let is_code = broken.is_none() && !ops.iter().any(|op| divide::is_strange(self.image, op));
-        Rest { ops, is_code }
+        Rest {
+            range,
+            ops,
+            is_code,
+        }
     }
 }
 
 /// Bytes to which nothing leads.
 pub struct Rest {
+    pub range: Range<u64>,
     pub ops: Vec<Op>,
     /// Do all of them look like code?
     pub is_code: bool,

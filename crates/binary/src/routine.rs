@@ -72,6 +72,7 @@ pub fn routine(
             bytes,
             filler,
             blocks: blocks(part, &arrivals),
+            doubtful: reached.doubtful_offsets(),
             has_unknown_jumps: indirect.some_unknown,
             may_be_several,
             keeps_flags: false,
@@ -91,6 +92,8 @@ struct Reached {
     /// Those of them that need the gs register.
     gs: Vec<u64>,
     indirect: PartJumps,
+    /// What looks like data, although one of those jumps may lead there.
+    doubtful: Vec<Range<u64>>,
     /// Where exceptions land that pass through it.
     pads: Vec<u64>,
     /// Is all of this the same whatever routines were asked for before?
@@ -104,6 +107,12 @@ impl Reached {
     fn trouble(&self, facts: &Facts, image: &Image<'_>) -> Option<String> {
         let trouble = trouble(facts, image, &self.part, &self.gs);
         trouble.or_else(|| self.absurd.clone())
+    }
+
+    fn doubtful_offsets(&self) -> Vec<Range<u32>> {
+        let offset = |at: u64| (at - self.part.range.start) as u32;
+        let ranges = self.doubtful.iter();
+        ranges.map(|it| offset(it.start)..offset(it.end)).collect()
     }
 }
 
@@ -138,6 +147,7 @@ fn reached(
         broken: None,
         ..swept.part.clone()
     };
+    let mut doubtful = Vec::new();
     let indirect = loop {
         let rest = reach.rest();
         let steps = rest.iter().flat_map(|it| &it.ops).map(|op| op.at);
@@ -155,7 +165,10 @@ fn reached(
             is_new |= !reach.has(to) && reach.enter_if_sound(to);
         }
         if !is_new {
-            absurd = absurd.or_else(|| keep_rest(image, rest, &indirect, &mut part));
+            match keep_rest(image, rest, &indirect, &mut part) {
+                Ok(left) => doubtful = left,
+                Err(reason) => absurd = absurd.or(Some(reason)),
+            }
             break indirect;
         }
         part.ops = reach.ops();
@@ -165,6 +178,7 @@ fn reached(
         gs: gs.map(|op| op.at).collect(),
         part,
         indirect,
+        doubtful,
         pads,
         is_settled,
         absurd,
@@ -172,20 +186,21 @@ fn reached(
 }
 
 /// What nothing leads to becomes a part all the same if it only fills the place; or if there is a
-/// jump that nobody sees through, and what it may lead to looks like code. Says why, if such a jump
-/// may lead to what does not.
+/// jump that nobody sees through, and what it may lead to looks like code. Returns what such a jump
+/// may lead to and does not look like code; or says why the part cannot be counted for it.
 fn keep_rest(
     image: &Image<'_>,
     rest: Vec<Rest>,
     indirect: &PartJumps,
     part: &mut Part,
-) -> Option<String> {
+) -> Result<Vec<Range<u64>>, String> {
     let before = part.ops.len();
-    let may_jump_there = indirect.some_unknown || indirect.some_leave;
+    let mut doubtful = Vec::new();
+    let may_jump_there = indirect.some_unknown || indirect.some_leave || indirect.some_may_go_on;
     for rest in rest {
         match rest.ops.first() {
             Some(first) if indirect.some_reckoned && !rest.is_code => {
-                return Some(format!(
+                return Err(format!(
                     "a jump may lead anywhere in it, and it has data among its instructions at \
                      {:#x}",
                     first.at
@@ -194,13 +209,14 @@ fn keep_rest(
             _ if rest.is_filler(image) || (may_jump_there && rest.is_code) => {
                 part.ops.extend(rest.ops);
             }
+            _ if may_jump_there => doubtful.push(rest.range),
             _ => {}
         }
     }
     if part.ops.len() > before {
         part.ops.sort_unstable_by_key(|op| op.at);
     }
-    None
+    Ok(doubtful)
 }
 
 fn needs_gs(image: &Image<'_>, swept: &Swept, op: &Op) -> bool {
@@ -355,13 +371,20 @@ impl Ways {
                 .chain(mentioned(facts, image, part))
                 .collect(),
             called,
-            beyond: part
-                .ops
-                .last()
-                .filter(|op| op.flow.goes_on() && !op.flow.is_call())
-                .map(Op::end),
+            beyond: beyond(part),
         }
     }
+}
+
+/// The end of a part, if control goes on behind it: not through what only fills the place up to
+/// there.
+fn beyond(part: &Part) -> Option<u64> {
+    let last = part.ops.iter().rposition(|op| op.flow != Flow::Nop);
+    let (code, filler) = part.ops.split_at(last.map_or(0, |last| last + 1));
+    let goes_on = |op: &Op| op.flow.goes_on() && !op.flow.is_call();
+    let leads_to = |filler: &Op| targets_inside(part).any(|to| to == filler.at);
+    let falls = code.last().is_none_or(goes_on) || filler.iter().any(leads_to);
+    part.ops.last().filter(|_| falls).map(Op::end)
 }
 
 fn called(op: &Op) -> Option<u64> {

@@ -20,7 +20,7 @@ use headcount_monitor::FileBytes;
 use headcount_profile::ModuleFacts;
 
 /// Raised with every change of what is in the files.
-const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 3");
+const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 4");
 
 /// How many bytes all files may have.
 const LIMIT: u64 = 512 << 20;

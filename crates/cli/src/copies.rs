@@ -29,6 +29,9 @@ pub struct Reading {
     pub start: LinkAddr,
     /// Its blocks, as the copy has them: those of `graph`, in the same order.
     pub blocks: Vec<RoutineBlock>,
+    /// What may have run in it and is not counted: it looks like data, and was left alone. From
+    /// `start`.
+    pub doubtful: Vec<Range<u32>>,
     /// How control moves between them.
     pub graph: FlowGraph,
     /// Where the counters are.
@@ -43,8 +46,8 @@ pub struct Reading {
 /// The counts of every function of a module, and what to tell the user about them.
 ///
 /// `is_watched` says whether a function that begins at an address was under watch. If it was, what
-/// no routine was copied of did not run; if it was not, none of it was counted. Nor was what was left
-/// alone in a routine because nothing was known to lead there.
+/// no routine was copied of did not run; if it was not, none of it was counted. Nor was what is
+/// doubtful in a routine.
 pub fn counts(
     module: &Module,
     readings: &[Reading],

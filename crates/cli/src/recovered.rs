@@ -450,12 +450,18 @@ fn reading(
     visits: Vec<(LinkAddr, i64)>,
 ) -> Result<Reading> {
     let broken = "the journal speaks of a routine that cannot be";
-    let (blocks, graph, plan) = routine.flow.unpack().context(broken)?;
+    let journal::Counted {
+        blocks,
+        doubtful,
+        graph,
+        plan,
+    } = routine.flow.unpack().context(broken)?;
     let first = routine.first_counter as usize;
     let counters = windows.get(first..first.saturating_add(plan.counters.len()));
     Ok(Reading {
         start: LinkAddr(routine.start),
         blocks,
+        doubtful,
         graph,
         plan,
         readings: Readings(counters.context(broken)?.to_vec()),

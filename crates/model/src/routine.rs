@@ -1,5 +1,7 @@
 //! Code that lies together, and where control enters it: what `binary` finds and `patch` moves.
 
+use std::ops::Range;
+
 use crate::LinkAddr;
 
 /// A stretch of code that is moved as one: a function, or the part of one that lies together.
@@ -14,6 +16,9 @@ pub struct Routine {
     /// Its blocks, by address. Where a jump skips a prefix, a block lies inside of another. What is
     /// in none may be data.
     pub blocks: Vec<RoutineBlock>,
+    /// What is in no block because it looks like data, although a jump that nobody sees through may
+    /// lead there. By address, from the routine's start.
+    pub doubtful: Vec<Range<u32>>,
     /// Is there an indirect jump of which nobody knows where it leads? It may be in here.
     pub has_unknown_jumps: bool,
     /// May it be several functions, because no table tells where they end?

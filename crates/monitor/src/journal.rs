@@ -10,6 +10,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";
@@ -210,20 +211,28 @@ pub struct RoutineFlow(pub Vec<u8>);
 
 impl RoutineFlow {
     /// Makes bytes of it.
-    pub fn pack(blocks: &[RoutineBlock], graph: &FlowGraph, plan: &Plan) -> Self {
+    pub fn pack(
+        blocks: &[RoutineBlock],
+        doubtful: &[Range<u32>],
+        graph: &FlowGraph,
+        plan: &Plan,
+    ) -> Self {
         let mut to = Packer::default();
         to.many(blocks, |to, it| {
             to.number(it.offset as usize);
             to.bytes(&it.lengths);
+        });
+        to.many(doubtful, |to, it| {
+            to.number(it.start as usize);
+            to.number(it.end as usize);
         });
         to.edges(graph);
         to.plan(plan);
         Self(to.0)
     }
 
-    /// The blocks (offset and lengths of their instructions), the flow graph, and where counters
-    /// are. `None`: these are not bytes of ours.
-    pub fn unpack(&self) -> Option<(Vec<RoutineBlock>, FlowGraph, Plan)> {
+    /// `None`: these are not bytes of ours.
+    pub fn unpack(&self) -> Option<Counted> {
         let mut from = Packed(&self.0);
         let blocks = from.many(|it| {
             Some(RoutineBlock {
@@ -232,10 +241,29 @@ impl RoutineFlow {
                 ..RoutineBlock::default()
             })
         })?;
+        let doubtful = from.many(|it| Some(it.number()?..it.number()?))?;
         let graph = from.graph(blocks.len())?;
         let plan = from.plan(&graph)?;
-        from.0.is_empty().then_some((blocks, graph, plan))
+        from.0.is_empty().then_some(Counted {
+            blocks,
+            doubtful,
+            graph,
+            plan,
+        })
     }
+}
+
+/// What is counted of a routine.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Offsets, and lengths of instructions.
+    pub blocks: Vec<RoutineBlock>,
+    /// What is not counted of it although it may run: see [`headcount_model::Routine::doubtful`].
+    pub doubtful: Vec<Range<u32>>,
+    /// How control moves between the blocks.
+    pub graph: FlowGraph,
+    /// Where counters are.
+    pub plan: Plan,
 }
 
 impl Routine {
@@ -513,7 +541,7 @@ pub fn read(folder: &Path) -> Result<Written, Unreadable> {
     // Counters are numbered as routines are, in order.
     let last = routines.last();
     let used = last.map_or(Some(0), |it| {
-        let (.., plan) = it.flow.unpack()?;
+        let plan = it.flow.unpack()?.plan;
         Some(u64::from(it.first_counter) + plan.counters.len() as u64)
     });
     let used = used.ok_or_else(|| Unreadable::Garbage(folder.join(ROUTINES), routines.len()))?;

@@ -135,7 +135,12 @@ impl Made {
             text,
             filler,
             template,
-            flow: RoutineFlow::pack(&sketch.routine().blocks, sketch.graph(), &plan),
+            flow: RoutineFlow::pack(
+                &sketch.routine().blocks,
+                &sketch.routine().doubtful,
+                sketch.graph(),
+                &plan,
+            ),
             sure: sketch.sure_to_run(),
             has_indirect_jumps: sketch.has_indirect_jumps(),
             hands_flags_to: sketch.hands_flags_to().to_vec(),

@@ -752,5 +752,5 @@ fn restorer_flow(first: u8) -> RoutineFlow {
     let plan = Plan {
         counters: vec![Place::Block(BlockId(0))],
     };
-    RoutineFlow::pack(&[block], &graph, &plan)
+    RoutineFlow::pack(&[block], &[], &graph, &plan)
 }

@@ -63,9 +63,8 @@ pub struct Steps {
     moves: Vec<Move>,
     /// By address, each once.
     visits: Vec<(LinkAddr, i64)>,
-    /// What lies among the blocks of routines and is in none of them: it may be data, and was left
-    /// alone. By address.
-    gaps: Vec<Range<LinkAddr>>,
+    /// What may have run and was left alone, because it looks like data. By address.
+    doubtful: Vec<Range<LinkAddr>>,
     blocks: usize,
 }
 
@@ -87,14 +86,16 @@ impl Steps {
             all.blocks += reading.blocks.len();
         }
         all.settle();
-        all.gaps = gaps(readings);
+        all.doubtful = doubtful(readings);
         (all, refused)
     }
 
-    /// Was code at an address left alone, because nothing was known to lead there?
+    /// Was code at an address left alone, although it may have run?
     pub fn left_alone(&self, at: LinkAddr) -> bool {
-        let after = self.gaps.partition_point(|it| it.start <= at);
-        let before = after.checked_sub(1).and_then(|index| self.gaps.get(index));
+        let after = self.doubtful.partition_point(|it| it.start <= at);
+        let before = after
+            .checked_sub(1)
+            .and_then(|index| self.doubtful.get(index));
         before.is_some_and(|it| it.contains(&at))
     }
 
@@ -338,18 +339,14 @@ fn placed_visits(reading: &Reading) -> Result<Vec<PlacedVisit>, String> {
     Ok(placed)
 }
 
-/// What lies among the blocks of routines and is in none of them.
-fn gaps(readings: &[Reading]) -> Vec<Range<LinkAddr>> {
-    let mut found = Vec::new();
-    for reading in readings {
+/// What may have run and was left alone.
+fn doubtful(readings: &[Reading]) -> Vec<Range<LinkAddr>> {
+    let placed = readings.iter().flat_map(|reading| {
         let at = |offset: u32| LinkAddr(reading.start.0.saturating_add(u64::from(offset)));
-        let mut end = reading.blocks.first().map_or(0, |it| it.offset);
-        for block in &reading.blocks {
-            found.extend((end < block.offset).then(|| at(end)..at(block.offset)));
-            end = end.max(block.end());
-        }
-    }
+        let ranges = reading.doubtful.iter();
+        ranges.map(move |it| at(it.start)..at(it.end))
+    });
+    let mut found: Vec<_> = placed.collect();
     found.sort_unstable_by_key(|it| (it.start, it.end));
-    found.dedup();
     found
 }

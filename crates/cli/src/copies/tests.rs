@@ -382,6 +382,7 @@ impl Replica {
         Reading {
             start,
             blocks: blocks.collect(),
+            doubtful: Vec::new(),
             readings: Readings(plan.counters.iter().map(read).collect()),
             plan,
             graph: self.graph,
@@ -757,6 +758,7 @@ fn reading(
                 entrance: Entrance::None,
             })
             .collect(),
+        doubtful: Vec::new(),
         graph: FlowGraph {
             blocks: blocks.len() as u32,
             edges: edges.collect(),
@@ -878,6 +880,21 @@ fn a_block_of_the_routine_spans_two_of_the_function() {
     let (twice, _) = count(&two, &[seen.clone(), seen]);
     assert_eq!(twice[0].blocks, [Some(10), Some(8)]);
     assert_eq!(twice[0].edges, [Some(10), Some(10), Some(6)]);
+}
+
+/// Two blocks that no routine has: nothing leads to the one, a jump may lead to the other.
+#[test]
+fn what_may_have_run_uncounted_is_not_taken_for_what_never_ran() {
+    let facts = [function(
+        "three",
+        &[(0x1000, b"\xc3"), (0x1001, b"\xc3"), (0x1002, b"\xc3")],
+        &[(None, Some(0), Entry), (Some(0), None, Leave)],
+    )];
+    let edges = [(OUTSIDE, 0, Entry), (0, OUTSIDE, Leave)];
+    let mut seen = reading(&[(0, &[1], 5)], &edges, &[]);
+    seen.doubtful.push(2..3);
+    let (counts, _) = count(&facts, &[seen]);
+    assert_eq!(counts[0].blocks, [Some(5), Some(0), None]);
 }
 
 /// `je 1f; lock; 1: cmpxchg %ecx, (%rsi); ret`
