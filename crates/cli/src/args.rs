@@ -334,8 +334,8 @@ pub struct Csource {
 
 /// Take the counts of programs built with `headcount cc` into the profile.
 ///
-/// The reading verbs do this on their own for the folder `headcount.counts` of the current
-/// folder. Counts of a program that is still running, or that left a core dump, are there too; so
+/// The reading verbs do this on their own for the folder that is named like the profile:
+/// `headcount.counts` for `headcount.db`. Counts of a program that is still running, or that left a core dump, are there too; so
 /// are those of a `headcount run` that was killed.
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -345,7 +345,7 @@ Examples:
   headcount collect --running 1234        a program that has not ended yet
   headcount collect --core core.1234 --program ./max")]
 pub struct Collect {
-    /// Folders with counter files; without any, `headcount.counts`.
+    /// Folders with counter files; without any, `headcount.counts` and the one named like the profile.
     #[arg(value_name = "DIR")]
     pub dirs: Vec<PathBuf>,
     /// The profile to add to [default: headcount.db].

@@ -10,14 +10,16 @@
 //! Whoever removes the folder loses time, nothing else: what cannot be read, does not fit, or is
 //! not the user's own is not used, and no trouble with the cache ever ends a run.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use headcount_monitor::FileBytes;
 use headcount_profile::ModuleFacts;
+
+use crate::own_folder;
 
 /// Raised with every change of what is in the files.
 const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 4");
@@ -117,14 +119,9 @@ impl Cache {
 
     /// None if it cannot be made, or if others may write there.
     fn open(folder: PathBuf, limit: u64) -> Option<Self> {
-        let _ = DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder);
-        let user = fs::metadata("/proc/self").ok()?.uid();
-        let it = folder.symlink_metadata().ok()?;
-        let ours = it.is_dir() && it.uid() == user && it.mode() & 0o022 == 0;
-        ours.then_some(Self {
+        let _ = own_folder::builder().recursive(true).create(&folder);
+        let user = own_folder::user()?;
+        own_folder::is_own(&folder).then_some(Self {
             folder,
             limit,
             user,

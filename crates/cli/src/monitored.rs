@@ -1,7 +1,6 @@
 //! Runs that the monitor counted: from its journal into the profile.
 
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use headcount_report::Count;
 
 use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
 use crate::cache;
+use crate::own_folder;
 use crate::progress::during_on_terminal;
 use crate::recovered::{Facts, Recovered, recover};
 use crate::reserve;
@@ -25,14 +25,18 @@ use crate::verbs::{DEFAULT_PROFILE, collect};
 /// The end of a journal folder's name.
 pub const FOLDER_SUFFIX: &str = ".run";
 
-/// A name for the folder of a new run, in the folder where counts are kept, which is made.
-pub fn new_folder() -> Result<PathBuf> {
-    let parent = collect::default_folder();
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&parent)
-        .with_context(|| format!("{}: cannot be made", parent.display()))?;
+/// A name for the folder of a new run, in the folder where counts are kept, which is made: beside
+/// the profile, where the program has no reason to look, if that is possible.
+pub fn new_folder(args: &Counting) -> Result<PathBuf> {
+    let beside = collect::folder_of(&profile(args));
+    // Others may have put something in its place.
+    let is_ours = own_folder::builder().create(&beside).is_ok() || own_folder::is_own(&beside);
+    let parent = match is_ours {
+        true => beside,
+        false => collect::default_folder(),
+    };
+    let made = own_folder::builder().recursive(true).create(&parent);
+    made.with_context(|| format!("{}: cannot be made", parent.display()))?;
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     let name = format!("{}-{}{FOLDER_SUFFIX}", std::process::id(), now.as_nanos());
     Ok(parent.join(name))
@@ -65,7 +69,7 @@ pub fn run(counting: &Counting, program: &ProgramArgument) -> Result<Ran> {
         wait: program.wait,
         duration: None,
     };
-    let folder = match set_aside().and_then(|()| new_folder()) {
+    let folder = match set_aside().and_then(|()| new_folder(counting)) {
         Ok(folder) => folder,
         Err(error) => return Err(uncounted(program, error)),
     };

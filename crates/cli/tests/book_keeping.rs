@@ -94,6 +94,33 @@ impl Workshop {
 }
 
 #[test]
+fn counts_are_kept_beside_the_profile_while_a_program_runs() {
+    let shop = visits();
+    fs::create_dir(shop.path("elsewhere")).unwrap();
+    let listed = |words: &[&str]| {
+        let said = shop.headcount(&[words, &["--", "ls", "-a"]].concat());
+        assert_eq!(said.status, Some(0), "{said:?}");
+        said.stdout
+    };
+    let alone = workshop::said(shop.command("ls").arg("-a")).stdout;
+    assert_eq!(listed(&["run", "-q", "-o", "elsewhere/it.db"]), alone);
+    // What a killed headcount leaves there is found there.
+    let keeps = "kill -9 $PPID; sleep 60";
+    let killed = shop.headcount(&["run", "-q", "-o", "elsewhere/it.db", "sh", "-c", keeps]);
+    assert_eq!(killed.status, None, "{killed:?}");
+    let kept = shop.path("elsewhere/it.counts");
+    assert!(kept.exists());
+    let runs = shop.headcount(&["runs", "elsewhere/it.db"]);
+    assert_eq!(runs.stdout.matches("sleep 60").count(), 1, "{runs:?}");
+    assert!(!kept.exists());
+    // Nobody else may choose where they go.
+    fs::create_dir(shop.path("trap")).unwrap();
+    std::os::unix::fs::symlink("../trap", &kept).unwrap();
+    let seen = listed(&["run", "-q", "-o", "elsewhere/it.db"]);
+    assert!(seen.contains("headcount.counts"), "{seen}");
+}
+
+#[test]
 fn a_program_under_two_names_is_one_module() {
     let shop = visits();
     shop.must(&["cp", "visits", "othervisits"]);
@@ -512,6 +539,8 @@ fn a_full_disk_is_none_of_the_programs() {
     let script = format!(
         "mount -t tmpfs -o size=8m none small && head -c 8160k /dev/zero > small/filler || exit 77
          '{HEADCOUNT}' run -q --modules main -o small/x.db ./visits 2; echo status $?
+         export HEADCOUNT_DIR=large
+         '{HEADCOUNT}' run -q --modules main -o small/x.db ./visits 2; echo status $?
          rm small/filler; '{HEADCOUNT}' collect -o small/x.db; cp small/x.db large.db"
     );
     let said = shop.run(&["unshare", "-rm", "sh", "-c", &script]);
@@ -519,9 +548,12 @@ fn a_full_disk_is_none_of_the_programs() {
         eprintln!("skipped: no small disk can be made here: {said:?}");
         return;
     }
-    assert!(said.stdout.starts_with("status 3\n"), "{said:?}");
+    assert!(said.stdout.starts_with("status 3\nstatus 3\n"), "{said:?}");
+    // Not even the counts have room beside the profile; elsewhere, they have.
+    let ended = "counting ended before the program did: No space left on device";
+    assert_eq!(said.stderr.matches(ended).count(), 1, "{said:?}");
     assert!(said.stderr.contains("no room on the disk"), "{said:?}");
-    let command = "`headcount collect -o small/x.db` takes them";
+    let command = "`headcount collect large -o small/x.db` takes them";
     assert!(said.stderr.contains(command), "{said:?}");
     assert_eq!(shop.functions_of(&["large.db"])["visit"].calls, 2);
 }

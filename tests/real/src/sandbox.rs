@@ -90,7 +90,6 @@ impl Sandbox {
         let mut command = self.command(words);
         self.here(&mut command);
         command.env("XDG_CACHE_HOME", self.path("cache"));
-        command.env("HEADCOUNT_DIR", self.path("counts"));
         child::run(&mut command, &self.folder, limit)
     }
 
@@ -104,7 +103,6 @@ impl Sandbox {
             Way::Counted(_, headcount) => self.command(&[
                 OsStr::new("env"),
                 &self.variable("XDG_CACHE_HOME=", "cache"),
-                &self.variable("HEADCOUNT_DIR=", "counts"),
                 headcount.as_os_str(),
                 OsStr::new("run"),
                 OsStr::new("-q"),
@@ -118,8 +116,6 @@ impl Sandbox {
             "env",
             "-u",
             "XDG_CACHE_HOME",
-            "-u",
-            "HEADCOUNT_DIR",
             "sh",
             "-euc",
         ]);

@@ -26,7 +26,7 @@ pub fn run(args: &Attach) -> Result<ExitCode> {
 }
 
 fn count(args: &Attach) -> Result<ExitCode> {
-    let folder = monitored::new_folder()?;
+    let folder = monitored::new_folder(&args.counting)?;
     let begun = || {
         if !args.counting.quiet {
             say(format!(

@@ -41,7 +41,9 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
         collector.take(from_core(core)?, false)?;
     } else {
         let folders = if args.dirs.is_empty() {
-            vec![default_folder()]
+            let mut folders = vec![default_folder(), folder_of(&profile)];
+            folders.dedup();
+            folders
         } else {
             args.dirs.clone()
         };
@@ -73,16 +75,20 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Collects what lies in the default folder, before a reading verb reads. Says what it does. What
-/// cannot be collected stays, is named, and keeps nobody from reading the rest.
+/// Collects what waits to go into a profile, before a reading verb reads it. Says what it does.
+/// What cannot be collected stays, is named, and keeps nobody from reading the rest.
 pub fn collect_pending(profile: &Path) {
+    // In a folder of the user's choice, there may be anything.
+    if own_choice().is_some() && profile != Path::new(DEFAULT_PROFILE) {
+        return;
+    }
     if let Err(error) = try_collect_pending(profile) {
         say(format!("{error:#}"));
     }
 }
 
 fn try_collect_pending(profile: &Path) -> Result<()> {
-    let folders = [default_folder()];
+    let folders = [folder_of(profile)];
     let is_empty = counter_files(&folders)?.is_empty()
         && text_files(&folders)?.is_empty()
         && journals(&folders)?.is_empty();
@@ -120,10 +126,22 @@ fn lock(folders: &[PathBuf]) -> Vec<fs::File> {
 
 /// Where programs leave their counter files.
 pub fn default_folder() -> PathBuf {
-    match env::var_os(FOLDER_VARIABLE) {
-        Some(folder) if !folder.is_empty() => folder.into(),
-        _ => DEFAULT_FOLDER.into(),
+    own_choice().unwrap_or_else(|| DEFAULT_FOLDER.into())
+}
+
+/// Where the counts of a run are kept that is to go into a profile: beside it, and named like it;
+/// unless the user names another place.
+pub fn folder_of(profile: &Path) -> PathBuf {
+    match own_choice() {
+        Some(folder) => folder,
+        None => profile.with_extension("counts"),
     }
+}
+
+/// What the user wants the folder of counts to be.
+fn own_choice() -> Option<PathBuf> {
+    let folder = env::var_os(FOLDER_VARIABLE)?;
+    (!folder.is_empty()).then(|| folder.into())
 }
 
 fn counter_files(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {

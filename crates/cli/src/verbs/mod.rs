@@ -45,14 +45,9 @@ pub fn cannot_run(error: &anyhow::Error) -> Option<u8> {
 /// Opens the profile the user named, or the default one, into which counts that lie about are
 /// taken first.
 fn open(named: Option<&PathBuf>) -> anyhow::Result<Profile> {
-    match named {
-        Some(path) => Ok(Profile::open(path)?),
-        None => {
-            let path = Path::new(DEFAULT_PROFILE);
-            collect::collect_pending(path);
-            Ok(Profile::open(path)?)
-        }
-    }
+    let path = named.map_or(Path::new(DEFAULT_PROFILE), PathBuf::as_path);
+    collect::collect_pending(path);
+    Ok(Profile::open(path)?)
 }
 
 /// Opens a profile as [`open`] does and adds up the chosen runs.
