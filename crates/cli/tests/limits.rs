@@ -190,3 +190,77 @@ fn storing_needs_no_more_than_the_program_may_have() {
     assert_eq!((counted.status, counted.stderr.as_str()), (Some(3), ""));
     assert!(fs::metadata(shop.path("headcount.db")).unwrap().len() > 512);
 }
+
+/// Limits its own address space, and tells how much of it it gets.
+const OWN_LIMIT_C: &str = "\
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *nothing(void *unused) { return unused; }
+static void tell(const char *when)
+{
+    struct rlimit limit;
+    int megabytes = 0, flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    getrlimit(RLIMIT_AS, &limit);
+    if (!fork()) {
+        while (mmap(0, 1 << 20, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED)
+            megabytes++;
+        printf(\"%s: %lu %lu, %d\\n\", when, limit.rlim_cur, limit.rlim_max, megabytes);
+        fflush(stdout);
+        _exit(0);
+    }
+    wait(0);
+}
+static void set(unsigned long soft, unsigned long hard)
+{
+    struct rlimit limit = {soft << 20, hard == RLIM_INFINITY ? hard : hard << 20};
+    int result = setrlimit(RLIMIT_AS, &limit);
+    printf(\"%d %d\\n\", result, result ? errno : 0);
+    fflush(stdout);
+}
+int main(int argc, char **argv)
+{
+    pthread_attr_t small;
+    pthread_t threads[8];
+    int failed = 0;
+    if (argc > 1) {
+        tell(\"a new program\");
+        return 3;
+    }
+    set(200, RLIM_INFINITY);
+    tell(\"its own\");
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 1 << 18);
+    for (int i = 0; i < 8; i++)
+        failed += pthread_create(&threads[i], &small, nothing, 0) != 0;
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], 0);
+    printf(\"%d threads\\n\", 8 - failed);
+    tell(\"with threads\");
+    set(300, 300);
+    tell(\"for good\");
+    set(301, 300);
+    set(300, 299);
+    set(0, 300);
+    set(300, 300);
+    execl(argv[0], argv[0], \"again\", (char *)0);
+    return 1;
+}
+";
+
+#[test]
+fn what_headcount_maps_does_not_count_against_a_limit_of_the_programs_own() {
+    let shop = Workshop::with("own", OWN_LIMIT_C, &["-pthread"]);
+    let alone = said(&mut shop.command("./own"));
+    assert_eq!(alone.status, Some(3), "{alone:?}");
+    for engine in ["detour", "breakpoint"] {
+        let counted = shop.headcount(&["run", "-q", "--engine", engine, "./own"]);
+        assert_eq!(counted.stdout, alone.stdout, "{engine}");
+        assert_eq!(counted.status, Some(3), "{counted:?}");
+    }
+    assert_eq!(shop.calls("set"), Some(6));
+}

@@ -169,6 +169,7 @@ impl Monitor<'_> {
                 }
                 let added = self.add_thread(tid, pid, space);
                 added.map_err(|it| Error::Io("the journal", it))?;
+                self.begin_limit(pid);
             }
         }
     }

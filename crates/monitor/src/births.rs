@@ -200,6 +200,7 @@ impl Monitor<'_> {
         let space = self.add_space(Space::new(pid)?);
         self.thread(&stopped).space = space;
         self.drop_unused_spaces();
+        self.begin_limit(pid);
         self.go_on(stopped, 0)
     }
 

@@ -210,6 +210,21 @@ impl Copies {
         inject::call(stopped, memory, at, number, arguments)
     }
 
+    /// Everything that is ours but for the desk.
+    pub fn mapped(&self) -> impl Iterator<Item = Range<u64>> {
+        let regions = self.modules.iter().map(|it| it.region.clone());
+        let windows = self.windows.iter().map(|it| it.at..it.at + it.bytes);
+        regions
+            .chain(windows)
+            .chain(self.former_windows.iter().cloned())
+    }
+
+    /// How many bytes all that is.
+    pub fn mapped_bytes(&self) -> u64 {
+        let bytes: u64 = self.mapped().map(|it| it.end - it.start).sum();
+        bytes + self.desk.map_or(0, |_| DESK)
+    }
+
     /// Gives the desk back. No thread runs the code that was borrowed for it, or the first of a
     /// module that is still there.
     pub fn clear_desk(&self, stopped: &Stopped, memory: &Memory) -> io::Result<()> {

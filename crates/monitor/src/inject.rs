@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use headcount_model::LoadAddr;
 use libc::{c_int, pid_t};
 
+use crate::address_limit::Lifted;
 use crate::kernel::{self, Pace, Phase, Registers};
 use crate::memory::Memory;
 use crate::proc;
@@ -49,6 +50,7 @@ pub fn system_call(
     (borrowed.rdi, borrowed.rsi, borrowed.rdx) = (first, second, third);
     (borrowed.r10, borrowed.r8, borrowed.r9) = (fourth, fifth, sixth);
 
+    let lifted = Lifted::of(stopped.tid(), number);
     let mut late = Vec::new();
     let made = memory
         .write(at, &SYSCALL)
@@ -60,6 +62,9 @@ pub fn system_call(
     memory.write(at, &code)?;
     let stopped = made?;
     let result = stopped.registers()?.rax as i64;
+    if let Some(lifted) = lifted {
+        lifted.put_back(number, arguments, result);
+    }
 
     let stopped = if to_be_restarted(&before) {
         // The kernel looks for calls to begin again only on its way out of a stop like this.

@@ -718,6 +718,58 @@ pub fn thread_number() -> pid_t {
     unsafe { libc::gettid() }
 }
 
+/// A limit of an address space, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressLimit {
+    /// The one that is in force.
+    pub soft: u64,
+    /// What the other may be raised to.
+    pub hard: u64,
+}
+
+impl AddressLimit {
+    /// As the kernel writes it.
+    pub fn to_bytes(self) -> [u8; 16] {
+        let both = u128::from(self.soft) | u128::from(self.hard) << 64;
+        both.to_le_bytes()
+    }
+
+    /// As the kernel reads it.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        let both = u128::from_le_bytes(bytes);
+        Self {
+            soft: both as u64,
+            hard: (both >> 64) as u64,
+        }
+    }
+}
+
+/// The limit of a process's address space.
+pub fn address_limit(pid: pid_t) -> io::Result<AddressLimit> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the kernel writes one structure, which is ours.
+    let result = unsafe { libc::prlimit(pid, libc::RLIMIT_AS, ptr::null(), &raw mut limit) };
+    answer(result.into())?;
+    Ok(AddressLimit {
+        soft: limit.rlim_cur,
+        hard: limit.rlim_max,
+    })
+}
+
+/// Sets it.
+pub fn set_address_limit(pid: pid_t, limit: AddressLimit) -> io::Result<()> {
+    let limit = libc::rlimit {
+        rlim_cur: limit.soft,
+        rlim_max: limit.hard,
+    };
+    // SAFETY: the kernel reads one structure.
+    let result = unsafe { libc::prlimit(pid, libc::RLIMIT_AS, &raw const limit, ptr::null_mut()) };
+    answer(result.into())
+}
+
 /// How many files this process may have open.
 pub fn most_files() -> usize {
     let mut limit = libc::rlimit {

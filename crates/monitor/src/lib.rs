@@ -34,6 +34,7 @@
 
 pub mod journal;
 
+mod address_limit;
 mod attach;
 mod births;
 mod catalog;

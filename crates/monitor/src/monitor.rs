@@ -12,6 +12,7 @@ use crate::copied_modules::Original;
 use crate::fate::Fate;
 use crate::image::Position;
 use crate::journal::{Entry, Journal};
+use crate::kernel::AddressLimit;
 use crate::kernel::{Pace, WholeSignal, gone_is_fine};
 use crate::made_code::Looks;
 use crate::module_file::{FileKey, ModuleFiles};
@@ -71,6 +72,8 @@ pub struct Thread {
 pub struct Process {
     /// Does the program think that SIGTRAP is ignored?
     pub trap_ignored: bool,
+    /// What the program thinks that the limit of its address space is; `None` if that is not known.
+    pub address_limit: Option<AddressLimit>,
     /// What it died of, and where.
     pub fate: Option<Fate>,
     /// It is not to be counted; we only hold it until it has memory of its own.

@@ -112,6 +112,14 @@ pub fn signals(tid: pid_t) -> io::Result<Signals> {
     })
 }
 
+/// May a thread raise its hard limits?
+pub fn may_raise_limits(tid: pid_t) -> bool {
+    const CAP_SYS_RESOURCE: u64 = 24;
+    let text = status(tid).unwrap_or_default();
+    let capabilities = field(&text, "CapEff:").map(|it| u64::from_str_radix(it, 16));
+    capabilities.is_some_and(|it| it.is_ok_and(|it| it >> CAP_SYS_RESOURCE & 1 == 1))
+}
+
 /// How many filters of system calls a thread has; strict mode counts as one.
 pub fn filters(tid: pid_t) -> u32 {
     let text = status(tid).unwrap_or_default();

@@ -341,6 +341,13 @@ impl Space {
         Ok(())
     }
 
+    /// How many bytes of it are ours.
+    pub fn mapped_bytes(&self) -> u64 {
+        let slots = self.patches.regions.iter();
+        let slots: u64 = slots.map(|it| it.0.end - it.0.start).sum();
+        slots + self.copies.mapped_bytes()
+    }
+
     /// Gives the memory of the slots back, after [`Space::restore`]. No thread may be in them.
     pub fn unmap_slots(&mut self, stopped: &Stopped) -> io::Result<()> {
         let Some(borrowed) = self.loaded.first().map(|it| LoadAddr(it.range.start)) else {

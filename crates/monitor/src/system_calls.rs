@@ -8,6 +8,7 @@ use std::io;
 use headcount_model::LoadAddr;
 use libc::{c_int, c_uint, pid_t};
 
+use crate::address_limit::LimitCall;
 use crate::attach::Held;
 use crate::foreign_tracers::{Foreign, Way};
 use crate::inject;
@@ -24,7 +25,7 @@ const ARCH_SET_GS: u64 = 0x1001;
 const SYSCALL_BYTES: u64 = 2;
 
 /// Calls that may have to be watched; what they are told decides.
-const WATCHED: [i64; 18] = [
+const WATCHED: [i64; 21] = [
     libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_munmap,
@@ -43,6 +44,9 @@ const WATCHED: [i64; 18] = [
     libc::SYS_ptrace,
     libc::SYS_prctl,
     libc::SYS_seccomp,
+    libc::SYS_prlimit64,
+    libc::SYS_setrlimit,
+    libc::SYS_getrlimit,
 ];
 
 /// For each number: does a copy trap before the call? (All that follow do not.)
@@ -65,13 +69,15 @@ pub struct Handler {
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     pub number: i64,
-    arguments: [u64; 4],
+    pub arguments: [u64; 4],
     /// Where the thread goes on after it.
     pub next: LoadAddr,
     /// The set of signals that `rt_sigprocmask` is given.
     set: Option<u64>,
     /// `rt_sigaction` is to make the program ignore SIGTRAP: it is told so, and no more.
     pretends: bool,
+    /// What it answers, if it was done without the kernel.
+    answer: Option<i64>,
     /// It was skipped, and is to be made again when what must come before it is done.
     is_put_off: bool,
 }
@@ -84,6 +90,7 @@ impl Call {
             next: LoadAddr(registers.rip),
             set: None,
             pretends: false,
+            answer: None,
             is_put_off: false,
         }
     }
@@ -178,6 +185,9 @@ impl Call {
             libc::SYS_ptrace => self.foreign_tracing(space).is_some(),
             libc::SYS_prctl => self.hides(),
             libc::SYS_seccomp => false,
+            libc::SYS_prlimit64 | libc::SYS_setrlimit | libc::SYS_getrlimit => {
+                LimitCall::of(self, thread.pid).is_some()
+            }
             _ => self.changes_code(space),
         }
     }
@@ -300,6 +310,11 @@ impl Monitor<'_> {
             registers.rsi = 0;
             stopped.set_registers(&registers)?;
         }
+        if let Some(limit) = LimitCall::of(&call, self.thread(&stopped).pid) {
+            call.answer = Some(self.do_limit_call(&stopped, limit)?);
+            registers.orig_rax = u64::MAX;
+            stopped.set_registers(&registers)?;
+        }
         let is_unready = call.filters_calls() && self.may_map_ahead(space);
         if is_unready || self.makes_way(&stopped, &call)? == Way::Later {
             call.is_put_off = true;
@@ -331,6 +346,12 @@ impl Monitor<'_> {
                 false => self.make_way(stopped),
             };
         }
+        if let Some(answer) = call.answer {
+            let mut registers = stopped.registers()?;
+            registers.rax = answer as u64;
+            stopped.set_registers(&registers)?;
+        }
+        let thread = self.thread(&stopped);
         thread.is_watched = inject::to_be_restarted(&stopped.registers()?);
         self.forget_dead_handlers(&stopped);
         let space = self.thread(&stopped).space;

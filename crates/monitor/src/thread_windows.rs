@@ -414,6 +414,12 @@ impl Monitor<'_> {
 
     /// Gives all memory of ours in an address space back. No thread may be in it.
     pub fn unmap_all(&mut self, stopped: &Stopped, space: usize) -> io::Result<()> {
+        let result = self.unmap(stopped, space);
+        self.give_limit_back(self.threads[&stopped.tid()].pid);
+        result
+    }
+
+    fn unmap(&mut self, stopped: &Stopped, space: usize) -> io::Result<()> {
         let pid = self.thread(stopped).pid;
         let Some(space) = self.spaces.get_mut(&space) else {
             return Ok(());
@@ -428,10 +434,7 @@ impl Monitor<'_> {
             memory: &space.memory,
             copies: &copies,
         };
-        let regions = copies.modules.iter().map(|it| it.region.clone());
-        let windows = copies.windows.iter().map(|it| it.at..it.at + it.bytes);
-        let former = copies.former_windows.iter().cloned();
-        for range in regions.chain(windows).chain(former) {
+        for range in copies.mapped() {
             calls.unmap(range.start, range.end - range.start)?;
         }
         copies.clear_desk(stopped, &space.memory)

@@ -112,13 +112,7 @@ impl Sandbox {
             ]),
         };
         // What headcount is told is not for the program.
-        command.args([
-            "env",
-            "-u",
-            "XDG_CACHE_HOME",
-            "sh",
-            "-euc",
-        ]);
+        command.args(["env", "-u", "XDG_CACHE_HOME", "sh", "-euc"]);
         command.arg(self.functions("run"));
         let start = Instant::now();
         let ended = child::run(self.here(&mut command), &folder, limit)?;

@@ -453,13 +453,13 @@ run() { OPENBLAS_NUM_THREADS=2 python3 -B it.py; }
 
 ## python-tests
 # packages: libpython3.11-testsuite python3
-run() { for t in test_bisect test_heapq test_dict test_list test_struct test_json test_re test_zlib test_hashlib test_generators test_coroutines test_exceptions test_math test_decimal test_array test_deque; do python3 -B -m test -q $t 2>&1 | grep -v -i -e duration -e ' sec' -e 'min' || true; done; }
+run() { for t in test_bisect test_heapq test_dict test_list test_struct test_json test_re test_zlib test_hashlib test_generators test_coroutines test_exceptions test_math test_decimal test_array test_deque; do mkdir -p tmp; python3 -B -m test -q --tempdir tmp $t 2>&1 | grep -v -i -e duration -e ' sec' -e 'min' || true; done; }
 settle() { sed -i '/^Total\|^Tests\|load avg/d' "$OUT"; }
 
 ## python-tests-processes
 # packages: libpython3.11-testsuite python3
-run() { for t in test_subprocess test_signal test_threading test_fork1 test_popen test_pipes test_wait4 test_poll test_select test_threadsignals test_queue test_faulthandler; do python3 -B -m test -q $t 2>&1 | grep -v -i -e duration -e ' sec' -e 'min' || true; done; }
-settle() { sed -i '/^Total\|^Tests\|load avg/d' "$OUT"; rm -rf .cache; }
+run() { for t in test_subprocess test_signal test_threading test_fork1 test_popen test_pipes test_wait4 test_poll test_select test_threadsignals test_queue test_faulthandler; do mkdir -p tmp; python3 -B -m test -q --tempdir tmp $t 2>&1 | grep -v -i -e duration -e ' sec' -e 'min' || true; done; }
+settle() { sed -i '/^Total\|^Tests\|load avg/d' "$OUT"; rm -rf .cache tmp; }
 
 ## r
 # packages: r-base-core

@@ -92,7 +92,7 @@ run() { pdftotext it.pdf -; pdfinfo it.pdf | grep Pages; pdftoppm -r 30 it.pdf p
 
 ## rrdtool-plots
 # packages: rrdtool
-run() { rrdtool create a.rrd --start 1000000000 --step 60 DS:x:GAUGE:120:U:U RRA:AVERAGE:0.5:1:100; for i in 1 2 3 4 5 6 7 8; do rrdtool update a.rrd $((1000000000 + i * 60)):$((i * i)); done; rrdtool fetch a.rrd AVERAGE -s 1000000000 -e 1000000600; rrdtool graph a.png -s 1000000000 -e 1000000600 DEF:x=a.rrd:x:AVERAGE LINE:x#ff0000; rrdtool dump a.rrd | wc -l; }
+run() { rrdtool create a.rrd --start 1000000000 --step 60 DS:x:GAUGE:120:U:U RRA:AVERAGE:0.5:1:100; for i in 1 2 3 4 5 6 7 8; do rrdtool update a.rrd $((1000000000 + i * 60)):$((i * i)); done; rrdtool fetch a.rrd AVERAGE -s 1000000000 -e 1000000600; rrdtool graph a.png -s 1000000000 -e 1000000600 DEF:x=a.rrd:x:AVERAGE LINE:x#ff0000; rrdtool dump a.rrd | wc -l; rm a.rrd; }
 
 ## espeak-festival
 # packages: espeak-ng
