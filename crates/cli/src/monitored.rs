@@ -349,15 +349,41 @@ fn why_nothing(facts: &[Facts], selection: &Selection) -> Result<Vec<String>> {
     Ok(notes)
 }
 
-/// Takes a run that headcount did not live to store into the profile. `false`: it goes on.
-pub fn collect_folder(folder: &Path, profile: &Path) -> Result<bool> {
+/// What became of the folder of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is in the profile.
+    Stored,
+    /// Headcount was killed before it counted anything.
+    Nothing,
+    /// The run goes on.
+    GoesOn,
+}
+
+/// Takes a run that headcount did not live to store into the profile.
+pub fn collect_folder(folder: &Path, profile: &Path) -> Result<Taken> {
     if journal::is_being_written(folder) {
-        return Ok(false);
+        return Ok(Taken::GoesOn);
+    }
+    if !journal::has_begun(folder)? {
+        return Ok(match maker_lives(folder) {
+            true => Taken::GoesOn,
+            false => Taken::Nothing,
+        });
     }
     let Recovered { run, facts, counts } = recover(folder, None, None)?;
     let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
     Profile::create_or_open(profile)?.add_encoded(&modules, &run, &counts)?;
-    Ok(true)
+    Ok(Taken::Stored)
+}
+
+/// Does the headcount that made a folder still run? Its name begins with the number.
+fn maker_lives(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let maker = name
+        .split_once('-')
+        .and_then(|(pid, _)| pid.parse::<u32>().ok());
+    maker.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
 }
 
 /// The functions that ran: how many instructions of each, and its name, most first. Where there are

@@ -113,6 +113,20 @@ fn counts_are_kept_beside_the_profile_while_a_program_runs() {
     let runs = shop.headcount(&["runs", "elsewhere/it.db"]);
     assert_eq!(runs.stdout.matches("sleep 60").count(), 1, "{runs:?}");
     assert!(!kept.exists());
+    // It may have been killed before it wrote anything.
+    for journal in [None, Some(""), Some("{\"run\":{\"vers")] {
+        let folder = kept.join("999999999-1.run");
+        fs::create_dir_all(&folder).unwrap();
+        if let Some(text) = journal {
+            fs::write(folder.join("journal"), text).unwrap();
+        }
+        let again = shop.headcount(&["runs", "elsewhere/it.db"]);
+        assert_eq!(
+            (again.stdout, again.stderr),
+            (runs.stdout.clone(), String::new())
+        );
+        assert!(!kept.exists(), "{journal:?}");
+    }
     // Nobody else may choose where they go.
     fs::create_dir(shop.path("trap")).unwrap();
     std::os::unix::fs::symlink("../trap", &kept).unwrap();

@@ -511,6 +511,17 @@ pub fn read_entries(folder: &Path) -> Result<Vec<Entry>, Unreadable> {
     parse(&path, &bytes)
 }
 
+/// Is there more in a folder than the beginning of a line? If not, nothing was counted yet.
+pub fn has_begun(folder: &Path) -> io::Result<bool> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() != JOURNAL || read_file(&entry.path())?.contains(&b'\n') {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Reads the journal in a folder, and the counters.
 pub fn read(folder: &Path) -> Result<Written, Unreadable> {
     let entries = read_entries(folder)?;

@@ -1,5 +1,7 @@
 //! The report for people: aligned, hottest first, and always ending with what was not counted.
 
+use std::collections::BTreeMap;
+
 use crate::annotate::is_of_the_system;
 use crate::count::Count;
 use crate::escape::visible;
@@ -94,29 +96,72 @@ pub fn command(run: &RunSummary) -> String {
     words
 }
 
+/// So many places of a module that are not counted for the same reason are named, if there are more
+/// than [`MANY`].
+const NAMED: usize = 3;
+const MANY: usize = 20;
+
 /// What is not counted, and why; also when there is nothing to tell.
 pub fn not_counted(refused: &[Refused], many_modules: bool) -> String {
     if refused.is_empty() {
         return "Not counted: nothing.\n".into();
     }
+    let mut alike: BTreeMap<_, usize> = BTreeMap::new();
+    let kind = |it: &Refused| (it.module.clone(), without_numbers(&it.refusal.reason));
+    for it in refused {
+        *alike.entry(kind(it)).or_default() += 1;
+    }
+    let mut named: BTreeMap<_, usize> = BTreeMap::new();
     let mut out = "Not counted:\n".to_owned();
     for it in refused {
-        let refusal = &it.refusal;
-        out.push_str(&format!(
-            "  {}",
-            visible(&crate::demangle(&refusal.subject))
-        ));
-        match (refusal.file.as_str(), refusal.line) {
-            ("", _) => (),
-            (file, 0) => out.push_str(&format!(" ({})", visible(file))),
-            (file, line) => out.push_str(&format!(" ({}:{line})", visible(file))),
+        let (module, reason) = kind(it);
+        let all = alike[&(module.clone(), reason.clone())];
+        let named = named.entry((module, reason.clone())).or_default();
+        *named += 1;
+        if all <= MANY || *named <= NAMED {
+            out.push_str(&refusal(it, many_modules));
+        } else if *named == NAMED + 1 {
+            let more = thousands((all - NAMED) as u64);
+            let module = visible(base_name(&it.module));
+            out.push_str(&format!(
+                "  {more} more in {module} (--json names them): {}\n",
+                visible(&reason)
+            ));
         }
-        if many_modules {
-            out.push_str(&format!(" in {}", visible(base_name(&it.module))));
-        }
-        out.push_str(&format!(": {}\n", visible(&refusal.reason)));
     }
     out
+}
+
+/// One thing that is not counted, in a line.
+fn refusal(it: &Refused, many_modules: bool) -> String {
+    let refusal = &it.refusal;
+    let mut out = format!("  {}", visible(&crate::demangle(&refusal.subject)));
+    match (refusal.file.as_str(), refusal.line) {
+        ("", _) => (),
+        (file, 0) => out.push_str(&format!(" ({})", visible(file))),
+        (file, line) => out.push_str(&format!(" ({}:{line})", visible(file))),
+    }
+    if many_modules {
+        out.push_str(&format!(" in {}", visible(base_name(&it.module))));
+    }
+    out.push_str(&format!(": {}\n", visible(&refusal.reason)));
+    out
+}
+
+/// A reason without addresses and sizes, which are different everywhere.
+fn without_numbers(reason: &str) -> String {
+    let mut kept = String::with_capacity(reason.len());
+    for word in reason.split_inclusive(' ') {
+        if !word.contains(|it: char| it.is_ascii_digit()) {
+            kept.push_str(word);
+            continue;
+        }
+        let around = |it: char| !it.is_ascii_alphanumeric();
+        let number = word.trim_matches(around);
+        let (before, after) = word.split_once(number).unwrap_or((word, ""));
+        kept.push_str(&format!("{before}...{after}"));
+    }
+    kept
 }
 
 /// A column of the text report.

@@ -450,6 +450,32 @@ fn the_text_report_ends_with_what_was_not_counted() {
 }
 
 #[test]
+fn what_is_not_counted_a_thousand_times_over_is_told_once() {
+    let refusal = |number: u32| Refusal {
+        subject: format!("f{number:04}"),
+        reason: format!("it has bytes that are no instructions at {number:#x} ({number} bytes)"),
+        file: String::new(),
+        line: 0,
+    };
+    let mut it = nasty();
+    it.module.path = "/bin/it".to_owned();
+    it.module.refusals.extend((0..2000).map(refusal));
+    let shown = text::write(&report(std::slice::from_ref(&it), &request(Unit::Function)));
+    let expected = "
+Not counted:
+  f0000: it has bytes that are no instructions at 0x0 (0 bytes)
+  f0001: it has bytes that are no instructions at 0x1 (1 bytes)
+  f0002: it has bytes that are no instructions at 0x2 (2 bytes)
+  1,997 more in it (--json names them): it has bytes that are no instructions at ... (... bytes)
+  g\\x1b[m (z\\x9b.s:3): it says \\x1b[31mno\\x1b[m
+";
+    assert!(shown.ends_with(expected), "{shown}");
+    it.module.refusals.truncate(20);
+    let shown = text::write(&report(&[it], &request(Unit::Function)));
+    assert!(shown.contains("f0018"), "{shown}");
+}
+
+#[test]
 fn the_text_report_is_aligned() {
     let one =
         |name: &str, at, n| function(name, Some((0, 1)), vec![block(at, n, &[(0, 1, true, n)])]);

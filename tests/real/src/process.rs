@@ -107,8 +107,10 @@ fn text(pid: i32, maps: &str) -> Result<u64> {
     Ok(digest.finish())
 }
 
-/// Numbers with what is behind them; of sockets and pipes only the kind.
+/// Numbers with what is behind them; of sockets and pipes only the kind. Not the server's own files,
+/// in our current folder: a database opens those as it goes.
 fn descriptors(pid: i32) -> Result<BTreeSet<String>> {
+    let own = std::env::current_dir()?;
     let mut all = BTreeSet::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
         let entry = entry?;
@@ -116,6 +118,9 @@ fn descriptors(pid: i32) -> Result<BTreeSet<String>> {
         let Ok(target) = fs::read_link(entry.path()) else {
             continue;
         };
+        if target.starts_with(&own) {
+            continue;
+        }
         let target = target.display().to_string();
         let kind = target.split(":[").next().unwrap_or_default();
         all.insert(format!("{} {kind}", entry.file_name().display()));

@@ -384,7 +384,7 @@ fn let_go(mut all: Vec<Attached>) -> Result<Vec<PathBuf>> {
     for it in &all {
         kill(
             Pid::from_raw(it.headcount.id().cast_signed()),
-            Signal::SIGINT,
+            Signal::SIGTERM,
         )?;
     }
     let end = |it: &mut Attached| {

@@ -23,7 +23,7 @@ use object::{Object, ObjectKind, ObjectSegment};
 use crate::args::Collect;
 use crate::counters::{self, Counters, ProcessKey};
 use crate::module::CountedModule;
-use crate::monitored;
+use crate::monitored::{self, Taken};
 use crate::talk::say;
 use crate::verbs::DEFAULT_PROFILE;
 
@@ -221,13 +221,13 @@ impl Collector {
         let mut stored = 0;
         for folder in &journals {
             match monitored::collect_folder(folder, profile) {
-                Ok(true) => {
-                    stored += 1;
+                Ok(taken @ (Taken::Stored | Taken::Nothing)) => {
+                    stored += usize::from(taken == Taken::Stored);
                     if !keep {
                         monitored::remove(folder);
                     }
                 }
-                Ok(false) => say(format!("{}: still being counted", folder.display())),
+                Ok(Taken::GoesOn) => say(format!("{}: still being counted", folder.display())),
                 Err(error) => {
                     let is_everybodys = is_everybodys(&error);
                     let cure = match error.downcast_ref::<Unreadable>() {
