@@ -450,3 +450,79 @@ fn a_program_may_be_killed_at_any_moment_of_being_attached_to() {
         server.child.wait().expect("it has ended");
     }
 }
+
+/// Has the kernel do something in a thread of the kernel's, over and over. Says `no` where it may
+/// not.
+const RING_C: &str = "\
+#include <linux/io_uring.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static char *ring;
+static struct io_uring_params params;
+static struct io_uring_sqe *entries;
+static int fd;
+__attribute__((noipa)) void ask(void)
+{
+    unsigned *tail = (unsigned *)(ring + params.sq_off.tail);
+    unsigned mask = *(unsigned *)(ring + params.sq_off.ring_mask);
+    unsigned at = *tail & mask;
+    memset(&entries[at], 0, sizeof *entries);
+    entries[at].opcode = IORING_OP_NOP;
+    entries[at].flags = IOSQE_ASYNC;
+    ((unsigned *)(ring + params.sq_off.array))[at] = at;
+    __atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+    syscall(SYS_io_uring_enter, fd, 1, 1, IORING_ENTER_GETEVENTS, 0, 0);
+    unsigned *head = (unsigned *)(ring + params.cq_off.head);
+    __atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+}
+int main(void)
+{
+    int rights = PROT_READ | PROT_WRITE;
+    fd = syscall(SYS_io_uring_setup, 8, &params);
+    if (fd < 0 || !(params.features & IORING_FEAT_SINGLE_MMAP)) {
+        puts(\"no\");
+        return 0;
+    }
+    ring = mmap(0, 1 << 16, rights, MAP_SHARED, fd, IORING_OFF_SQ_RING);
+    entries = mmap(0, 8 * sizeof *entries, rights, MAP_SHARED, fd, IORING_OFF_SQES);
+    ask();
+    puts(\"started\");
+    fflush(stdout);
+    for (;;) {
+        ask();
+        usleep(1000);
+    }
+}
+";
+
+#[test]
+fn threads_that_only_work_for_the_kernel_are_none_of_the_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let ring = build(folder.path(), "ring", RING_C);
+    let mut command = Command::new(ring);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    if line == "no\n" {
+        eprintln!("skipped: there is no io_uring here");
+        return;
+    }
+    let pid = child.id().to_string();
+    let attach = |_| {
+        let mut attach = Command::new(workshop::HEADCOUNT);
+        attach.args(["attach", "--for", "50ms", "-o", "ring.db", &pid]);
+        attach.current_dir(folder.path()).output().unwrap()
+    };
+    let outputs: Vec<Output> = (0..5).map(attach).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for output in outputs {
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("1 process, 1 thread"), "{said}");
+    }
+}

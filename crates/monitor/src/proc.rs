@@ -179,15 +179,31 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         .map(str::trim)
 }
 
-/// The threads of a process.
+/// The threads of a process that run its code.
 pub fn threads(pid: pid_t) -> io::Result<Vec<pid_t>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
         let name = entry?.file_name();
         found.extend(name.to_str().and_then(|name| name.parse::<pid_t>().ok()));
     }
+    found.retain(|tid| !is_kernels(*tid));
     found.sort_unstable();
     Ok(found)
+}
+
+/// Does a thread of a process only work for the kernel, as those of io_uring do? It never runs code
+/// of the program, or of ours.
+fn is_kernels(tid: pid_t) -> bool {
+    const PF_IO_WORKER: u32 = 0x10;
+    const PF_USER_WORKER: u32 = 0x4000;
+    let text = fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+    // The name before them may have anything in it.
+    let (_, fields) = text.rsplit_once(") ").unwrap_or_default();
+    let flags = fields
+        .split(' ')
+        .nth(6)
+        .and_then(|it| it.parse::<u32>().ok());
+    flags.is_some_and(|it| it & (PF_IO_WORKER | PF_USER_WORKER) != 0)
 }
 
 /// The children of a process, their children, and so on.

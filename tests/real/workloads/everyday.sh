@@ -344,7 +344,7 @@ settle() { rm -f log sum; }
 
 ## procps
 # packages: procps psmisc lsof
-run() { sleep 30 & p=$!; ps -o comm= -p $p; pgrep -c sleep; kill -STOP $p; ps -o stat= -p $p | cut -c1 | tr t T; kill -CONT $p; { kill $p; wait $p; } 2> /dev/null || echo "status $?"; uptime > /dev/null; free > /dev/null; top -b -n1 > /dev/null; vmstat > /dev/null; pstree > /dev/null; pwdx $$ > /dev/null; sysctl -n kernel.ostype; lsof -p $$ > /dev/null 2>&1; echo ok; }
+run() { sleep 30 & p=$!; until [ "$(ps -o comm= -p $p)" = sleep ]; do :; done; ps -o comm= -p $p; pgrep -c sleep; kill -STOP $p; ps -o stat= -p $p | cut -c1 | tr t T; kill -CONT $p; { kill $p; wait $p; } 2> /dev/null || echo "status $?"; uptime > /dev/null; free > /dev/null; top -b -n1 > /dev/null; vmstat > /dev/null; pstree > /dev/null; pwdx $$ > /dev/null; sysctl -n kernel.ostype; lsof -p $$ > /dev/null 2>&1; echo ok; }
 
 ## util-linux
 # packages: util-linux bsdextrautils
