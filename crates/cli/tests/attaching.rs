@@ -508,6 +508,7 @@ fn threads_that_only_work_for_the_kernel_are_none_of_the_programs() {
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     stdout.read_line(&mut line).unwrap();
     if line == "no\n" {
+        child.wait().unwrap();
         eprintln!("skipped: there is no io_uring here");
         return;
     }
