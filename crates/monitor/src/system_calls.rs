@@ -310,8 +310,11 @@ impl Monitor<'_> {
             registers.rsi = 0;
             stopped.set_registers(&registers)?;
         }
-        if let Some(limit) = LimitCall::of(&call, self.thread(&stopped).pid) {
-            call.answer = Some(self.do_limit_call(&stopped, limit)?);
+        // Where we may not touch the limits of a process, the kernel does as it is told.
+        if let Some(limit) = LimitCall::of(&call, self.thread(&stopped).pid)
+            && let Ok(answer) = self.do_limit_call(&stopped, limit)
+        {
+            call.answer = Some(answer);
             registers.orig_rax = u64::MAX;
             stopped.set_registers(&registers)?;
         }
