@@ -15,13 +15,9 @@ const NEAR: usize = 16;
 /// Does code read what is at the address that the instruction `ops[index]` makes? Then there is
 /// data, as far as we can see.
 pub fn is_read(image: &Image<'_>, ops: &[Op], index: usize) -> bool {
-    let Some(made) = ops.get(index).and_then(|op| decode(image, op)) else {
+    let Some(register) = ops.get(index).and_then(|op| made_in(image, op)) else {
         return false;
     };
-    let register = made.op0_register().full_register();
-    if !register.is_gpr64() {
-        return false;
-    }
     let mut facts = InstructionInfoFactory::new();
     let mut end = ops.get(index).map_or(0, Op::end);
     for op in ops.iter().skip(index + 1).take(NEAR) {
@@ -58,13 +54,9 @@ pub fn reckons_with_own_code(image: &Image<'_>, part: &Part) -> bool {
 /// Is the address that the instruction `ops[index]` makes added to something, as far as control goes
 /// on from there?
 fn is_reckoned_with(image: &Image<'_>, ops: &[Op], index: usize) -> bool {
-    let Some(made) = ops.get(index).and_then(|op| decode(image, op)) else {
+    let Some(register) = ops.get(index).and_then(|op| made_in(image, op)) else {
         return false;
     };
-    let register = made.op0_register().full_register();
-    if !register.is_gpr64() {
-        return false;
-    }
     let mut facts = InstructionInfoFactory::new();
     let behind = ops.iter().skip(index + 1);
     for instruction in behind.map_while(|op| decode(image, op)) {
@@ -84,6 +76,12 @@ fn is_reckoned_with(image: &Image<'_>, ops: &[Op], index: usize) -> bool {
         }
     }
     false
+}
+
+/// The register that an instruction makes an address in.
+fn made_in(image: &Image<'_>, op: &Op) -> Option<Register> {
+    let register = decode(image, op)?.op0_register().full_register();
+    register.is_gpr64().then_some(register)
 }
 
 fn reads_through(instruction: &Instruction, register: Register) -> bool {

@@ -382,8 +382,8 @@ fn beyond(part: &Part) -> Option<u64> {
     let last = part.ops.iter().rposition(|op| op.flow != Flow::Nop);
     let (code, filler) = part.ops.split_at(last.map_or(0, |last| last + 1));
     let goes_on = |op: &Op| op.flow.goes_on() && !op.flow.is_call();
-    let leads_to = |filler: &Op| targets_inside(part).any(|to| to == filler.at);
-    let falls = code.last().is_none_or(goes_on) || filler.iter().any(leads_to);
+    let is_led_to = |filler: &Op| targets_inside(part).any(|to| to >= filler.at);
+    let falls = code.last().is_none_or(goes_on) || filler.first().is_some_and(is_led_to);
     part.ops.last().filter(|_| falls).map(Op::end)
 }
 

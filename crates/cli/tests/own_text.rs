@@ -22,8 +22,10 @@ fn assembled(text: &str, flags: &[&str]) -> Workshop {
 /// the oracle counts it.
 fn is_not_noticed(shop: &Workshop, status: i32) {
     assert_eq!(shop.run(&["./it"]).status, Some(status));
-    let said = shop.counted_alone(&["./it"]);
-    assert_eq!(said.status, Some(status), "{said:?}");
+    for engine in ["breakpoint", "detour"] {
+        let said = shop.counted_alone(&["--engine", engine, "./it"]);
+        assert_eq!(said.status, Some(status), "{engine}: {said:?}");
+    }
     let counted = shop.report(&["--by", "instruction", "--format", "csv"]);
     let rows = counted.lines().skip(1).filter_map(|row| {
         let mut fields = row.split(',').skip(2);

@@ -1,6 +1,6 @@
 //! The modules that were met: each is analysed once, however many processes run it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use headcount_binary::{FileBytes, Layout, Outline};
-use headcount_model::{LoadBias, Module};
+use headcount_model::{Function, LoadBias, Module};
 
 use crate::image::Image;
 use crate::journal::{Entry, Journal};
@@ -43,7 +43,8 @@ impl Catalog {
         }
         let found = match analyse(path, file, files) {
             Ok((module, layout, file)) => {
-                let added = self.add(module, layout, settings, journal)?;
+                let known = known_blocks(path, file.bytes(), &module);
+                let added = self.add(module, layout, &known, settings, journal)?;
                 if added.is_some() {
                     files.add(file);
                 }
@@ -62,15 +63,19 @@ impl Catalog {
         &mut self,
         module: Module,
         layout: Layout,
+        known: &[bool],
         settings: &Settings<'_>,
         journal: &mut Journal,
     ) -> io::Result<Option<usize>> {
-        let chosen = (settings.choose)(&module);
+        let mut chosen = (settings.choose)(&module);
         if !chosen.contains(&true) {
             if let Some(note) = (settings.why_nothing)(&module) {
                 journal.write(&Entry::Note(note))?;
             }
             return Ok(None);
+        }
+        for (chosen, known) in chosen.iter_mut().zip(known) {
+            *chosen &= known;
         }
         let blocks = chosen.len() as u32;
         let entry = Entry::Module {
@@ -99,6 +104,41 @@ fn analyse(
     let file = files.hold(path, file).map_err(|error| error.to_string())?;
     let (module, layout) = analyse_bytes(path, (**file.bytes()).as_ref())?;
     Ok((module, layout, file))
+}
+
+/// For each block of a module: is control known to come there? Others may be data that looks like
+/// code, and the program may read it.
+fn known_blocks(path: &str, bytes: &FileBytes, module: &Module) -> Vec<bool> {
+    let Ok(mut outline) = outline(path, bytes) else {
+        let blocks = module.functions.iter().map(|it| it.blocks.len());
+        return vec![true; blocks.sum()];
+    };
+    let mut arrivals = outline.explore().arrivals;
+    arrivals.extend(outline.entries());
+    let arrivals: BTreeSet<u64> = arrivals.into_iter().collect();
+    let functions = module.functions.iter();
+    let known = functions.map(|it| match outline.is_known_start(it.address) {
+        true => vec![true; it.blocks.len()],
+        false => reached(it, &arrivals),
+    });
+    known.flatten().collect()
+}
+
+/// For each block of a function: does control come there from one of these?
+fn reached(function: &Function, arrivals: &BTreeSet<u64>) -> Vec<bool> {
+    let blocks = function.blocks.iter();
+    let mut reached: Vec<bool> = blocks.map(|it| arrivals.contains(&it.address.0)).collect();
+    loop {
+        let before = reached.clone();
+        for edge in &function.edges {
+            if let (Some(from), Some(to)) = (edge.from, edge.to) {
+                reached[to as usize] |= reached[from as usize];
+            }
+        }
+        if reached == before {
+            return reached;
+        }
+    }
 }
 
 /// The facts of a module, from its bytes.

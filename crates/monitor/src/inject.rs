@@ -58,13 +58,15 @@ pub fn system_call(
         .and_then(|()| stopped.set_blocked_signals(BLOCK_ALL))
         .and_then(|()| run_to(stopped, Phase::Begin, &before, &mut late))
         .and_then(|stopped| run_to(stopped, Phase::End, &before, &mut late));
-    // Whatever came of it: the memory may be another's, too, who lives on.
-    memory.write(at, &code)?;
-    let stopped = made?;
-    let result = stopped.registers()?.rax as i64;
+    let made = made.and_then(|stopped| Ok((stopped.registers()?.rax as i64, stopped)));
+    // Whatever came of it: the memory and the limit may be another's, too, who lives on.
     if let Some(lifted) = lifted {
-        lifted.put_back(number, arguments, result);
+        let failed = -i64::from(libc::ESRCH);
+        let answer = made.as_ref().map_or(failed, |(answer, _)| *answer);
+        lifted.put_back(number, arguments, answer);
     }
+    memory.write(at, &code)?;
+    let (result, stopped) = made?;
 
     let stopped = if to_be_restarted(&before) {
         // The kernel looks for calls to begin again only on its way out of a stop like this.

@@ -106,30 +106,39 @@ pub fn not_counted(refused: &[Refused], many_modules: bool) -> String {
     if refused.is_empty() {
         return "Not counted: nothing.\n".into();
     }
-    let mut alike: BTreeMap<_, usize> = BTreeMap::new();
-    let kind = |it: &Refused| (it.module.clone(), without_numbers(&it.refusal.reason));
-    for it in refused {
-        *alike.entry(kind(it)).or_default() += 1;
+    let reasons: Vec<String> = refused
+        .iter()
+        .map(|it| without_numbers(&it.refusal.reason))
+        .collect();
+    let kinds = || refused.iter().map(|it| &it.module).zip(&reasons);
+    let mut alike: BTreeMap<_, Alike> = BTreeMap::new();
+    for kind in kinds() {
+        alike.entry(kind).or_default().all += 1;
     }
-    let mut named: BTreeMap<_, usize> = BTreeMap::new();
     let mut out = "Not counted:\n".to_owned();
-    for it in refused {
-        let (module, reason) = kind(it);
-        let all = alike[&(module.clone(), reason.clone())];
-        let named = named.entry((module, reason.clone())).or_default();
-        *named += 1;
-        if all <= MANY || *named <= NAMED {
+    for (it, kind) in refused.iter().zip(kinds()) {
+        let alike = alike.entry(kind).or_default();
+        alike.told += 1;
+        if alike.all <= MANY || alike.told <= NAMED {
             out.push_str(&refusal(it, many_modules));
-        } else if *named == NAMED + 1 {
-            let more = thousands((all - NAMED) as u64);
-            let module = visible(base_name(&it.module));
+        } else if alike.told == NAMED + 1 {
+            let more = thousands((alike.all - NAMED) as u64);
+            let (module, reason) = kind;
             out.push_str(&format!(
-                "  {more} more in {module} (--json names them): {}\n",
-                visible(&reason)
+                "  {more} more in {} (--json names them): {}\n",
+                visible(base_name(module)),
+                visible(reason)
             ));
         }
     }
     out
+}
+
+/// Things in one module that are not counted for one reason.
+#[derive(Default)]
+struct Alike {
+    all: usize,
+    told: usize,
 }
 
 /// One thing that is not counted, in a line.

@@ -40,7 +40,7 @@ impl Facts {
                 .map(without_spaces)
                 .collect(),
             descriptors: descriptors(pid)?,
-            threads: fs::read_dir(format!("/proc/{pid}/task"))?.count(),
+            threads: threads(pid)?,
             kilobytes: size.context("no VmSize")?,
         })
     }
@@ -105,6 +105,24 @@ fn text(pid: i32, maps: &str) -> Result<u64> {
         bytes.hash(&mut digest);
     }
     Ok(digest.finish())
+}
+
+/// How many threads of its own a process has. The kernel's that work for its io_uring come and go.
+fn threads(pid: i32) -> Result<usize> {
+    const PF_IO_WORKER: u32 = 0x10;
+    const PF_USER_WORKER: u32 = 0x4000;
+    let mut own = 0;
+    for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
+        // It may have ended since.
+        let Ok(stat) = fs::read_to_string(entry?.path().join("stat")) else {
+            continue;
+        };
+        // The name may contain anything; flags are the seventh word behind it.
+        let behind = stat.rsplit_once(')').context("stat")?.1;
+        let flags: u32 = behind.split_whitespace().nth(6).context("flags")?.parse()?;
+        own += usize::from(flags & (PF_IO_WORKER | PF_USER_WORKER) == 0);
+    }
+    Ok(own)
 }
 
 /// Numbers with what is behind them; of sockets and pipes only the kind. Not the server's own files,

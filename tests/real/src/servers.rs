@@ -33,6 +33,9 @@ use crate::workload::{self, Section};
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How long a server may take to come to rest.
+const SETTLING: Duration = Duration::from_secs(20);
+
 pub struct Server {
     pub name: String,
     pub packages: Vec<String>,
@@ -135,7 +138,7 @@ impl Trial<'_> {
         let server = self.start(self.shell("start"))?;
         let expected = self.said("load")?;
         self.same_load(&expected)?;
-        let before = self.facts(&server)?;
+        let before = self.settled(&server)?;
         let asked = self.asked()?;
         let attached = self.attach(&server, "attach.db")?;
         self.same_load(&expected)?;
@@ -211,16 +214,31 @@ impl Trial<'_> {
 
     fn facts(&self, server: &Started) -> Result<BTreeMap<i32, Facts>> {
         let main = server.0.id().cast_signed();
-        let mut all = process::children(main)?;
-        all.push(main);
-        all.into_iter()
-            .map(|pid| Ok((pid, Facts::of(pid)?)))
-            .collect()
+        let children = process::children(main)?.into_iter();
+        // A child that served somebody may have ended since.
+        let children = children.filter_map(|pid| Some((pid, Facts::of(pid).ok()?)));
+        let mut all: BTreeMap<i32, Facts> = children.collect();
+        all.insert(main, Facts::of(main)?);
+        Ok(all)
     }
 
-    /// Connections take a moment to be closed, and so do children that served one.
+    /// The facts of a server that has closed its connections, and whose children have ended that
+    /// served one.
+    fn settled(&self, server: &Started) -> Result<BTreeMap<i32, Facts>> {
+        let deadline = Instant::now() + SETTLING;
+        let mut facts = self.facts(server)?;
+        loop {
+            std::thread::sleep(Duration::from_millis(500));
+            let before = std::mem::replace(&mut facts, self.facts(server)?);
+            if before == facts {
+                return Ok(facts);
+            }
+            ensure!(Instant::now() < deadline, "it does not come to rest");
+        }
+    }
+
     fn as_before(&self, server: &Started, before: &BTreeMap<i32, Facts>) -> Result<()> {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + SETTLING;
         loop {
             let now = self.facts(server)?;
             let what = before.iter().find_map(|(pid, facts)| match now.get(pid) {
