@@ -67,12 +67,13 @@ asked() { client; psql -Atc 'select sum(calls) from pg_stat_statements' postgres
 
 ## mariadb
 # packages: mariadb-server mariadb-client
+# threads: vary
 # needs: root
 # function: _Z16dispatch_command*
 # asking: 2
 # unseen: 1
 prepare() { mkdir d t; mariadb-install-db --no-defaults --user=root --datadir="$PWD/d" --tmpdir="$PWD/t" --auth-root-authentication-method=normal --skip-test-db > /dev/null 2>&1; }
-start() { exec mariadbd --no-defaults --user=root --datadir="$PWD/d" --tmpdir="$PWD/t" --socket="$PWD/sock" --bind-address=127.0.0.1 --port=3310 --pid-file="$PWD/pid" --log-error="$PWD/err" --innodb-buffer-pool-size=32M --thread-cache-size=0; }
+start() { exec mariadbd --no-defaults --user=root --datadir="$PWD/d" --tmpdir="$PWD/t" --socket="$PWD/sock" --bind-address=127.0.0.1 --port=3310 --pid-file="$PWD/pid" --log-error="$PWD/err" --innodb-buffer-pool-size=32M; }
 ready() { listens 3310; mariadb --no-defaults -h127.0.0.1 -P3310 -uroot -e 'create database x; use x; create table t(a int primary key, b varchar(40)) engine=innodb; insert into t select seq, md5(seq) from seq_1_to_2000'; }
 load() { awk 'BEGIN { for (i = 1; i <= 300; i++) { print "update x.t set b = md5(b) where a = " i ";"; print "select count(*) from x.t where a < " i ";" } }' > q.$$; for j in 1 2 3 4; do mariadb --no-defaults -h127.0.0.1 -P3310 -uroot -N < q.$$ | md5sum & done; wait; rm -f q.$$; }
 asked() { mariadb --no-defaults -h127.0.0.1 -P3310 -uroot -Ne "show global status like 'Questions'" | cut -f2; }

@@ -10,6 +10,7 @@
 //! # asking: 2                   how many requests, as the server numbers them, asking is
 //! # unseen: 1                   how often the function runs for it that the answer does not tell
 //! # attach: children            to its children, each, and not to itself
+//! # threads: vary               it starts and ends threads of a pool as it likes
 //! start() { ... }               becomes the server
 //! ready() { ... }               waits until it answers
 //! load() { ... }                asks for something; what it prints is the same every time
@@ -44,6 +45,7 @@ pub struct Server {
     asking: u64,
     unseen: u64,
     children: bool,
+    threads_vary: bool,
     pub script: String,
 }
 
@@ -66,6 +68,7 @@ fn server(section: Section) -> Result<Server> {
         asking: 0,
         unseen: 0,
         children: false,
+        threads_vary: false,
         script: section.script.clone(),
     };
     for (key, value) in &section.remarks {
@@ -74,6 +77,7 @@ fn server(section: Section) -> Result<Server> {
             ("needs", "root") => server.needs_root = true,
             ("function", name) => server.function = name.to_owned(),
             ("attach", "children") => server.children = true,
+            ("threads", "vary") => server.threads_vary = true,
             ("asking" | "unseen", number) => {
                 let number = number.parse();
                 let number = number.map_err(|_| section.misspelt(key, value))?;
@@ -219,6 +223,9 @@ impl Trial<'_> {
         let children = children.filter_map(|pid| Some((pid, Facts::of(pid).ok()?)));
         let mut all: BTreeMap<i32, Facts> = children.collect();
         all.insert(main, Facts::of(main)?);
+        if self.server.threads_vary {
+            all.values_mut().for_each(Facts::forget_threads);
+        }
         Ok(all)
     }
 
