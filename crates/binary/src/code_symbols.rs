@@ -6,7 +6,7 @@ use headcount_model::{CodeSymbol, LinkAddr};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind, SymbolSection};
 
 use crate::layout::{Elf, parse};
-use crate::{Error, fingerprint, layout::check_kind};
+use crate::{Error, digest, layout::check_kind};
 
 /// The symbols of code, by address.
 pub fn code_symbols(bytes: &[u8]) -> Result<Vec<CodeSymbol>, Error> {
@@ -70,7 +70,7 @@ pub fn is_build(bytes: &[u8], build_id: &str) -> bool {
     let Ok(elf) = parse(bytes) else {
         return false;
     };
-    let id = fingerprint::of_file(&elf, bytes);
+    let id = digest::of_file(&elf, bytes);
     let rest = build_id
         .strip_prefix("elf-")
         .and_then(|it| it.strip_prefix(&id));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use gimli::{DwarfSections, EndianSlice, LittleEndian, SectionId};
-use object::{Object, ObjectSection};
+use object::{CompressedData, CompressionFormat, Object, ObjectSection};
 
 use crate::layout::Elf;
 
@@ -84,6 +84,21 @@ pub fn shared(elf: &Elf<'_>, find: &mut Find<'_>) -> Option<FileBytes> {
     find(Wanted::Alt { name, build_id })
 }
 
+/// How many times larger than its file debug information may be when it is unpacked; and how large
+/// whatever the file is. (Of real programs it is up to four times as large.)
+const MOST_GROWTH: u64 = 8;
+const ALWAYS_FINE: u64 = 64 << 20;
+
+/// How many bytes the sections of a file unpack to, if that is more than can be true.
+pub fn unpacks_to_too_much(elf: &Elf<'_>) -> Option<u64> {
+    let sections = elf.sections().filter_map(|it| it.compressed_data().ok());
+    let packed = sections.filter(|it| it.format != CompressionFormat::None);
+    let unpacked = packed.fold(0_u64, |sum, it| sum.saturating_add(it.uncompressed_size));
+    let file = elf.data().len() as u64;
+    let most = file.saturating_mul(MOST_GROWTH).max(ALWAYS_FINE);
+    (unpacked > most).then_some(unpacked)
+}
+
 /// The sections of DWARF in a file. One that cannot be decompressed counts as absent.
 pub fn sections<'a>(elf: &Elf<'a>) -> Sections<'a> {
     let load = |id: SectionId| Ok::<_, gimli::Error>(section(elf, id.name()));
@@ -100,9 +115,14 @@ pub fn split_sections<'a>(elf: &Elf<'a>) -> Sections<'a> {
 }
 
 pub fn section<'a>(elf: &Elf<'a>, name: &str) -> Cow<'a, [u8]> {
+    let unpacked = |packed: CompressedData<'a>| match packed.format {
+        CompressionFormat::None => packed.decompress().ok(),
+        _ if unpacks_to_too_much(elf).is_some() => None,
+        _ => packed.decompress().ok(),
+    };
     let section = elf.section_by_name(name);
     section
-        .and_then(|section| section.uncompressed_data().ok())
+        .and_then(|section| unpacked(section.compressed_data().ok()?))
         .unwrap_or_default()
 }
 

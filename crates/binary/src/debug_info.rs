@@ -26,6 +26,16 @@ pub struct DebugInfo {
     pub troubles: Vec<String>,
 }
 
+impl DebugInfo {
+    /// Says so if the sections of a file are not read because they are too large.
+    fn note_size(&mut self, elf: &Elf<'_>) {
+        let size = debug_files::unpacks_to_too_much(elf);
+        self.troubles.extend(size.map(|bytes| {
+            format!("its debug information is not read: it would unpack to {bytes} bytes")
+        }));
+    }
+}
+
 /// Source files, each once.
 #[derive(Debug, Default)]
 pub struct Files {
@@ -83,6 +93,9 @@ pub fn read(elf: &Elf<'_>, is_code: &dyn Fn(u64) -> bool, find: &mut Find<'_>) -
         .as_deref()
         .and_then(|bytes| Elf::parse(bytes.as_ref()).ok());
     let shared_sections = shared_elf.as_ref().map(debug_files::sections);
+    for elf in shared_elf.iter().chain([elf]) {
+        info.note_size(elf);
+    }
     let borrow = |section| Slice::new(section, LittleEndian);
     let dwarf = sections.borrow_with_sup(shared_sections.as_ref(), |section| borrow(section));
     let main = Units::of(&dwarf, &mut info.troubles);
@@ -153,6 +166,7 @@ fn split_file(
     let Ok(elf) = Elf::parse(bytes) else {
         return Ok(());
     };
+    info.note_size(&elf);
     let sections = debug_files::split_sections(&elf);
     let mut dwarf = sections.borrow(|section| Slice::new(section, LittleEndian));
     dwarf.make_dwo(main.dwarf);
@@ -215,6 +229,7 @@ impl Package {
         let (Some(elf), Some(id)) = (elf, skeleton.dwo_id) else {
             return Ok(());
         };
+        info.note_size(&elf);
         let load = |id: SectionId| {
             let name = id.dwo_name().unwrap_or_default();
             Ok::<_, gimli::Error>(debug_files::section(&elf, name))

@@ -8,8 +8,8 @@ use crate::code::Code;
 use crate::data_among_code;
 use crate::debug_files::{self, Find};
 use crate::debug_info;
+use crate::digest::{self, Digest};
 use crate::error::Error;
-use crate::fingerprint::{self, Fnv};
 use crate::frames::frames;
 use crate::functions::{self, Sources};
 use crate::image::Image;
@@ -121,21 +121,24 @@ pub fn read(path: &str, bytes: &[u8], find: &mut Find<'_>) -> Result<Binary, Err
 /// since, or both were built with `--build-id=0x…`), and their counts must not add up. The prefix
 /// keeps it apart from builds with counters in their text.
 fn build_id(elf: &Elf<'_>, bytes: &[u8], functions: &[Function]) -> String {
-    let mut known = Fnv::default();
+    let mut known = Digest::default();
     for function in functions {
-        known.eat(function.name.as_bytes());
+        known.bytes(function.name.as_bytes());
+        known.number(function.blocks.len() as u64);
         for block in &function.blocks {
-            known.eat(&block.address.0.to_le_bytes());
-            block.code.iter().for_each(|it| known.eat(&it.bytes));
+            known.number(block.address.0);
+            known.number(block.code.len() as u64);
+            block.code.iter().for_each(|it| known.bytes(&it.bytes));
         }
+        known.number(function.edges.len() as u64);
         for edge in &function.edges {
             let ends = [edge.from, edge.to].map(|it| it.unwrap_or(u32::MAX));
-            ends.iter().for_each(|it| known.eat(&it.to_le_bytes()));
-            known.eat(&[edge.kind.code()]);
+            ends.iter().for_each(|it| known.number((*it).into()));
+            known.number(edge.kind.code().into());
         }
     }
-    let id = fingerprint::of_file(elf, bytes);
-    format!("elf-{id}-{:016x}", known.0)
+    let id = digest::of_file(elf, bytes);
+    format!("elf-{id}-{}", known.hex())
 }
 
 /// Where the loader or the kernel begins to execute, and what to call that if nobody else does.

@@ -14,10 +14,10 @@ use headcount_model::{LinkAddr, Routine};
 use object::{Object, ObjectSection};
 
 use crate::debug_files::{self, FileBytes, Find};
+use crate::digest::{self, Digest};
 use crate::divide;
 use crate::error::Error;
 use crate::explore::{self, Explored};
-use crate::fingerprint::{self, Fnv};
 use crate::frames::{Frame, frames};
 use crate::functions::{self, Extent, Origin, Sources};
 use crate::go_table::GoTable;
@@ -36,7 +36,7 @@ pub struct Outline {
     layout: Layout,
     key: String,
     /// A digest of the bytes that are loaded.
-    loaded: u64,
+    loaded: String,
     facts: Facts,
     spans: Spans,
     entries: Vec<u64>,
@@ -101,7 +101,7 @@ impl Outline {
         let starts = functions::starts(&image, &sources);
         let restartable = restartable(&elf, &pointers);
         let loaded = loaded(&image);
-        let key = key(&elf, loaded);
+        let key = key(&elf, &loaded);
         let places = image.places();
         let extents = starts.extents(&image);
         let facts = Facts {
@@ -166,11 +166,11 @@ impl Outline {
     }
 
     /// A digest of everything that routines depend on: the bytes that are loaded, and what tables
-    /// and symbols say of them, as long as no routine was asked for. It guards against mistakes,
-    /// not against malice.
-    pub fn fingerprint(&self) -> u64 {
-        let mut all = Fnv::default();
-        all.eat(&self.loaded.to_le_bytes());
+    /// and symbols say of them, as long as no routine was asked for. Nobody can make a file that
+    /// has the fingerprint of another.
+    pub fn fingerprint(&self) -> String {
+        let mut all = Digest::default();
+        all.bytes(self.loaded.as_bytes());
         let frames = self.facts.frames.iter();
         let frames = frames.flat_map(|it| [it.range.start, it.range.end]);
         let names = self.facts.whole.iter().chain(&self.facts.shared).copied();
@@ -183,10 +183,9 @@ impl Outline {
             bytes_of(self.facts.restartable.iter().copied()),
             bytes_of(objects.flat_map(|it| [it.start, it.end])),
         ] {
-            all.eat(&numbers.len().to_le_bytes());
-            all.eat_much(&numbers);
+            all.bytes(&numbers);
         }
-        all.0
+        all.hex()
     }
 
     /// The bytes of code at these addresses.
@@ -411,19 +410,19 @@ fn restartable(elf: &Elf<'_>, pointers: &[(u64, u64)]) -> Vec<u64> {
     starts.map(|(to, _)| *to).collect()
 }
 
-fn key(elf: &Elf<'_>, loaded: u64) -> String {
+fn key(elf: &Elf<'_>, loaded: &str) -> String {
     match elf.build_id() {
-        Ok(Some(id)) if !id.is_empty() => format!("gnu-{}-{loaded:016x}", fingerprint::hex(id)),
-        _ => format!("fnv-{loaded:016x}"),
+        Ok(Some(id)) if !id.is_empty() => format!("gnu-{}-{loaded}", digest::hex(id)),
+        _ => format!("loaded-{loaded}"),
     }
 }
 
-/// A digest of the bytes that are loaded. It guards against mistakes, not against malice.
-fn loaded(image: &Image<'_>) -> u64 {
-    let mut all = Fnv::default();
+/// A digest of the bytes that are loaded.
+fn loaded(image: &Image<'_>) -> String {
+    let mut all = Digest::default();
     for piece in image.code().chain(image.data()) {
-        all.eat(&piece.start.to_le_bytes());
-        all.eat_much(piece.bytes);
+        all.number(piece.start);
+        all.bytes(piece.bytes);
     }
-    all.0
+    all.hex()
 }

@@ -7,6 +7,10 @@
 //! for routines, what the monitor says names them. With facts is also where debug information was
 //! looked for, and what was there.
 //!
+//! What is kept of routines is machine code, and runs in every program that has the same bytes. So
+//! the digest is one that nobody can forge, and nothing is kept of files that somebody other than
+//! the user and root can have written.
+//!
 //! Whoever removes the folder loses time, nothing else: what cannot be read, does not fit, or is
 //! not the user's own is not used, and no trouble with the cache ever ends a run.
 
@@ -16,13 +20,11 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use headcount_monitor::FileBytes;
+use headcount_monitor::{FileBytes, OwnFolder, foreign_file};
 use headcount_profile::ModuleFacts;
 
-use crate::own_folder;
-
 /// Raised with every change of what is in the files.
-const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 4");
+const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 5");
 
 /// How many bytes all files may have.
 const LIMIT: u64 = 512 << 20;
@@ -39,7 +41,7 @@ const UNFINISHED: &str = ".unfinished";
 /// The facts of a module that was counted by copies: kept ones, or else made of the bytes of its
 /// file, which must be those that were counted.
 pub fn facts(path: &str, key: &str, bytes: &FileBytes) -> Result<ModuleFacts, String> {
-    let place = Cache::find().and_then(|cache| {
+    let place = Cache::find().filter(|_| is_safe(path)).and_then(|cache| {
         let name = name(path, (**bytes).as_ref()).ok()?;
         Some((cache, name))
     });
@@ -50,15 +52,24 @@ pub fn facts(path: &str, key: &str, bytes: &FileBytes) -> Result<ModuleFacts, St
     }
     let found = headcount_monitor::analyse_counted(path, key, bytes)?;
     let facts = ModuleFacts::new(&found.module, found.watched);
-    if let Some((cache, name)) = &place {
+    let sought = found.sought.iter().filter(|it| it.exists());
+    if let Some((cache, name)) = &place
+        && sought.into_iter().all(is_safe)
+    {
         // No cache is no trouble.
         let _ = cache.put_facts(name, path, key, &found.sought, &facts);
     }
     Ok(facts)
 }
 
+/// Can nobody but the user and root have written this file?
+fn is_safe(path: impl AsRef<Path>) -> bool {
+    let facts = fs::metadata(path);
+    facts.is_ok_and(|it| foreign_file::is_safe(&it))
+}
+
 /// What earlier runs prepared of the routines of a module, which the fingerprint names.
-pub fn routines(fingerprint: u64) -> Option<Vec<u8>> {
+pub fn routines(fingerprint: &str) -> Option<Vec<u8>> {
     let cache = Cache::find()?;
     let name = routines_name(fingerprint).ok()?;
     cache.get(&name, |mut body| {
@@ -71,7 +82,7 @@ pub fn routines(fingerprint: u64) -> Option<Vec<u8>> {
 }
 
 /// Keeps them for later runs.
-pub fn keep_routines(fingerprint: u64, routines: &[u8]) {
+pub fn keep_routines(fingerprint: &str, routines: &[u8]) {
     let (Some(cache), Ok(name)) = (Cache::find(), routines_name(fingerprint)) else {
         return;
     };
@@ -88,7 +99,7 @@ pub fn takes_long(path: &str, bytes: &[u8]) -> bool {
     bytes.len() > LARGE
         && !Cache::find().is_some_and(|cache| {
             let name = name(path, bytes);
-            name.is_ok_and(|name| cache.folder.join(name).exists())
+            name.is_ok_and(|name| cache.folder.file(&name).exists())
         })
 }
 
@@ -97,14 +108,13 @@ pub fn extent() -> Option<(PathBuf, usize, u64)> {
     let cache = Cache::find()?;
     let files = cache.files().ok()?;
     let bytes = files.iter().map(|(_, size, _)| size).sum();
-    Some((cache.folder, files.len(), bytes))
+    Some((cache.folder.path().to_owned(), files.len(), bytes))
 }
 
 /// The folder that files are kept in.
 struct Cache {
-    folder: PathBuf,
+    folder: OwnFolder,
     limit: u64,
-    user: u32,
 }
 
 impl Cache {
@@ -114,18 +124,13 @@ impl Cache {
             path.is_absolute().then_some(path)
         };
         let around = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-        Self::open(around?.join("headcount"), LIMIT)
+        Self::open(&around?.join("headcount"), LIMIT)
     }
 
     /// None if it cannot be made, or if others may write there.
-    fn open(folder: PathBuf, limit: u64) -> Option<Self> {
-        let _ = own_folder::builder().recursive(true).create(&folder);
-        let user = own_folder::user()?;
-        own_folder::is_own(&folder).then_some(Self {
-            folder,
-            limit,
-            user,
-        })
+    fn open(folder: &Path, limit: u64) -> Option<Self> {
+        let folder = OwnFolder::make_with_parents(folder).ok()?;
+        Some(Self { folder, limit })
     }
 
     fn facts(&self, name: &str, path: &str, key: &str) -> Option<ModuleFacts> {
@@ -158,7 +163,7 @@ impl Cache {
 
     /// What is kept under this name, if `read` still believes it.
     fn get<T>(&self, name: &str, read: impl FnOnce(Vec<u8>) -> Option<T>) -> Option<T> {
-        let at = self.folder.join(name);
+        let at = self.folder.file(name);
         let mut options = OpenOptions::new();
         // Whatever lies there, it must not make us wait or lead us elsewhere.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
@@ -182,15 +187,14 @@ impl Cache {
     /// All bytes of a file but the sum in front of them, which must be right.
     fn body(&self, mut file: &File) -> Option<Vec<u8>> {
         let it = file.metadata().ok()?;
-        let ours = it.is_file() && it.uid() == self.user && it.mode() & 0o022 == 0;
-        if !ours || it.len() > self.limit {
+        if !it.is_file() || !foreign_file::is_safe(&it) || it.len() > self.limit {
             return None;
         }
-        let mut sum = [0; 8];
+        let mut sum = [0; blake3::OUT_LEN];
         file.read_exact(&mut sum).ok()?;
         let mut body = Vec::with_capacity(usize::try_from(it.len()).ok()?);
         file.read_to_end(&mut body).ok()?;
-        (u64::from_le_bytes(sum) == digest(&body)).then_some(body)
+        (blake3::hash(&body) == sum).then_some(body)
     }
 
     fn put(&self, name: &str, body: &[u8]) -> io::Result<()> {
@@ -199,7 +203,7 @@ impl Cache {
         }
         let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
         let unfinished = format!("{}-{}{UNFINISHED}", std::process::id(), now.as_nanos());
-        let unfinished = self.folder.join(unfinished);
+        let unfinished = self.folder.file(&unfinished);
         let mut options = OpenOptions::new();
         let mut file = options
             .write(true)
@@ -208,9 +212,9 @@ impl Cache {
             .open(&unfinished)?;
         let written = file
             .set_permissions(fs::Permissions::from_mode(0o600))
-            .and_then(|()| file.write_all(&digest(body).to_le_bytes()))
+            .and_then(|()| file.write_all(blake3::hash(body).as_bytes()))
             .and_then(|()| file.write_all(body))
-            .and_then(|()| fs::rename(&unfinished, self.folder.join(name)));
+            .and_then(|()| fs::rename(&unfinished, self.folder.file(name)));
         if written.is_err() {
             let _ = fs::remove_file(&unfinished);
         }
@@ -242,7 +246,7 @@ impl Cache {
     /// were killed left behind.
     fn files(&self) -> io::Result<Vec<(SystemTime, u64, PathBuf)>> {
         let mut files = Vec::new();
-        for entry in fs::read_dir(&self.folder)? {
+        for entry in fs::read_dir(self.folder.all())? {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
@@ -264,23 +268,21 @@ impl Cache {
 
 /// What depends on the same things has the same name.
 fn name(path: &str, bytes: &[u8]) -> io::Result<String> {
-    let file = digest(bytes);
-    let rest = self_and(path)?;
-    Ok(format!("{file:016x}-{rest:016x}{FACTS}"))
+    let file = blake3::hash(bytes);
+    name_of(&[file.as_bytes(), path.as_bytes()], FACTS)
 }
 
-fn routines_name(fingerprint: u64) -> io::Result<String> {
-    let rest = self_and("")?;
-    Ok(format!("{fingerprint:016x}-{rest:016x}{ROUTINES}"))
+fn routines_name(fingerprint: &str) -> io::Result<String> {
+    name_of(&[fingerprint.as_bytes()], ROUTINES)
 }
 
-/// A digest of which headcount this is, and of a text.
-fn self_and(text: &str) -> io::Result<u64> {
-    let mut rest = Digest::default();
-    put_bytes(&mut rest, text.as_bytes());
-    put_bytes(&mut rest, &identity(&std::env::current_exe()?));
-    put_bytes(&mut rest, FORMAT.as_bytes());
-    Ok(rest.sum())
+/// A name for what depends on these, and on which headcount this is.
+fn name_of(parts: &[&[u8]], end: &str) -> io::Result<String> {
+    let mut all = Vec::new();
+    parts.iter().for_each(|it| put_bytes(&mut all, it));
+    put_bytes(&mut all, &identity(&std::env::current_exe()?));
+    put_bytes(&mut all, FORMAT.as_bytes());
+    Ok(format!("{}{end}", blake3::hash(&all).to_hex()))
 }
 
 /// Where the facts begin in a file, if it is whole and still true.
@@ -315,13 +317,13 @@ fn identity(path: &Path) -> Vec<u8> {
     numbers
 }
 
-fn put_number(to: &mut impl Extend<u8>, number: u64) {
+fn put_number(to: &mut Vec<u8>, number: u64) {
     to.extend(number.to_le_bytes());
 }
 
-fn put_bytes(to: &mut impl Extend<u8>, bytes: &[u8]) {
+fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
     put_number(to, bytes.len() as u64);
-    to.extend(bytes.iter().copied());
+    to.extend(bytes);
 }
 
 fn take_number(from: &mut &[u8]) -> Option<u64> {
@@ -335,63 +337,6 @@ fn take_bytes<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (bytes, rest) = from.split_at_checked(length)?;
     *from = rest;
     Some(bytes)
-}
-
-fn digest(bytes: &[u8]) -> u64 {
-    let mut digest = Digest::default();
-    digest.eat(bytes);
-    digest.sum()
-}
-
-/// In the manner of FNV-1a, but 32 bytes at a time: it guards against mistakes, not against
-/// malice. Each step waits for the one before; four that do not know each other take the time of
-/// one.
-struct Digest {
-    lanes: [u64; 4],
-    length: u64,
-}
-
-impl Default for Digest {
-    fn default() -> Self {
-        Self {
-            lanes: [0xcbf2_9ce4_8422_2325, 1, 2, 3],
-            length: 0,
-        }
-    }
-}
-
-impl Digest {
-    /// Takes bytes; all but the last time a multiple of 32 of them.
-    fn eat(&mut self, bytes: &[u8]) {
-        let (rows, rest) = bytes.as_chunks::<32>();
-        for row in rows {
-            for (lane, word) in self.lanes.iter_mut().zip(row.as_chunks::<8>().0) {
-                chew(lane, u64::from_le_bytes(*word));
-            }
-        }
-        for byte in rest {
-            chew(&mut self.lanes[0], u64::from(*byte));
-        }
-        self.length += bytes.len() as u64;
-    }
-
-    fn sum(&self) -> u64 {
-        let mut sum = self.length;
-        self.lanes.iter().for_each(|lane| chew(&mut sum, *lane));
-        sum
-    }
-}
-
-impl Extend<u8> for Digest {
-    fn extend<I: IntoIterator<Item = u8>>(&mut self, bytes: I) {
-        bytes.into_iter().for_each(|byte| self.eat(&[byte]));
-    }
-}
-
-fn chew(lane: &mut u64, value: u64) {
-    *lane = (*lane ^ value).wrapping_mul(0x0100_0000_01b3);
-    // The product alone moves nothing downwards.
-    *lane ^= *lane >> 32;
 }
 
 #[cfg(test)]
@@ -434,7 +379,7 @@ mod tests {
     }
 
     fn cache(folder: &Path) -> Cache {
-        Cache::open(folder.join("headcount"), LIMIT).expect("a folder of ours")
+        Cache::open(&folder.join("headcount"), LIMIT).expect("a folder of ours")
     }
 
     #[test]
@@ -464,7 +409,7 @@ mod tests {
         assert!(found.functions_in(&ranges[1..]).is_empty());
         for (path, key) in [("/bin/other", "gnu-1"), ("/bin/it", "gnu-2")] {
             assert!(cache.facts("a.facts", path, key).is_none());
-            assert!(!cache.folder.join("a.facts").exists());
+            assert!(!cache.folder.path().join("a.facts").exists());
             again();
         }
         fs::write(&debug, "somebody installed debug information").unwrap();
@@ -477,7 +422,7 @@ mod tests {
     fn damaged_files_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let cache = cache(folder.path());
-        let at = cache.folder.join("a.facts");
+        let at = cache.folder.path().join("a.facts");
         let put = || {
             let facts = sample("/bin/it");
             cache
@@ -504,11 +449,11 @@ mod tests {
             );
         }
         // The digest right, the rest not: still no panic.
-        for place in 8..whole.len() {
+        for place in blake3::OUT_LEN..whole.len() {
             let mut bytes = whole.clone();
             bytes[place] ^= 0x81;
-            let sum = digest(&bytes[8..]).to_le_bytes();
-            bytes[..8].copy_from_slice(&sum);
+            let sum = blake3::hash(&bytes[blake3::OUT_LEN..]);
+            bytes[..blake3::OUT_LEN].copy_from_slice(sum.as_bytes());
             fs::write(&at, bytes).unwrap();
             let found = cache.facts("a.facts", "/bin/it", "gnu-1");
             let _ = found.map(|it| it.module());
@@ -519,7 +464,7 @@ mod tests {
     fn what_others_may_write_to_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let cache = cache(folder.path());
-        let at = cache.folder.join("a.facts");
+        let at = cache.folder.path().join("a.facts");
         let mode = |path: &Path, mode| {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         };
@@ -528,7 +473,10 @@ mod tests {
             .put_facts("a.facts", "/bin/it", "gnu-1", &[], &facts)
             .unwrap();
         assert_eq!(at.metadata().unwrap().mode() & 0o777, 0o600);
-        assert_eq!(cache.folder.metadata().unwrap().mode() & 0o777, 0o700);
+        assert_eq!(
+            cache.folder.path().metadata().unwrap().mode() & 0o777,
+            0o700
+        );
         let elsewhere = folder.path().join("elsewhere");
         fs::rename(&at, &elsewhere).unwrap();
         symlink(&elsewhere, &at).unwrap();
@@ -537,11 +485,11 @@ mod tests {
         fs::rename(&elsewhere, &at).unwrap();
         mode(&at, 0o666);
         assert!(cache.facts("a.facts", "/bin/it", "gnu-1").is_none());
-        mode(&cache.folder, 0o777);
-        assert!(Cache::open(cache.folder.clone(), LIMIT).is_none());
+        mode(cache.folder.path(), 0o777);
+        assert!(Cache::open(cache.folder.path(), LIMIT).is_none());
         let link = folder.path().join("link");
         symlink(folder.path(), &link).unwrap();
-        assert!(Cache::open(link, LIMIT).is_none());
+        assert!(Cache::open(&link, LIMIT).is_none());
     }
 
     #[test]
@@ -554,19 +502,25 @@ mod tests {
                 .put_facts(&name, "/bin/it", "gnu-1", &[], &facts)
                 .unwrap();
             // Apart in time, as they would be.
-            if let Ok(file) = File::open(cache.folder.join(&name)) {
+            if let Ok(file) = File::open(cache.folder.path().join(&name)) {
                 let at = SystemTime::now() - Duration::from_secs(100 - number);
                 file.set_modified(at).unwrap();
             }
         };
         let mut cache = cache(folder.path());
         put(&cache, 0);
-        let size = cache.folder.join("0.facts").metadata().unwrap().len();
+        let size = cache
+            .folder
+            .path()
+            .join("0.facts")
+            .metadata()
+            .unwrap()
+            .len();
         cache.limit = 4 * size + size / 2;
         (1..4).for_each(|number| put(&cache, number));
         assert!(cache.facts("0.facts", "/bin/it", "gnu-1").is_some());
         put(&cache, 4);
-        let there = |number: u64| cache.folder.join(format!("{number}.facts")).exists();
+        let there = |number: u64| cache.folder.path().join(format!("{number}.facts")).exists();
         assert_eq!([0, 1, 2, 3, 4].map(there), [true, false, true, true, true]);
     }
 }

@@ -1,10 +1,11 @@
 //! How a function is counted by copies of its routines: found out again from its file.
 
 use std::fmt;
-use std::sync::Arc;
+use std::path::Path;
 
 use headcount_binary::Outline;
 use headcount_model::{Function, LinkAddr, Module, Place};
+use headcount_monitor::foreign_file;
 use headcount_patch::{Sketch, template};
 use headcount_report::thousands;
 
@@ -32,8 +33,8 @@ impl Files {
     fn outline(&mut self, path: &str) -> Option<&mut Outline> {
         let known = self.0.iter().position(|(known, _)| known == path);
         let index = known.unwrap_or_else(|| {
-            let bytes = std::fs::read(path).ok();
-            let outline = bytes.and_then(|it| Outline::read(Arc::new(it), &mut |_| None).ok());
+            let bytes = foreign_file::bytes(Path::new(path)).ok();
+            let outline = bytes.and_then(|it| Outline::read(it, &mut |_| None).ok());
             self.0.push((path.to_owned(), outline));
             self.0.len() - 1
         });

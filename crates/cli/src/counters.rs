@@ -2,20 +2,21 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::mem::offset_of;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use headcount_monitor::foreign_file;
 use headcount_wire::{
     COMMAND_BYTES, FILE_MAGIC, FILE_SUFFIX, FileHeader, HEADER_BYTES, PAGE, PATH_BYTES,
     SLOT_HEADER_BYTES, SLOT_MAGIC, SlotHeader, VERSION, failure, slot_state, stride,
 };
 
 /// More than a program of a gigabyte has.
-const MOST_COUNTERS: u64 = 1 << 32;
+const MOST_COUNTERS: u64 = 1 << 27;
 
 /// What one process (and the children it forked) counted in one module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,10 +101,14 @@ impl Counters {
             .context("cannot be read")?
             .is_file()
         {
-            bail!("is no ordinary file, so no counter file; remove it if you do not know it");
+            bail!("is no regular file, so no counter file; remove it if you do not know it");
         }
-        let file = File::open(path).context("cannot be read")?;
-        let length = file.metadata().context("cannot be read")?.len();
+        let file = foreign_file::open(path).context("cannot be read")?;
+        let facts = file.metadata().context("cannot be read")?;
+        if !foreign_file::is_own(&facts) {
+            bail!("belongs to another user, who can collect it");
+        }
+        let length = facts.len();
         // Slot by slot: the file of a program with many threads may be larger than memory.
         let read = |at: u64, bytes: u64| -> Result<Vec<u8>> {
             let mut piece = vec![0; bytes.min(length.saturating_sub(at)) as usize];

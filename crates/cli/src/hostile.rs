@@ -7,6 +7,7 @@ use crate::module::CountedModule;
 use crate::recovered::{self, Facts};
 use crate::verbs::collect::Mapping;
 use headcount_model::{Block, Function, FunctionEdge, LinkAddr, Module, Run};
+use headcount_monitor::OwnFolder;
 use headcount_monitor::journal::{self, Entry, Journal};
 use headcount_profile::{ModuleFacts, Profile, RunSelection, SparseCounts};
 use object::{Object, ObjectSection};
@@ -217,7 +218,8 @@ fn first_line() -> Entry {
 
 /// Writes a journal of a run of [`small_module`].
 fn write_journal(folder: &Path, uncounted: Vec<(u32, u32)>, entries: &[Entry]) {
-    let mut journal = Journal::create(folder, &first_line()).expect("a journal");
+    let folder = OwnFolder::make(folder).expect("a folder");
+    let mut journal = Journal::create(&folder, &first_line()).expect("a journal");
     let module = Entry::Module {
         path: "/small".to_owned(),
         build_id: "b".to_owned(),
@@ -234,7 +236,7 @@ fn write_journal(folder: &Path, uncounted: Vec<(u32, u32)>, entries: &[Entry]) {
 }
 
 fn run_of(folder: &Path) -> anyhow::Result<(Run, Vec<SparseCounts>)> {
-    let written = journal::read(folder)?;
+    let written = journal::read(&OwnFolder::open(folder)?)?;
     recovered::run_of(written, &[Facts::Blocks(small_module())], None)
 }
 
@@ -283,9 +285,10 @@ fn a_pipe_in_place_of_a_journal_keeps_nobody_waiting() {
     let pipe = folder.path().join(journal::JOURNAL);
     let status = Command::new("mkfifo").arg(pipe).status();
     assert!(status.expect("mkfifo runs").success());
-    assert!(!journal::is_being_written(folder.path()));
-    let error = journal::read(folder.path()).expect_err("it is no journal");
-    assert!(error.to_string().contains("ordinary"), "{error}");
+    let folder = OwnFolder::open(folder.path()).expect("it is ours");
+    assert!(!journal::is_being_written(&folder));
+    let error = journal::read(&folder).expect_err("it is no journal");
+    assert!(error.to_string().contains("regular"), "{error}");
 }
 
 /// One of the numbers in a text replaced by an extreme one, or a line lost, doubled or damaged.

@@ -16,7 +16,6 @@ mod module;
 mod module_files;
 mod monitored;
 mod output;
-mod own_folder;
 mod progress;
 mod recovered;
 mod reserve;

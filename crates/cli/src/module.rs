@@ -1,6 +1,5 @@
 //! An executable or library with counters in it: its ELF file in, its facts out.
 
-use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use headcount_model::{
     Block, FileId, Function, FunctionCounts, FunctionEdge, GraphCounts, LineRun, LinkAddr, Module,
     Node, Readings, Refusal, Span,
 };
+use headcount_monitor::foreign_file;
 use headcount_wire::{COUNTERS_SECTION, IDS_SECTION, MAP_SECTION, fingerprint};
 use object::{Object, ObjectSection, SectionKind};
 use std::collections::HashMap;
@@ -53,8 +53,8 @@ impl CountedModule {
     /// Reads an ELF file.
     pub fn read(path: &Path) -> Result<Self> {
         let name = path.display();
-        let bytes = fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
-        Self::from_bytes(path, &bytes)
+        let bytes = foreign_file::bytes(path).with_context(|| format!("{name}: cannot be read"))?;
+        Self::from_bytes(path, (*bytes).as_ref())
     }
 
     /// Reads the bytes of an ELF file, which has this path.
@@ -71,10 +71,9 @@ impl CountedModule {
             let section = section.with_context(|| {
                 format!("has no section {name}; it was not built with `headcount cc`, or was stripped of it")
             })?;
-            let data = section.uncompressed_data();
-            Ok(data
-                .with_context(|| format!("its section {name} is broken"))?
-                .into_owned())
+            let data = section.data();
+            let data = data.with_context(|| format!("its section {name} is broken"))?;
+            Ok(data.to_vec())
         };
         let map = section(MAP_SECTION)?;
         if map.is_empty() {

@@ -1,22 +1,24 @@
 //! The files of modules that were counted, for what profiles do not keep.
 
 use headcount_model::{CodeSymbol, LinkAddr, Module};
+use headcount_monitor::{FileBytes, foreign_file};
 use headcount_report::export::Chain;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::path::Path;
+use std::sync::Arc;
 
 /// The files, each read once.
 #[derive(Default)]
 pub struct Files {
-    known: RefCell<HashMap<String, Rc<Vec<u8>>>>,
+    known: RefCell<HashMap<String, FileBytes>>,
 }
 
 impl Files {
     /// The link address of a module's first byte: 0, but for programs that are not
     /// position-independent. Where the file is gone, that is a guess.
     pub fn base(&self, module: &Module) -> u64 {
-        let layout = headcount_binary::layout(&self.bytes(module));
+        let layout = headcount_binary::layout((*self.bytes(module)).as_ref());
         layout.map_or(0, |it| {
             let starts = it.segments.iter().map(|it| it.address.0);
             starts.min().unwrap_or(0)
@@ -26,22 +28,22 @@ impl Files {
     /// The symbols of its code.
     pub fn symbols(&self, module: &Module) -> Result<Vec<CodeSymbol>, String> {
         let bytes = self.same_build(module)?;
-        headcount_binary::code_symbols(&bytes).map_err(|it| it.to_string())
+        headcount_binary::code_symbols((*bytes).as_ref()).map_err(|it| it.to_string())
     }
 
     /// Which functions each address belongs to.
     pub fn chains(&self, module: &Module, addresses: &[LinkAddr]) -> Result<Vec<Chain>, String> {
         let bytes = self.same_build(module)?;
-        headcount_binary::inline_chains(&bytes, addresses).map_err(|it| it.to_string())
+        headcount_binary::inline_chains((*bytes).as_ref(), addresses).map_err(|it| it.to_string())
     }
 
     /// The bytes of the file, if it is still the one that was counted.
-    fn same_build(&self, module: &Module) -> Result<Rc<Vec<u8>>, String> {
+    fn same_build(&self, module: &Module) -> Result<FileBytes, String> {
         let bytes = self.bytes(module);
-        if bytes.is_empty() {
+        if (*bytes).as_ref().is_empty() {
             return Err("is not there any more, and this format needs it".into());
         }
-        match headcount_binary::is_build(&bytes, &module.build_id) {
+        match headcount_binary::is_build((*bytes).as_ref(), &module.build_id) {
             true => Ok(bytes),
             false if !module.build_id.starts_with("elf-") => Err(
                 "was built with counters in it; count the program as it is, with `headcount run`"
@@ -51,17 +53,13 @@ impl Files {
         }
     }
 
-    fn bytes(&self, module: &Module) -> Rc<Vec<u8>> {
+    /// A profile may come from anyone and may name anything.
+    fn bytes(&self, module: &Module) -> FileBytes {
         let mut known = self.known.borrow_mut();
-        // A profile may come from anyone and may name anything.
-        let is_file = std::fs::metadata(&module.path).is_ok_and(|it| it.is_file());
-        let read = || match is_file {
-            true => Rc::new(std::fs::read(&module.path).unwrap_or_default()),
-            false => Rc::default(),
-        };
+        let read = || foreign_file::bytes(Path::new(&module.path));
         known
             .entry(module.path.clone())
-            .or_insert_with(read)
+            .or_insert_with(|| read().unwrap_or_else(|_| Arc::new(Vec::new())))
             .clone()
     }
 }

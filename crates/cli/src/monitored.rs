@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use headcount_model::{FunctionCounts, Run};
 use headcount_monitor::journal;
-use headcount_monitor::{Engine, Error, Outcome, Settings};
+use headcount_monitor::{Engine, Error, Outcome, OwnFolder, Settings};
 use headcount_profile::{ModuleFacts, Problem, Profile, SparseCounts};
 use headcount_report::Count;
 
 use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
 use crate::cache;
-use crate::own_folder;
 use crate::progress::during_on_terminal;
 use crate::recovered::{Facts, Recovered, recover};
 use crate::reserve;
@@ -25,32 +24,35 @@ use crate::verbs::{DEFAULT_PROFILE, collect};
 /// The end of a journal folder's name.
 pub const FOLDER_SUFFIX: &str = ".run";
 
-/// A name for the folder of a new run, in the folder where counts are kept, which is made: beside
-/// the profile, where the program has no reason to look, if that is possible.
-pub fn new_folder(args: &Counting) -> Result<PathBuf> {
+/// Makes the folder of a new run, in the folder where counts are kept: beside the profile, where the
+/// program has no reason to look, if that is possible.
+pub fn new_folder(args: &Counting) -> Result<OwnFolder> {
     let beside = collect::folder_of(&profile(args));
-    // Others may have put something in its place.
-    let is_ours = own_folder::builder().create(&beside).is_ok() || own_folder::is_own(&beside);
-    let parent = match is_ours {
-        true => beside,
-        false => collect::default_folder(),
-    };
-    let made = own_folder::builder().recursive(true).create(&parent);
-    made.with_context(|| format!("{}: cannot be made", parent.display()))?;
+    let chosen = collect::default_folder();
+    let around = OwnFolder::make(&beside)
+        .or_else(|_| OwnFolder::make_with_parents(&chosen))
+        .with_context(|| {
+            let variable = headcount_wire::FOLDER_VARIABLE;
+            let chosen = chosen.display();
+            format!("{chosen}: cannot keep counts; {variable} names another folder")
+        })?;
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     let name = format!("{}-{}{FOLDER_SUFFIX}", std::process::id(), now.as_nanos());
-    Ok(parent.join(name))
+    let made = around.make_inside(&name);
+    made.with_context(|| format!("{}: cannot be made", around.path().join(name).display()))
 }
 
 /// Removes the folder of a run, and the folder around it if that is empty now.
-pub fn remove(folder: &Path) {
-    if let Err(error) = fs::remove_dir_all(folder)
+pub fn remove(folder: &OwnFolder) {
+    let path = folder.path();
+    if let Err(error) = folder.remove()
         && error.kind() != std::io::ErrorKind::NotFound
     {
-        say(format!("{}: cannot be removed: {error}", folder.display()));
+        say(format!("{}: cannot be removed: {error}", path.display()));
     }
-    if let Some(parent) = folder.parent() {
-        let _ = fs::remove_dir(parent);
+    let around = path.parent().and_then(|it| OwnFolder::open(it).ok());
+    if let Some(around) = around {
+        let _ = fs::remove_dir(around.path());
     }
 }
 
@@ -175,7 +177,7 @@ fn profile(args: &Counting) -> PathBuf {
 
 /// Takes what was just counted into the profile, and says what it is. If that cannot be, the counts
 /// stay, and the error says how to get at them.
-pub fn store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
+pub fn store(args: &Counting, folder: &OwnFolder, outcome: &Outcome) -> Result<()> {
     if let Some(trouble) = &outcome.trouble {
         let why = shortage(trouble).unwrap_or_else(|| trouble.to_string());
         say(format!("counting ended before the program did: {why}"));
@@ -192,9 +194,9 @@ pub fn store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
 }
 
 /// Where counts are that could not be stored, and what takes them from there.
-fn kept(args: &Counting, folder: &Path, error: Option<&anyhow::Error>) -> String {
+fn kept(args: &Counting, folder: &OwnFolder, error: Option<&anyhow::Error>) -> String {
     let mut command = "headcount collect".to_owned();
-    let parent = folder.parent().unwrap_or(folder);
+    let parent = around(folder);
     if parent != Path::new(headcount_wire::DEFAULT_FOLDER) {
         command.push_str(&format!(" {}", in_shell(parent)));
     }
@@ -207,8 +209,12 @@ fn kept(args: &Counting, folder: &Path, error: Option<&anyhow::Error>) -> String
     if let Some(to) = to {
         command.push_str(&format!(" -o {}", in_shell(&to)));
     }
-    let folder = folder.display();
+    let folder = folder.path().display();
     format!("the counts are kept in {folder}; `{command}` takes them from there")
+}
+
+fn around(folder: &OwnFolder) -> &Path {
+    folder.path().parent().unwrap_or(folder.path())
 }
 
 /// A name for a new profile, in the current folder.
@@ -230,7 +236,7 @@ fn in_shell(path: &Path) -> String {
 }
 
 /// Leaves what `headcount collect` will need of files that are no longer where they were.
-fn keep_files(folder: &Path, outcome: &Outcome) {
+fn keep_files(folder: &OwnFolder, outcome: &Outcome) {
     for (number, file) in outcome.files.iter().enumerate() {
         if file.is_in_place() {
             continue;
@@ -244,7 +250,7 @@ fn keep_files(folder: &Path, outcome: &Outcome) {
     }
 }
 
-fn try_store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
+fn try_store(args: &Counting, folder: &OwnFolder, outcome: &Outcome) -> Result<()> {
     let path = profile(args);
     if is_for_later(args, outcome) {
         keep_files(folder, outcome);
@@ -252,7 +258,7 @@ fn try_store(args: &Counting, folder: &Path, outcome: &Outcome) -> Result<()> {
             say(format!(
                 "the counts are kept in {}; the first report takes them into {}, and reads the \
                  large programs that were never read before",
-                folder.parent().unwrap_or(folder).display(),
+                around(folder).display(),
                 path.display()
             ));
         }
@@ -306,7 +312,7 @@ struct Stored {
 }
 
 /// Takes what the journal in `folder` says into a profile.
-fn add(args: &Counting, outcome: &Outcome, folder: &Path, profile: &Path) -> Result<Stored> {
+fn add(args: &Counting, outcome: &Outcome, folder: &OwnFolder, profile: &Path) -> Result<Stored> {
     let selection = Selection::new(args);
     let Recovered {
         mut run,
@@ -361,7 +367,7 @@ pub enum Taken {
 }
 
 /// Takes a run that headcount did not live to store into the profile.
-pub fn collect_folder(folder: &Path, profile: &Path) -> Result<Taken> {
+pub fn collect_folder(folder: &OwnFolder, profile: &Path) -> Result<Taken> {
     if journal::is_being_written(folder) {
         return Ok(Taken::GoesOn);
     }
@@ -378,8 +384,9 @@ pub fn collect_folder(folder: &Path, profile: &Path) -> Result<Taken> {
 }
 
 /// Does the headcount that made a folder still run? Its name begins with the number.
-fn maker_lives(folder: &Path) -> bool {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+fn maker_lives(folder: &OwnFolder) -> bool {
+    let name = folder.path().file_name().unwrap_or_default();
+    let name = name.to_string_lossy();
     let maker = name
         .split_once('-')
         .and_then(|(pid, _)| pid.parse::<u32>().ok());

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use headcount_model::{
@@ -11,7 +10,7 @@ use headcount_model::{
     Readings, Run, Shift,
 };
 use headcount_monitor::journal::{self, Entry, Written};
-use headcount_monitor::{FileBytes, Outcome};
+use headcount_monitor::{FileBytes, Outcome, OwnFolder};
 use headcount_profile::{ModuleFacts, SparseCounts};
 
 use crate::cache;
@@ -67,7 +66,7 @@ pub struct Recovered {
 /// Recovers the run in a folder. `outcome` is what is known of it beside its journal, if it has
 /// only just ended.
 pub fn recover(
-    folder: &Path,
+    folder: &OwnFolder,
     outcome: Option<&Outcome>,
     selection: Option<&Selection>,
 ) -> Result<Recovered> {
@@ -85,7 +84,7 @@ pub fn recover(
 /// The modules that a journal names, in its order; or why nothing is known of one.
 fn facts(
     written: &Written,
-    folder: &Path,
+    folder: &OwnFolder,
     outcome: Option<&Outcome>,
 ) -> Vec<Result<Facts, String>> {
     let modules = written.entries.iter().filter_map(|entry| match entry {

@@ -8,9 +8,13 @@ use std::time::UNIX_EPOCH;
 use anyhow::{Context, Result, bail};
 use headcount_csource::map::{TextMap, decode};
 use headcount_model::{FileId, FunctionCounts, Module, ModuleCounts, Process, Run};
+use headcount_monitor::foreign_file;
 
 use crate::source_module::PlacedText;
 use crate::source_route::portable::{MAGIC, VERSION};
+
+/// More than any program counts.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// What one text counted in one process.
 struct TextCounts {
@@ -87,7 +91,7 @@ fn run(process: u64, texts: &[TextCounts]) -> Result<(Run, Vec<Module>)> {
 
 impl TextCounts {
     fn read(path: &Path) -> Result<Self> {
-        let bytes = fs::read(path).context("cannot be read")?;
+        let bytes = foreign_file::read(path, MOST_BYTES).context("cannot be read")?;
         let mut rest = bytes
             .strip_prefix(MAGIC)
             .context("is no file of counts; remove it if you do not know it")?;

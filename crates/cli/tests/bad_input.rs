@@ -267,7 +267,7 @@ fn what_is_no_file_is_no_counter_file() {
     assert_decent(&said, "odd files");
     assert_eq!(said.status, Some(2));
     assert_eq!(
-        said.stderr.matches("is no ordinary file").count(),
+        said.stderr.matches("is no regular file").count(),
         3,
         "{said:?}"
     );

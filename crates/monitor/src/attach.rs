@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use headcount_model::LoadAddr;
@@ -13,6 +12,7 @@ use crate::journal::Entry;
 use crate::kernel::{self, Pace, Phase};
 use crate::launch::begin_journal;
 use crate::monitor::{Monitor, Thread};
+use crate::own_folder::OwnFolder;
 use crate::requests::Requests;
 use crate::space::Space;
 use crate::wait::{Event, Stop, Stopped, look, recover, wait, wait_for_any};
@@ -43,11 +43,11 @@ struct Scope {
 
 /// Counts a running process until it ends, or until we are asked to let go of it; then it goes on
 /// as if nothing had been. So do its children, if they are wanted as well. The journal goes into
-/// `folder`, which must not exist.
+/// `folder`.
 pub fn attach(
     pid: pid_t,
     with_children: bool,
-    folder: &Path,
+    folder: &OwnFolder,
     settings: &Settings<'_>,
 ) -> Result<Outcome, Error> {
     check(pid)?;

@@ -29,8 +29,8 @@ pub struct Original {
     /// Its number in the journal.
     module: usize,
     outline: Rc<RefCell<Outline>>,
-    /// Names everything that its routines depend on.
-    fingerprint: u64,
+    /// Names everything that its routines depend on; none if nothing of it is to be kept.
+    fingerprint: Option<String>,
     kept: Rc<RefCell<Kept>>,
     /// Does its code change the `gs` register, which copies need?
     changes_gs: bool,
@@ -265,8 +265,10 @@ impl Monitor<'_> {
     /// Hands over what was prepared of routines, for other runs.
     pub fn remember(&self) {
         for original in self.originals.values().flatten() {
-            if let Some(news) = original.kept.borrow().news() {
-                (self.settings.remember)(original.fingerprint, news);
+            if let Some(fingerprint) = &original.fingerprint
+                && let Some(news) = original.kept.borrow().news()
+            {
+                (self.settings.remember)(fingerprint, news);
             }
         }
     }
@@ -294,10 +296,12 @@ impl Monitor<'_> {
         let found = match held.map_err(|it| it.to_string()).and_then(read) {
             Ok((outline, file)) => {
                 let module = self.journal.add_file(path, outline.key())?;
+                // What is kept runs in other programs.
+                let fingerprint = file.is_safe().then(|| outline.fingerprint());
                 self.files.add(file);
                 let changes_gs = outline.changes_gs();
-                let fingerprint = outline.fingerprint();
-                let kept = (self.settings.recall)(fingerprint).unwrap_or_default();
+                let kept = fingerprint.as_deref().and_then(self.settings.recall);
+                let kept = kept.unwrap_or_default();
                 Some(Original {
                     module,
                     outline: Rc::new(RefCell::new(outline)),

@@ -1,12 +1,10 @@
 //! Where debug information is kept when it is not in the program itself.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use headcount_binary::{FileBytes, Wanted};
 
-use crate::kernel;
+use crate::foreign_file;
 
 /// Where distributions put it.
 const GLOBAL: &str = "/usr/lib/debug";
@@ -14,13 +12,7 @@ const GLOBAL: &str = "/usr/lib/debug";
 /// Looks where debuggers look; answers with the file's bytes.
 pub fn find(program: &Path, wanted: &Wanted<'_>) -> Option<FileBytes> {
     let mut places = places(program, wanted).into_iter();
-    match wanted {
-        // Mostly little of it is needed.
-        Wanted::BuildId(_) => {
-            places.find_map(|path| kernel::map_file(&File::open(path).ok()?).ok())
-        }
-        _ => places.find_map(|path| Some(Arc::new(fs::read(path).ok()?) as FileBytes)),
-    }
+    places.find_map(|path| foreign_file::bytes(&path).ok())
 }
 
 /// Where it looks.

@@ -9,9 +9,9 @@
 //! of it is in `module.N`.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::ops::Range;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use headcount_binary::FileBytes;
@@ -19,6 +19,9 @@ use headcount_model::packed::{Packed, Packer};
 use headcount_model::{FlowGraph, Plan, RoutineBlock};
 use memmap2::MmapMut;
 use serde::{Deserialize, Serialize};
+
+use crate::foreign_file;
+use crate::own_folder::OwnFolder;
 
 /// The name of the journal in its folder.
 pub const JOURNAL: &str = "journal";
@@ -302,14 +305,13 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Makes the folder, which must not exist, and the journal in it. Both are for the user alone.
-    /// The journal is locked for as long as it is written.
-    pub fn create(folder: &Path, first: &Entry) -> io::Result<Self> {
-        std::fs::DirBuilder::new().mode(0o700).create(folder)?;
-        let file = private_file(&folder.join(JOURNAL))?;
+    /// Makes the journal of a folder, which must live as long. It is locked for as long as it is
+    /// written.
+    pub fn create(folder: &OwnFolder, first: &Entry) -> io::Result<Self> {
+        let file = private_file(&folder.file(JOURNAL))?;
         file.lock()?;
         let mut journal = Self {
-            folder: folder.to_owned(),
+            folder: folder.all(),
             file,
             modules: 0,
             routines: 0,
@@ -367,7 +369,7 @@ impl Journal {
         Ok(number)
     }
 
-    /// Where it is.
+    /// By which path the files of its folder are reached.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -391,8 +393,8 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-fn counters_path(folder: &Path, module: usize) -> PathBuf {
-    folder.join(format!("counters.{module}"))
+fn counters_name(module: usize) -> String {
+    format!("counters.{module}")
 }
 
 /// Where the copy of a module's file is, if there is one.
@@ -401,9 +403,9 @@ pub(crate) fn module_copy(folder: &Path, module: usize) -> PathBuf {
 }
 
 /// The file of a module: its copy, or else what is at its path.
-pub fn module_bytes(folder: &Path, module: usize, path: &str) -> io::Result<FileBytes> {
-    let copy = open(&module_copy(folder, module));
-    crate::kernel::map_file(&copy.or_else(|_| open(Path::new(path)))?)
+pub fn module_bytes(folder: &OwnFolder, module: usize, path: &str) -> io::Result<FileBytes> {
+    let copy = foreign_file::bytes(&module_copy(&folder.all(), module));
+    copy.or_else(|_| foreign_file::bytes(Path::new(path)))
 }
 
 /// The counters of one module.
@@ -412,7 +414,7 @@ pub struct Counters(MmapMut);
 
 impl Counters {
     fn create(folder: &Path, module: usize, blocks: u32) -> io::Result<Self> {
-        let file = private_file(&counters_path(folder, module))?;
+        let file = private_file(&folder.join(counters_name(module)))?;
         let bytes = u64::from(blocks.max(1)) * 8;
         // A full disk is to be noticed now, not when a counter is written.
         crate::kernel::allocate(&file, bytes)?;
@@ -479,43 +481,37 @@ pub enum Unreadable {
     Cut(PathBuf),
 }
 
-/// Opens a file that we wrote. Whatever else lies in its place (a pipe, say) must not make us wait.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).custom_flags(libc::O_NONBLOCK);
-    let file = options.open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("is no ordinary file")),
-    }
+/// How long a journal may be, and the like.
+const MOST_BYTES: u64 = 1 << 30;
+
+fn read_file(folder: &OwnFolder, name: &str) -> io::Result<Vec<u8>> {
+    foreign_file::read(&folder.file(name), MOST_BYTES)
 }
 
-fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// The same, with an error that names the file.
+fn read_named(folder: &OwnFolder, name: &str) -> Result<Vec<u8>, Unreadable> {
+    let named = |error| Unreadable::Io(folder.path().join(name), error);
+    read_file(folder, name).map_err(named)
 }
 
 /// Is somebody still writing to the journal in this folder?
-pub fn is_being_written(folder: &Path) -> bool {
-    match open(&folder.join(JOURNAL)) {
+pub fn is_being_written(folder: &OwnFolder) -> bool {
+    match foreign_file::open(&folder.file(JOURNAL)) {
         Ok(file) => matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)),
         Err(_) => false,
     }
 }
 
 /// The lines of the journal in a folder.
-pub fn read_entries(folder: &Path) -> Result<Vec<Entry>, Unreadable> {
-    let path = folder.join(JOURNAL);
-    let bytes = read_file(&path).map_err(|error| Unreadable::Io(path.clone(), error))?;
-    parse(&path, &bytes)
+pub fn read_entries(folder: &OwnFolder) -> Result<Vec<Entry>, Unreadable> {
+    parse(&folder.path().join(JOURNAL), &read_named(folder, JOURNAL)?)
 }
 
 /// Is there more in a folder than the beginning of a line? If not, nothing was counted yet.
-pub fn has_begun(folder: &Path) -> io::Result<bool> {
-    for entry in std::fs::read_dir(folder)? {
+pub fn has_begun(folder: &OwnFolder) -> io::Result<bool> {
+    for entry in std::fs::read_dir(folder.all())? {
         let entry = entry?;
-        if entry.file_name() != JOURNAL || read_file(&entry.path())?.contains(&b'\n') {
+        if entry.file_name() != JOURNAL || read_file(folder, JOURNAL)?.contains(&b'\n') {
             return Ok(true);
         }
     }
@@ -523,7 +519,7 @@ pub fn has_begun(folder: &Path) -> io::Result<bool> {
 }
 
 /// Reads the journal in a folder, and the counters.
-pub fn read(folder: &Path) -> Result<Written, Unreadable> {
+pub fn read(folder: &OwnFolder) -> Result<Written, Unreadable> {
     let entries = read_entries(folder)?;
     let modules = entries.iter().filter_map(|entry| match entry {
         Entry::Module { blocks, .. } => Some(Some(*blocks)),
@@ -533,7 +529,7 @@ pub fn read(folder: &Path) -> Result<Written, Unreadable> {
     let counters = modules
         .enumerate()
         .map(|(module, blocks)| match blocks {
-            Some(blocks) => read_counters(&counters_path(folder, module), blocks),
+            Some(blocks) => read_counters(folder, module, blocks),
             None => Ok(Vec::new()),
         })
         .collect::<Result<_, _>>()?;
@@ -547,7 +543,7 @@ pub fn read(folder: &Path) -> Result<Written, Unreadable> {
     });
     let (least_routines, least_windows) = last.unwrap_or_default();
     if routines.len() < least_routines {
-        return Err(Unreadable::Cut(folder.join(ROUTINES)));
+        return Err(Unreadable::Cut(folder.path().join(ROUTINES)));
     }
     // Counters are numbered as routines are, in order.
     let last = routines.last();
@@ -555,16 +551,16 @@ pub fn read(folder: &Path) -> Result<Written, Unreadable> {
         let plan = it.flow.unpack()?.plan;
         Some(u64::from(it.first_counter) + plan.counters.len() as u64)
     });
-    let used = used.ok_or_else(|| Unreadable::Garbage(folder.join(ROUTINES), routines.len()))?;
+    let garbage = || Unreadable::Garbage(folder.path().join(ROUTINES), routines.len());
+    let used = used.ok_or_else(garbage)?;
     let vain = entries.iter().find_map(|entry| match entry {
         Entry::Vain { window } => Some(*window),
         _ => None,
     });
-    let path = folder.join(WINDOWS);
     let windows = match used {
         0 => Vec::new(),
-        _ => crate::windows::sum(&path, used, vain, least_windows.max(1))
-            .map_err(|error| Unreadable::Io(path, error))?,
+        _ => crate::windows::sum(&folder.file(WINDOWS), used, vain, least_windows.max(1))
+            .map_err(|error| Unreadable::Io(folder.path().join(WINDOWS), error))?,
     };
     Ok(Written {
         entries,
@@ -574,9 +570,9 @@ pub fn read(folder: &Path) -> Result<Written, Unreadable> {
     })
 }
 
-fn read_routines(folder: &Path) -> Result<Vec<Routine>, Unreadable> {
-    let path = folder.join(ROUTINES);
-    let bytes = match read_file(&path) {
+fn read_routines(folder: &OwnFolder) -> Result<Vec<Routine>, Unreadable> {
+    let path = folder.path().join(ROUTINES);
+    let bytes = match read_file(folder, ROUTINES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Unreadable::Io(path, error)),
@@ -613,10 +609,11 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Entry>, Unreadable> {
     Ok(entries)
 }
 
-fn read_counters(path: &Path, blocks: u32) -> Result<Vec<u64>, Unreadable> {
-    let bytes = read_file(path).map_err(|error| Unreadable::Io(path.to_owned(), error))?;
+fn read_counters(folder: &OwnFolder, module: usize, blocks: u32) -> Result<Vec<u64>, Unreadable> {
+    let name = counters_name(module);
+    let bytes = read_named(folder, &name)?;
     let (words, _) = bytes.as_chunks::<8>();
     let words = words.get(..blocks as usize);
-    let words = words.ok_or_else(|| Unreadable::Short(path.to_owned()))?;
+    let words = words.ok_or_else(|| Unreadable::Short(folder.path().join(name)))?;
     Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }

@@ -770,6 +770,35 @@ pub fn set_address_limit(pid: pid_t, limit: AddressLimit) -> io::Result<()> {
     answer(result.into())
 }
 
+/// Whom the kernel takes this process for.
+pub fn user() -> u32 {
+    // SAFETY: it only asks.
+    unsafe { libc::geteuid() }
+}
+
+/// Where a path leads that begins at a folder and does not leave it, whatever links are on the way.
+/// What is there is not opened yet.
+pub fn place_below(folder: &std::fs::File, path: &std::path::Path) -> io::Result<std::fs::File> {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::ffi::OsStrExt;
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: all zeros is one.
+    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
+    how.flags = (libc::O_PATH | libc::O_CLOEXEC) as u64;
+    how.resolve = libc::RESOLVE_IN_ROOT | libc::RESOLVE_NO_MAGICLINKS;
+    // SAFETY: the path ends in NUL, and the kernel reads one structure, which is ours.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_openat2,
+            folder.as_raw_fd(),
+            path.as_ptr(),
+            &raw const how,
+            size_of::<libc::open_how>(),
+        )
+    };
+    new_descriptor(answer).map(std::fs::File::from)
+}
+
 /// How many files this process may have open.
 pub fn most_files() -> usize {
     let mut limit = libc::rlimit {

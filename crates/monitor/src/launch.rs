@@ -9,15 +9,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use libc::pid_t;
 
+use crate::foreign_file;
 use crate::journal::{Entry, Journal, VERSION};
 use crate::kernel;
 use crate::monitor::Monitor;
+use crate::own_folder::OwnFolder;
 use crate::requests::Requests;
 use crate::{Error, Outcome, Settings, proc};
 
-/// Runs a command and counts it, children included. The journal goes into `folder`, which must not
-/// exist.
-pub fn run(command: &[OsString], folder: &Path, settings: &Settings<'_>) -> Result<Outcome, Error> {
+/// Runs a command and counts it, children included. The journal goes into `folder`.
+pub fn run(
+    command: &[OsString],
+    folder: &OwnFolder,
+    settings: &Settings<'_>,
+) -> Result<Outcome, Error> {
     let words: Vec<String> = command
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
@@ -48,7 +53,7 @@ pub fn run(command: &[OsString], folder: &Path, settings: &Settings<'_>) -> Resu
 fn prepare<'a>(
     pid: pid_t,
     words: Vec<String>,
-    folder: &Path,
+    folder: &OwnFolder,
     settings: &'a Settings<'a>,
 ) -> Result<Monitor<'a>, Error> {
     let the_journal = |it| Error::Io("the journal", it);
@@ -70,7 +75,7 @@ fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
     let is_path = path.as_os_str().as_bytes().contains(&b'/');
     let read = |mut file: File| file.read_exact(&mut magic);
-    is_path && File::open(path).and_then(read).is_ok() && magic == *b"\x7fELF"
+    is_path && foreign_file::open(path).and_then(read).is_ok() && magic == *b"\x7fELF"
 }
 
 fn c_strings(words: &[OsString]) -> io::Result<Vec<CString>> {
@@ -83,7 +88,7 @@ fn c_strings(words: &[OsString]) -> io::Result<Vec<CString>> {
 }
 
 /// Begins the journal of a run.
-pub fn begin_journal(folder: &Path, command: Vec<String>) -> Result<Journal, Error> {
+pub fn begin_journal(folder: &OwnFolder, command: Vec<String>) -> Result<Journal, Error> {
     let started = now();
     let first = Entry::Run {
         version: VERSION,

@@ -32,6 +32,7 @@
 //!
 //! Counts are on file as soon as they are made (`journal`).
 
+pub mod foreign_file;
 pub mod journal;
 
 mod address_limit;
@@ -57,6 +58,7 @@ mod memory;
 mod module_file;
 mod modules;
 mod monitor;
+mod own_folder;
 mod passing;
 mod prepared;
 mod proc;
@@ -81,6 +83,7 @@ use headcount_model::Module;
 pub use catalog::{Analysed, analyse_bytes, analyse_counted};
 pub use headcount_binary::FileBytes;
 pub use module_file::ModuleFile;
+pub use own_folder::OwnFolder;
 
 /// How a program is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,9 +117,9 @@ pub struct Settings<'a> {
     /// When attached: let go after this time.
     pub duration: Option<Duration>,
     /// What earlier runs prepared of the module with this fingerprint.
-    pub recall: &'a dyn Fn(u64) -> Option<Vec<u8>>,
+    pub recall: &'a dyn Fn(&str) -> Option<Vec<u8>>,
     /// Is given what this run prepared, for later ones.
-    pub remember: &'a dyn Fn(u64, &[u8]),
+    pub remember: &'a dyn Fn(&str, &[u8]),
     /// The name of a function for people to read.
     pub name: &'a dyn Fn(&str) -> String,
     /// Is there hardly any memory left for us?

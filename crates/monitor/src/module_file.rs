@@ -14,7 +14,7 @@
 //! changed all the same, its key tells.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,8 +25,10 @@ use headcount_binary::FileBytes;
 use libc::pid_t;
 use memmap2::Mmap;
 
+use crate::foreign_file;
 use crate::journal::{module_copy, private_file};
 use crate::kernel;
+use crate::own_folder::OwnFolder;
 
 /// Which file it is, and whether it has changed since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +53,7 @@ impl From<&Metadata> for FileKey {
 pub struct ModuleFile {
     path: String,
     key: FileKey,
+    is_safe: bool,
     bytes: FileBytes,
     /// Was it written to since, as far as we were told?
     is_changed: Arc<AtomicBool>,
@@ -67,6 +70,11 @@ impl ModuleFile {
         &self.bytes
     }
 
+    /// Can nobody but the user and root have written it?
+    pub fn is_safe(&self) -> bool {
+        self.is_safe
+    }
+
     /// Does its path still lead to it, and is it what it was?
     pub fn is_in_place(&self) -> bool {
         let facts = std::fs::metadata(&self.path);
@@ -74,8 +82,8 @@ impl ModuleFile {
     }
 
     /// Puts a copy into the folder of its run, unless there is one.
-    pub fn copy_to(&self, folder: &Path, number: usize) -> io::Result<()> {
-        let copy = module_copy(folder, number);
+    pub fn copy_to(&self, folder: &OwnFolder, number: usize) -> io::Result<()> {
+        let copy = module_copy(&folder.all(), number);
         match copy.exists() {
             true => Ok(()),
             false => write_copy(&copy, (*self.bytes).as_ref()).map(drop),
@@ -113,17 +121,20 @@ impl ModuleFiles {
     /// Holds the file of what may become the next module.
     pub fn hold(&mut self, path: &str, file: File) -> io::Result<ModuleFile> {
         let path = path.to_owned();
-        let key = FileKey::of(&file)?;
+        let facts = file.metadata()?;
+        let key = FileKey::from(&facts);
+        let is_safe = foreign_file::is_safe(&facts);
         let copy = module_copy(&self.folder, self.held.len());
         let is_changed = Arc::default();
         let bytes: FileBytes = match self.leases.take(file, copy, &is_changed)? {
             Ok(leased) => leased,
-            Err(file) if kernel::may_write(&file) => Arc::new(read(file)?),
+            Err(file) if !is_safe || kernel::may_write(&file) => foreign_file::read_whole(file)?,
             Err(file) => kernel::map_file(&file)?,
         };
         Ok(ModuleFile {
             path,
             key,
+            is_safe,
             bytes,
             is_changed,
         })
@@ -144,12 +155,6 @@ impl ModuleFiles {
     pub fn into_all(self) -> Vec<ModuleFile> {
         self.held
     }
-}
-
-fn read(mut file: File) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn write_copy(path: &Path, bytes: &[u8]) -> io::Result<File> {

@@ -8,6 +8,7 @@ use std::path::Path;
 use libc::pid_t;
 
 use crate::catalog;
+use crate::foreign_file;
 use crate::journal::Entry;
 use crate::monitor::Monitor;
 use crate::proc::{self, Mapping};
@@ -27,19 +28,21 @@ pub fn open(tid: pid_t, mapping: &Mapping, is_program: bool) -> io::Result<File>
         return File::open(format!("/proc/{tid}/exe"));
     }
     let Range { start, end } = mapping.range;
-    let ways = [
+    let mapped = format!("/proc/{tid}/map_files/{start:x}-{end:x}");
+    let path = Path::new(&mapping.path);
+    let ways: [&dyn Fn() -> io::Result<File>; 3] = [
+        // The kernel knows best, and tells those who may do everything.
+        &|| foreign_file::open(Path::new(&mapped)),
         // Paths are told as seen from the process's own root, or else from ours.
-        format!("/proc/{tid}/root{}", mapping.path),
-        mapping.path.clone(),
-        // The kernel still has it when it has no name, for those who may do everything.
-        format!("/proc/{tid}/map_files/{start:x}-{end:x}"),
+        &|| foreign_file::open_in_root_of(tid, path),
+        &|| foreign_file::open(path),
     ];
     let (mut perhaps, mut trouble) = (None, None);
     for way in ways {
-        let file = match File::open(way) {
+        let file = match way() {
             Ok(file) => file,
             Err(error) => {
-                trouble.get_or_insert(error);
+                trouble = Some(error);
                 continue;
             }
         };

@@ -83,7 +83,8 @@ fn mapping(line: &str) -> Option<Mapping> {
         executable: permissions.contains('x'),
         offset,
         file: (device, inode),
-        path: rest.trim_start_matches(' ').to_owned(),
+        // Of what a name may have in it, the kernel writes this alone otherwise.
+        path: rest.trim_start_matches(' ').replace("\\012", "\n"),
     })
 }
 
@@ -259,6 +260,8 @@ mod tests {
         assert_eq!(mapping.offset, 0x1000);
         assert_eq!(mapping.file, ("fe:01".to_owned(), 1234));
         assert_eq!(mapping.path, "/tmp/two  words");
+        let line = line.replace("  words", "\\012lines");
+        assert_eq!(super::mapping(&line).unwrap().path, "/tmp/two\nlines");
     }
 
     #[test]

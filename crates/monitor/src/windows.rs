@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 use headcount_patch::{CALL_TABLE, CALL_TABLE_BYTES, CounterNumber};
 use libc::pid_t;
 
-use crate::journal::{self, WINDOWS, private_file};
+use crate::foreign_file;
+use crate::journal::{WINDOWS, private_file};
 use crate::kernel;
 use crate::system_calls;
 
@@ -51,10 +52,10 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Makes the file in a run's folder.
+    /// Makes the file in a run's folder, of which this is the path by its descriptor.
     pub fn create(folder: &Path) -> io::Result<Self> {
-        let path = std::path::absolute(folder)?.join(WINDOWS);
-        let file = private_file(&path)?;
+        let file = private_file(&folder.join(WINDOWS))?;
+        let path = std::fs::read_link(folder)?.join(WINDOWS);
         Ok(Self {
             path,
             file,
@@ -179,7 +180,7 @@ impl Windows {
 
 /// The sums over all windows but one of the first so many words. There are `least` windows, or more.
 pub fn sum(path: &Path, words: u64, but: Option<u32>, least: u32) -> io::Result<Vec<u64>> {
-    let file = journal::open(path)?;
+    let file = foreign_file::open(path)?;
     let length = file.metadata()?.len();
     if words * 8 > STRIDE {
         return Err(io::Error::from(io::ErrorKind::InvalidData));

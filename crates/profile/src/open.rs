@@ -79,7 +79,9 @@ fn connect(path: &Path, create: OpenFlags) -> Result<Connection, Problem> {
         true => path.to_owned(),
         false => Path::new(".").join(path),
     };
-    if plain.is_dir() || is_something_else(&plain) {
+    // To open a pipe or a device may take for ever.
+    let is_file = plain.metadata().map_or(true, |it| it.is_file());
+    if !is_file || is_something_else(&plain) {
         return Err(Problem::NotAProfile);
     }
     let db = Connection::open_with_flags(plain, flags)?;

@@ -8,13 +8,14 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use crate::source_route::portable::SUFFIX;
 use crate::text_counts;
 use anyhow::{Context, Result, bail};
 use headcount_model::{ModuleCounts, Process, Run};
 use headcount_monitor::journal::Unreadable;
+use headcount_monitor::{OwnFolder, foreign_file};
 use headcount_profile::{Added, Problem, Profile};
 use headcount_wire::{DEFAULT_FOLDER, FILE_SUFFIX, FOLDER_VARIABLE};
 use object::read::elf::ProgramHeader;
@@ -47,7 +48,8 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
         } else {
             args.dirs.clone()
         };
-        _locks = lock(&folders);
+        _locks = lock(&folders)?;
+        say_foreign(&folders)?;
         let files = counter_files(&folders)?;
         let has_journals = collector.take_journals(&folders, &profile, args.keep)?;
         let has_texts = collector.take_texts(&folders, &profile, args.keep)?;
@@ -89,13 +91,18 @@ pub fn collect_pending(profile: &Path) {
 
 fn try_collect_pending(profile: &Path) -> Result<()> {
     let folders = [folder_of(profile)];
+    // What others put there is no affair of ours.
+    let is_trusted = |it: fs::Metadata| it.uid() == 0 || foreign_file::is_own(&it);
+    if !fs::metadata(&folders[0]).is_ok_and(is_trusted) {
+        return Ok(());
+    }
     let is_empty = counter_files(&folders)?.is_empty()
         && text_files(&folders)?.is_empty()
         && journals(&folders)?.is_empty();
     if is_empty {
         return Ok(());
     }
-    let _locks = lock(&folders);
+    let _locks = lock(&folders)?;
     let mut collector = Collector::new(None);
     collector.take_journals(&folders, profile, false)?;
     collector.take_files(counter_files(&folders)?);
@@ -107,7 +114,7 @@ fn try_collect_pending(profile: &Path) -> Result<()> {
 /// Keeps other collectors away until it is dropped: one that takes the files of a process while
 /// another takes some of them away would store half a run. (Where folders cannot be locked, as on
 /// some network file systems, there is nothing to be done.)
-fn lock(folders: &[PathBuf]) -> Vec<fs::File> {
+fn lock(folders: &[PathBuf]) -> Result<Vec<fs::File>> {
     // All collectors lock in the same order.
     let mut folders: Vec<_> = folders
         .iter()
@@ -115,13 +122,40 @@ fn lock(folders: &[PathBuf]) -> Vec<fs::File> {
         .collect();
     folders.sort();
     folders.dedup();
-    folders
-        .iter()
-        .filter_map(|folder| {
-            let folder = fs::File::open(folder).ok()?;
-            folder.lock().ok().map(|()| folder)
-        })
-        .collect()
+    let mut locks = Vec::new();
+    for path in folders {
+        if let Ok(folder) = fs::File::open(&path) {
+            wait_for_lock(&folder, &path)?;
+            locks.push(folder);
+        }
+    }
+    Ok(locks)
+}
+
+/// Whoever can read a folder can lock it, and need not be a collector.
+fn wait_for_lock(folder: &fs::File, path: &Path) -> Result<()> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let begin = Instant::now();
+    let mut is_told = false;
+    while let Err(fs::TryLockError::WouldBlock) = folder.try_lock() {
+        let waited = begin.elapsed();
+        if waited > PATIENCE {
+            bail!(
+                "{}: another process has locked it for {} seconds; collect it when that has ended",
+                path.display(),
+                waited.as_secs()
+            );
+        }
+        if waited > Duration::from_secs(2) && !is_told {
+            is_told = true;
+            say(format!(
+                "{}: waiting for another process that has locked it",
+                path.display()
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 /// Where programs leave their counter files.
@@ -158,7 +192,32 @@ fn journals(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
     entries_that_end(folders, monitored::FOLDER_SUFFIX)
 }
 
+/// Those that are the user's own.
 fn entries_that_end(folders: &[PathBuf], suffix: &str) -> Result<Vec<PathBuf>> {
+    let mut files = entries(folders, &|it| it.ends_with(suffix))?;
+    files.retain(|it| fs::symlink_metadata(it).is_ok_and(|it| foreign_file::is_own(&it)));
+    Ok(files)
+}
+
+/// Says what is left alone because it is somebody else's.
+fn say_foreign(folders: &[PathBuf]) -> Result<()> {
+    let suffixes = [FILE_SUFFIX, SUFFIX, monitored::FOLDER_SUFFIX];
+    let files = entries(folders, &|it| {
+        suffixes.iter().any(|suffix| it.ends_with(suffix))
+    })?;
+    for path in files {
+        if fs::symlink_metadata(&path).is_ok_and(|it| !foreign_file::is_own(&it)) {
+            let path = path.display();
+            say(format!(
+                "{path}: is not collected: it belongs to another user, who can collect it"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What is in folders, by name.
+fn entries(folders: &[PathBuf], is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for folder in folders {
         let entries = match fs::read_dir(folder) {
@@ -172,7 +231,7 @@ fn entries_that_end(folders: &[PathBuf], suffix: &str) -> Result<Vec<PathBuf>> {
             let path = entry
                 .with_context(|| format!("{}: cannot be read", folder.display()))?
                 .path();
-            if path.to_string_lossy().ends_with(suffix) {
+            if is_wanted(&path.to_string_lossy()) {
                 files.push(path);
             }
         }
@@ -220,12 +279,17 @@ impl Collector {
         let journals = journals(folders)?;
         let mut stored = 0;
         for folder in &journals {
-            match monitored::collect_folder(folder, profile) {
+            let taken = OwnFolder::open(folder).map_err(anyhow::Error::from);
+            let taken = taken.and_then(|folder| {
+                let taken = monitored::collect_folder(&folder, profile)?;
+                if taken != Taken::GoesOn && !keep {
+                    monitored::remove(&folder);
+                }
+                Ok(taken)
+            });
+            match taken {
                 Ok(taken @ (Taken::Stored | Taken::Nothing)) => {
                     stored += usize::from(taken == Taken::Stored);
-                    if !keep {
-                        monitored::remove(folder);
-                    }
                 }
                 Ok(Taken::GoesOn) => say(format!("{}: still being counted", folder.display())),
                 Err(error) => {
@@ -680,8 +744,9 @@ fn memory_of(pid: u32, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
 /// The counts that a core dump holds.
 fn from_core(path: &Path) -> Result<Vec<Result<Counters>>> {
     let name = || format!("{}", path.display());
-    let bytes = fs::read(path).with_context(|| format!("{}: cannot be read", name()))?;
-    let core = object::File::parse(&*bytes)
+    let bytes = foreign_file::bytes(path);
+    let bytes = bytes.with_context(|| format!("{}: cannot be read", name()))?;
+    let core = object::File::parse((*bytes).as_ref())
         .ok()
         .filter(|file| file.kind() == ObjectKind::Core)
         .with_context(|| format!("{}: is no core dump (or was cut off)", name()))?;

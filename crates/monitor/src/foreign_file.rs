@@ -1,0 +1,94 @@
+//! Files whose names others chose: a process maps them, or a debug link, a journal, a counter file
+//! or a profile names them.
+//!
+//! Such a name may lead to a pipe that nobody writes to, to a device that has no end, or to a file
+//! as large as the disk. So nothing but regular files is opened, without waiting for anybody, and
+//! no more is read than fits into memory.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use headcount_binary::FileBytes;
+use libc::pid_t;
+
+use crate::kernel;
+
+/// How many bytes are read of a file that cannot be mapped, because somebody might cut it off.
+const MOST_READ: u64 = 1 << 30;
+
+/// Opens a regular file.
+pub fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let place = options.read(true).custom_flags(libc::O_PATH).open(path)?;
+    open_place(&place)
+}
+
+/// The same for a path as a process sees it, which may have another root. Links do not lead out of
+/// there.
+pub fn open_in_root_of(tid: pid_t, path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_PATH);
+    let root = options.open(format!("/proc/{tid}/root"))?;
+    open_place(&kernel::place_below(&root, path)?)
+}
+
+/// Opening what is no file may change the world, and may take for ever. So it is looked at first.
+fn open_place(place: &File) -> io::Result<File> {
+    if !place.metadata()?.is_file() {
+        return Err(io::Error::other("is no regular file"));
+    }
+    let mut options = OpenOptions::new();
+    let path = format!("/proc/self/fd/{}", place.as_fd().as_raw_fd());
+    options.read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+/// Reads all of a regular file, if it has no more than `most` bytes.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_open(open(path)?, most)
+}
+
+/// All bytes of a regular file.
+pub fn bytes(path: &Path) -> io::Result<FileBytes> {
+    let file = open(path)?;
+    let facts = file.metadata()?;
+    // Root's files are replaced, not changed; a large one of the user's own is mapped for want of
+    // something better.
+    match is_safe(&facts) && (facts.uid() == 0 || facts.len() > MOST_READ) {
+        true => kernel::map_file(&file),
+        false => read_whole(file),
+    }
+}
+
+/// The bytes of an open file, in memory.
+pub fn read_whole(file: File) -> io::Result<FileBytes> {
+    Ok(Arc::new(read_open(file, MOST_READ)?))
+}
+
+fn read_open(file: File, most: u64) -> io::Result<Vec<u8>> {
+    let too_large = || io::Error::other(format!("has more than {most} bytes"));
+    let length = file.metadata()?.len();
+    if length > most {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    // It may have grown since.
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(too_large()),
+        false => Ok(bytes),
+    }
+}
+
+/// Is it the user's own?
+pub fn is_own(facts: &Metadata) -> bool {
+    facts.uid() == kernel::user()
+}
+
+/// Can nobody but the user and root have written this?
+pub fn is_safe(facts: &Metadata) -> bool {
+    (is_own(facts) || facts.uid() == 0) && facts.mode() & 0o022 == 0
+}
