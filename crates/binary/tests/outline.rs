@@ -787,3 +787,36 @@ fn a_key_names_the_build() {
     assert_eq!(key("one"), key("same"));
     assert_ne!(key("one"), key("other"));
 }
+
+#[test]
+fn no_file_can_be_given_the_name_of_another() {
+    // With a digest of products, as FNV is one, a change is undone by another one further on.
+    let workshop = Workshop::new();
+    let text = "
+        .globl seven
+        .type seven, @function
+        .p2align 5
+seven:  mov $7, %eax
+        ret
+        .size seven, . - seven
+        .p2align 5
+        .quad 1, 2, 3, 4";
+    workshop.write("lib.s", text);
+    workshop.run("gcc -shared -nostdlib -Wl,--build-id=0x12ab -o lib.so lib.s");
+    let mut bytes = workshop.bytes("lib.so");
+    let good = outline(bytes.clone());
+    let seven = [0xb8, 7, 0, 0, 0, 0xc3];
+    let at = bytes.windows(6).position(|it| it == seven).unwrap();
+    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let state = |bytes: &[u8]| {
+        let product = (0xcbf2_9ce4_8422_2325 ^ word(bytes, at)).wrapping_mul(0x0100_0000_01b3);
+        product ^ (product >> 32)
+    };
+    let before = state(&bytes);
+    bytes[at + 1] = 8;
+    let undone = word(&bytes, at + 32) ^ before ^ state(&bytes);
+    bytes[at + 32..at + 40].copy_from_slice(&undone.to_le_bytes());
+    let evil = outline(bytes);
+    assert_ne!(good.key(), evil.key());
+    assert_ne!(good.fingerprint(), evil.fingerprint());
+}
