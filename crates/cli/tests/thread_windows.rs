@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use workshop::started::Started;
-use workshop::{HEADCOUNT, Workshop};
+use workshop::{HEADCOUNT, Workshop, is_root};
 
 /// `mix` keeps values in registers and flags over the borders of blocks, so that whoever shares the
 /// scratch word of its probes computes something else. Each thread calls it a thousand times.
@@ -101,15 +101,6 @@ int main(int count, char **words) {
     return 3;
 }
 "#;
-
-fn is_root() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
-    if !is_root {
-        eprintln!("skipped: only root can become another user");
-    }
-    is_root
-}
 
 fn threads() -> Workshop {
     let shop = Workshop::new();

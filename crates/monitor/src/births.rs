@@ -191,6 +191,7 @@ impl Monitor<'_> {
         if let Some(call) = call {
             self.departs(&stopped, call.next)?;
         }
+        self.tell_of_lost_privilege(pid)?;
         if self.processes.get(&pid).is_some_and(|it| it.is_passing) {
             self.give_mask_back(&stopped)?;
             self.threads.remove(&pid);

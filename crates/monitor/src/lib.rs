@@ -59,6 +59,7 @@ mod modules;
 mod monitor;
 mod passing;
 mod prepared;
+mod privileges;
 mod proc;
 mod requests;
 mod signals;
