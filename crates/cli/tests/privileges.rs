@@ -133,3 +133,27 @@ fn a_program_that_loses_capabilities_is_told_of() {
     let said = shop.headcount(&["run", "-o", "root.db", "--", "./who"]);
     assert!(!said.stderr.contains(NOTE), "{said:?}");
 }
+
+#[test]
+fn a_program_that_may_not_be_read_runs_all_the_same() {
+    if !is_root() {
+        return;
+    }
+    for mode in [0o711, 0o4711] {
+        let shop = who(mode);
+        for engine in ["detour", "breakpoint"] {
+            for (command, status) in [
+                (&["./who"][..], 0),
+                (&["sh", "-c", "./who; exit 7"], 7),
+                (&["sh", "-c", "exec ./who"], 0),
+            ] {
+                let run = [HEADCOUNT, "run", "--engine", engine, "--"];
+                let said = as_nobody(&shop, &[&run[..], command].concat());
+                let (stdout, ended) = (said.stdout.as_str(), said.status);
+                assert_eq!((stdout, ended), ("0 0\n", Some(status)), "{said:?}");
+                let told = "headcount: who may be executed by its user, but not read";
+                assert_eq!(said.stderr.matches(told).count(), 1, "{said:?}");
+            }
+        }
+    }
+}

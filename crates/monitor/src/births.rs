@@ -198,7 +198,12 @@ impl Monitor<'_> {
             self.drop_unused_spaces();
             return stopped.detach(0);
         }
-        let space = self.add_space(Space::new(pid)?);
+        let space = match Space::new(pid) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return self.leave_unread(stopped);
+            }
+            space => self.add_space(space?),
+        };
         self.thread(&stopped).space = space;
         self.drop_unused_spaces();
         self.begin_limit(pid);

@@ -15,6 +15,7 @@ use crate::journal::Entry;
 use crate::kernel;
 use crate::monitor::Monitor;
 use crate::proc::{self, Rights};
+use crate::wait::Stopped;
 
 impl Monitor<'_> {
     /// A process has become another program: tells if that has fewer rights than it has alone.
@@ -26,6 +27,21 @@ impl Monitor<'_> {
             "{name} {what}: the kernel starts it without that privilege while it is counted, so it \
              may do other things than it does alone; root can count it as it is."
         )))
+    }
+
+    /// A process has become a program that its user may execute, but not read; nor may we then read
+    /// its memory. Nothing of ours is in it yet: it goes on alone.
+    pub fn leave_unread(&mut self, stopped: Stopped) -> io::Result<()> {
+        let pid = stopped.tid();
+        let name = proc::short_name(pid);
+        self.journal.write(&Entry::Note(format!(
+            "{name} may be executed by its user, but not read: it is not counted, nor is what it \
+             starts; if it is set-user-ID, it was started without that privilege. Root can count it."
+        )))?;
+        self.give_mask_back(&stopped)?;
+        self.threads.remove(&pid);
+        self.drop_unused_spaces();
+        stopped.detach(0)
     }
 }
 

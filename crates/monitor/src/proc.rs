@@ -275,6 +275,12 @@ pub fn command(pid: pid_t) -> Vec<String> {
         .map_or(Vec::new(), |(_, words)| words.to_vec())
 }
 
+/// The first letters of a process's name, which everybody may know.
+pub fn short_name(pid: pid_t) -> String {
+    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(&name).trim_end().to_owned()
+}
+
 /// The file of the program that a process runs.
 pub fn executable(pid: pid_t) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe"))
