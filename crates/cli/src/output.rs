@@ -1,9 +1,9 @@
 //! Where results go.
 
 use anyhow::Context;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -112,13 +112,41 @@ fn file(to: Option<&Path>) -> Option<&Path> {
     to.filter(|path| *path != Path::new("-"))
 }
 
-/// Writes a file, but through no link to another place.
-pub fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
+/// Keeps the file that a result will be written to from some (bits of a file's mode). What is no
+/// ordinary file is left as it is.
+pub fn keep_from(to: Option<&Path>, whom: u32) -> anyhow::Result<()> {
+    let is_ordinary = |path: &&Path| path.metadata().map_or(true, |it| it.is_file());
+    let Some(path) = file(to).filter(is_ordinary).filter(|_| whom != 0) else {
+        return Ok(());
+    };
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).mode(0o666 & !whom);
+    file.open(path)
+        .and_then(|it| tighten(&it, whom))
+        .with_context(|| format!("{}: cannot be kept from others", path.display()))
+}
+
+/// Writes a file, but through no link to another place, and not for some (bits of a file's mode).
+pub fn write_new(path: &Path, text: &str, kept_from: u32) -> anyhow::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
+    options.mode(0o666 & !kept_from);
+    let write = |mut file: File| {
+        tighten(&file, kept_from)?;
+        file.write_all(text.as_bytes())
+    };
     let file = options.custom_flags(libc::O_NOFOLLOW).open(path);
-    file.and_then(|mut it| it.write_all(text.as_bytes()))
+    file.and_then(write)
         .with_context(|| format!("{}: cannot be written", path.display()))
+}
+
+/// Takes rights on a file away, if anybody has them.
+fn tighten(file: &File, whom: u32) -> io::Result<()> {
+    let mode = file.metadata()?.permissions().mode() & 0o7777;
+    match mode & whom {
+        0 => Ok(()),
+        _ => file.set_permissions(Permissions::from_mode(mode & !whom)),
+    }
 }
 
 fn write_file(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {

@@ -1,10 +1,15 @@
 //! The source files that a profile names, wherever they are now.
 
+use crate::disclosure::Disclosure;
 use crate::talk;
 use headcount_profile::Loaded;
 use headcount_report::export::Source;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
@@ -16,7 +21,10 @@ pub struct Sources {
     folders: Vec<PathBuf>,
     /// When the first of the runs began: sources changed later may not be what ran.
     began: Option<SystemTime>,
+    disclosure: Disclosure,
     known: RefCell<BTreeMap<String, Option<Found>>>,
+    /// Who may not read all of what was shown, as bits of a file's mode.
+    kept_from: Cell<u32>,
 }
 
 /// A file that was found.
@@ -24,6 +32,20 @@ pub struct Sources {
 struct Found {
     path: PathBuf,
     lines: Lines,
+    /// It is not to be shown.
+    is_private: bool,
+    /// Who may not read it.
+    kept_from: u32,
+}
+
+/// A source file that was looked for.
+pub enum Look {
+    /// Here it is, and who may not read it, as bits of a file's mode.
+    Shown(Lines, u32),
+    /// It is private, and lies where the user did not say that we may show what is.
+    Private,
+    /// It was not found.
+    Missing,
 }
 
 /// The lines of a file.
@@ -46,22 +68,43 @@ impl Sources {
             named: named.len(),
             folders,
             began: began.map(|at| SystemTime::UNIX_EPOCH + Duration::from_nanos(at)),
+            disclosure: Disclosure::new(loaded, named, profile),
             known: RefCell::default(),
+            kept_from: Cell::new(0),
         }
     }
 
-    /// The lines of a file; if it is not found, says so, once.
+    /// The lines of a file; if it is not found, or not to be shown, says so, once.
     pub fn lines(&self, file: &str) -> Option<Lines> {
         let is_new = !self.known.borrow().contains_key(file);
-        let lines = self.quietly(file);
-        if is_new && lines.is_none() {
-            talk::say(format!("{file}: source not found; --source DIR says where"));
+        match self.look(file) {
+            Look::Shown(lines, _) => return Some(lines),
+            Look::Private if is_new => say_private(file),
+            Look::Missing if is_new => {
+                talk::say(format!("{file}: source not found; --source DIR says where"));
+            }
+            Look::Private | Look::Missing => (),
         }
-        lines
+        None
     }
 
-    /// A file under its whole name, or in a folder that the user named: where it is, and its lines.
-    /// (A library's `string/copy.c` is not the `copy.c` that lies beside a program.)
+    /// The lines of a file under this very name.
+    pub fn exactly(&self, path: &Path) -> Look {
+        match self.open(path) {
+            None => Look::Missing,
+            Some(found) => self.shown(&found),
+        }
+    }
+
+    /// Who may not read all of what was shown, as bits of a file's mode: what is written of it is
+    /// not for them either.
+    pub fn kept_from(&self) -> u32 {
+        self.kept_from.get()
+    }
+
+    /// A file under its whole name, or in a folder that the user named: where it is, and its lines,
+    /// which are not to be shown. (A library's `string/copy.c` is not the `copy.c` that lies beside a
+    /// program.)
     pub fn whole(&self, file: &str) -> Option<Source> {
         let found = self.found(file)?;
         let name = file.trim_start_matches("./");
@@ -73,9 +116,27 @@ impl Sources {
         })
     }
 
-    /// The lines of a file, if it is found.
+    /// The lines of a file, if it is found and may be shown.
     pub fn quietly(&self, file: &str) -> Option<Lines> {
-        self.found(file).map(|it| it.lines)
+        match self.look(file) {
+            Look::Shown(lines, _) => Some(lines),
+            Look::Private | Look::Missing => None,
+        }
+    }
+
+    fn look(&self, file: &str) -> Look {
+        match self.found(file) {
+            None => Look::Missing,
+            Some(found) => self.shown(&found),
+        }
+    }
+
+    fn shown(&self, found: &Found) -> Look {
+        if found.is_private {
+            return Look::Private;
+        }
+        self.kept_from.set(self.kept_from.get() | found.kept_from);
+        Look::Shown(found.lines.clone(), found.kept_from)
     }
 
     fn found(&self, file: &str) -> Option<Found> {
@@ -84,11 +145,14 @@ impl Sources {
         found.or_insert_with(|| self.read(file)).clone()
     }
 
-    /// Says in one line which files were looked for in vain.
+    /// Says which files are not to be shown, and in one line which were looked for in vain.
     pub fn say_missing(&self) {
         const MOST: usize = 3;
         let known = self.known.borrow();
-        let missing = known.iter().filter(|(_, lines)| lines.is_none());
+        let private = |found: &Option<Found>| found.as_ref().is_some_and(|it| it.is_private);
+        let private = known.iter().filter(|(_, found)| private(found));
+        private.for_each(|(file, _)| say_private(file));
+        let missing = known.iter().filter(|(_, found)| found.is_none());
         let missing: Vec<&str> = missing.map(|(file, _)| file.as_str()).collect();
         let named = missing[..missing.len().min(MOST)].join(", ");
         match missing.len() {
@@ -104,33 +168,65 @@ impl Sources {
     }
 
     fn read(&self, file: &str) -> Option<Found> {
-        let (path, bytes) = self
-            .folders
-            .iter()
-            .flat_map(|folder| candidates(folder, file))
-            .find_map(|path| Some((path.clone(), read_source(&path)?)))?;
-        let changed = path.metadata().and_then(|it| it.modified()).ok();
-        if let (Some(changed), Some(began)) = (changed, self.began)
+        let folders = self.folders.iter();
+        let mut candidates = folders.flat_map(|folder| candidates(folder, file));
+        let found = candidates.find_map(|path| self.open(&path))?;
+        let changed = found.path.metadata().and_then(|it| it.modified()).ok();
+        if let (Some(changed), Some(began), false) = (changed, self.began, found.is_private)
             && changed > began
         {
             talk::say(format!(
                 "{}: changed after the run began; counts may stand beside other lines",
-                path.display()
+                found.path.display()
             ));
         }
+        Some(found)
+    }
+
+    /// A source file, if there is one. A profile may come from anyone and may name anything: what
+    /// is no ordinary file, or too large for a source, is not read.
+    fn open(&self, path: &Path) -> Option<Found> {
+        const LARGEST: u64 = 1 << 28;
+        // What is asked about the file is asked about the one that is read, whatever others do to
+        // its folder meanwhile; and a pipe without a writer does not hold us.
+        let mut options = OpenOptions::new();
+        let options = options.read(true).custom_flags(libc::O_NONBLOCK);
+        let is_file = |it: &Metadata| it.is_file() && it.len() <= LARGEST;
+        path.metadata().ok().filter(is_file)?;
+        let mut file = options.open(path).ok()?;
+        let about = file.metadata().ok().filter(is_file)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes);
-        let lines = Rc::new(text.lines().map(str::to_owned).collect());
-        Some(Found { path, lines })
+        Some(Found {
+            path: path.to_owned(),
+            lines: Rc::new(text.lines().map(str::to_owned).collect()),
+            is_private: !self.disclosure.allows(&place(&file, path)?, &about),
+            kept_from: kept_from(&about),
+        })
     }
 }
 
-/// The bytes of a source file. A profile may come from anyone and may name anything: what is no
-/// ordinary file, or too large for a source, is not read.
-pub fn read_source(path: &Path) -> Option<Vec<u8>> {
-    const LARGEST: u64 = 1 << 28;
-    let about = path.metadata().ok()?;
-    let ordinary = about.is_file() && about.len() <= LARGEST;
-    ordinary.then(|| std::fs::read(path).ok())?
+/// Where an open file is, without links.
+fn place(file: &File, path: &Path) -> Option<PathBuf> {
+    let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let place = std::fs::read_link(opened).or_else(|_| path.canonicalize());
+    place.ok()
+}
+
+/// Who may not read a file.
+fn kept_from(about: &Metadata) -> u32 {
+    let group = if about.mode() & 0o040 == 0 { 0o070 } else { 0 };
+    let others = if about.mode() & 0o004 == 0 { 0o007 } else { 0 };
+    group | others
+}
+
+/// Says that a file is not shown, and what to do about it.
+pub fn say_private(file: &str) {
+    talk::say(format!(
+        "{file}: not shown, because it is private and lies outside of the folders of the build; \
+         --source DIR, with a folder around it, shows it"
+    ));
 }
 
 /// Where a file may be in a folder the user named: under its whole path, or ever less of it.

@@ -440,3 +440,24 @@ fn a_running_program_is_not_in_the_way_of_a_broken_file() {
     assert!(said.stderr.contains("is no counter file"), "{said:?}");
     assert!(Path::new(&scene.file).exists());
 }
+
+#[test]
+fn a_profile_is_not_made_through_a_link_and_no_count_is_lost() {
+    let shop = Workshop::with("it", "int main(void) { return 3; }\n", &[]);
+    std::os::unix::fs::symlink("elsewhere", shop.path("link.db")).unwrap();
+    let said = shop.counted_alone(&["-o", "link.db", "./it"]);
+    assert_eq!(said.status, Some(3), "{said:?}");
+    let told = "link.db: is a link to elsewhere, where no profile is";
+    assert!(said.stderr.contains(told), "{said:?}");
+    assert!(!shop.path("elsewhere").exists());
+    let kept = shop.headcount(&["collect", "link.counts", "-o", "other.db"]);
+    assert_eq!(kept.status, Some(0), "{kept:?}");
+    let report = shop.headcount(&["report", "other.db", "--only", "main"]);
+    assert!(report.stdout.contains("main"), "{report:?}");
+    // One that leads to a profile is as good as the profile.
+    std::os::unix::fs::symlink("other.db", shop.path("headcount.db")).unwrap();
+    let said = shop.counted_alone(&["./it"]);
+    assert_eq!((said.stderr.as_str(), said.status), ("", Some(3)));
+    let runs = shop.headcount(&["runs", "other.db", "--format", "csv"]);
+    assert_eq!(runs.stdout.lines().count(), 3, "{runs:?}");
+}

@@ -191,13 +191,19 @@ impl Monitor<'_> {
         if let Some(call) = call {
             self.departs(&stopped, call.next)?;
         }
+        self.tell_of_lost_privilege(pid)?;
         if self.processes.get(&pid).is_some_and(|it| it.is_passing) {
             self.give_mask_back(&stopped)?;
             self.threads.remove(&pid);
             self.drop_unused_spaces();
             return stopped.detach(0);
         }
-        let space = self.add_space(Space::new(pid)?);
+        let space = match Space::new(pid) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return self.leave_unread(stopped);
+            }
+            space => self.add_space(space?),
+        };
         self.thread(&stopped).space = space;
         self.drop_unused_spaces();
         self.begin_limit(pid);

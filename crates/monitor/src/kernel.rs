@@ -4,7 +4,7 @@
 //! A thread that was killed while we held it answers `ESRCH`; that is no error: the wait that
 //! follows tells of its end. See [`gone_is_fine`].
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -566,7 +566,7 @@ pub fn fork() -> io::Result<Option<pid_t>> {
 
 /// Makes this process get a signal when its parent ends, but none that is meant for the parent's
 /// job or for all of the parent's name. `false`: the parent has ended already.
-pub fn outlive_parent(name: &std::ffi::CStr, signal: c_int, parent: u32) -> bool {
+pub fn outlive_parent(name: &CStr, signal: c_int, parent: u32) -> bool {
     // SAFETY: takes numbers, and a string that ends with a zero.
     unsafe {
         libc::setpgid(0, 0);
@@ -808,6 +808,30 @@ pub fn most_files() -> usize {
     // SAFETY: the kernel writes one structure, which is ours.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
     usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
+}
+
+/// An attribute of a file, if it has it. Those that we ask for are short.
+pub fn extended_attribute(path: &str, name: &CStr) -> Option<Vec<u8>> {
+    let path = CString::new(path).ok()?;
+    let mut value = vec![0_u8; 64];
+    let room = value.as_mut_ptr().cast();
+    // SAFETY: reads two strings that end with a zero, and writes no more than there is room for.
+    let length = unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), room, value.len()) };
+    value.truncate(usize::try_from(length).ok()?);
+    Some(value)
+}
+
+/// Is a file on a disk whose programs get no rights from their files (`nosuid`)?
+pub fn ignores_set_user_id(path: &str) -> bool {
+    let Ok(path) = CString::new(path) else {
+        return false;
+    };
+    let mut about = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: reads a string that ends with a zero; the kernel writes one structure, which is ours.
+    let result = unsafe { libc::statvfs(path.as_ptr(), about.as_mut_ptr()) };
+    // SAFETY: numbers alone, for which zeros are good as well.
+    let about = unsafe { about.assume_init() };
+    result == 0 && about.f_flag & libc::ST_NOSUID != 0
 }
 
 /// May we write to this file, whatever it was opened for?

@@ -61,6 +61,7 @@ mod monitor;
 mod own_folder;
 mod passing;
 mod prepared;
+mod privileges;
 mod proc;
 mod requests;
 mod signals;

@@ -137,6 +137,40 @@ pub fn capabilities(pid: pid_t) -> u64 {
     set.unwrap_or(0)
 }
 
+/// In whose name a process acts, and what it may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Rights {
+    /// Its effective user and group.
+    pub user: u32,
+    pub group: u32,
+    /// The capabilities that it may use, and those that it could ever get, as bits.
+    pub permitted: u64,
+    pub bounding: u64,
+    /// It gets no new ones from files (`no_new_privs`).
+    pub no_new: bool,
+}
+
+/// Of a process.
+pub fn rights(pid: pid_t) -> io::Result<Rights> {
+    let text = status(pid)?;
+    // Four numbers; the second is the effective one.
+    let effective = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    };
+    let set = |name: &str| u64::from_str_radix(field(&text, name)?, 16).ok();
+    let rights = || {
+        Some(Rights {
+            user: effective("Uid:")?,
+            group: effective("Gid:")?,
+            permitted: set("CapPrm:")?,
+            bounding: set("CapBnd:")?,
+            no_new: field(&text, "NoNewPrivs:") == Some("1"),
+        })
+    };
+    rights().ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
 /// The process that a thread belongs to.
 pub fn process_of(tid: pid_t) -> Option<pid_t> {
     field(&status(tid).ok()?, "Tgid:")?.parse().ok()
@@ -240,6 +274,12 @@ pub fn command(pid: pid_t) -> Vec<String> {
         .collect::<Vec<_>>()
         .split_last()
         .map_or(Vec::new(), |(_, words)| words.to_vec())
+}
+
+/// The first letters of a process's name, which everybody may know.
+pub fn short_name(pid: pid_t) -> String {
+    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(&name).trim_end().to_owned()
 }
 
 /// The file of the program that a process runs.

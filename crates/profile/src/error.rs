@@ -59,6 +59,13 @@ pub enum Problem {
     /// The file or its folder cannot be reached.
     #[error("cannot be opened ({0}); is it a file in a folder that you may use?")]
     CannotOpen(String),
+    /// A link, by which a file would be made elsewhere. Whoever may write in the folder may have
+    /// put it there.
+    #[error(
+        "is a link to {}, where no profile is, and none is made through a link; name that file \
+         itself, or remove the link", .0.display()
+    )]
+    LinkToNone(PathBuf),
     /// No run was ever stored.
     #[error("holds no run yet; run a counted program, then `headcount collect`")]
     NoRuns,

@@ -84,7 +84,14 @@ fn connect(path: &Path, create: OpenFlags) -> Result<Connection, Problem> {
     if !is_file || is_something_else(&plain) {
         return Err(Problem::NotAProfile);
     }
-    let db = Connection::open_with_flags(plain, flags)?;
+    if create == OpenFlags::SQLITE_OPEN_CREATE
+        && let Some(target) = link_to_none(&plain)
+    {
+        return Err(Problem::LinkToNone(target));
+    }
+    // From here on a link that somebody puts there is not followed.
+    let plain = without_links(&plain).unwrap_or(plain);
+    let db = Connection::open_with_flags(plain, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW)?;
     db.busy_timeout(PATIENCE)?;
     // The file may come from anyone: nothing in it is to run code or to read out of bounds.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -98,6 +105,22 @@ fn connect(path: &Path, create: OpenFlags) -> Result<Connection, Problem> {
     // Room for a large module, so that storing it writes every page once (kibibytes).
     db.pragma_update(None, "cache_size", -65536)?;
     Ok(db)
+}
+
+/// Where a link leads, if a profile would be made there.
+fn link_to_none(path: &Path) -> Option<PathBuf> {
+    let target = path.read_link().ok()?;
+    let is_there = path.metadata().is_ok_and(|it| it.len() > 0);
+    (!is_there).then_some(target)
+}
+
+/// Where a file is, or would be.
+fn without_links(path: &Path) -> Option<PathBuf> {
+    let whole = path.canonicalize();
+    whole.ok().or_else(|| {
+        let folder = path.parent()?.canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    })
 }
 
 /// SQLite takes some short or blank files for empty databases and would fill them. They are

@@ -49,6 +49,42 @@ fn what_goes_in_comes_out() {
 }
 
 #[test]
+fn no_profile_is_made_through_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (link, target) = (folder.path().join("p.db"), folder.path().join("far.db"));
+    std::os::unix::fs::symlink("far.db", &link).unwrap();
+    let told = |path: &Path| {
+        let error = Profile::create_or_open(path).err().unwrap().to_string();
+        assert!(error.contains("p.db: is a link to far.db"), "{error}");
+    };
+    told(&link);
+    assert!(!target.exists());
+    // Somebody's empty file is no profile either.
+    std::fs::write(&target, "").unwrap();
+    told(&link);
+    assert_eq!(std::fs::read(&target).unwrap(), b"");
+    // Nor is what a link leads to by way of another.
+    let first = folder.path().join("first.db");
+    std::os::unix::fs::symlink("p.db", &first).unwrap();
+    let error = Profile::create_or_open(&first).err().unwrap().to_string();
+    assert!(error.contains("first.db: is a link to p.db"), "{error}");
+    // Where a profile is, it may be reached as the user likes.
+    drop(Profile::create_or_open(&target).unwrap());
+    let module = max();
+    for (path, key) in [(&link, "a"), (&first, "b")] {
+        let mut profile = Profile::create_or_open(path).unwrap();
+        let added = profile.add(std::slice::from_ref(&module), &run(key, &module, 5));
+        added.unwrap();
+    }
+    assert_eq!(Profile::open(&link).unwrap().runs().unwrap().len(), 2);
+    // Nor does a folder that is reached through a link stand in the way.
+    let other = folder.path().join("folder");
+    std::os::unix::fs::symlink(".", &other).unwrap();
+    drop(Profile::create_or_open(&other.join("new.db")).unwrap());
+    assert!(folder.path().join("new.db").exists());
+}
+
+#[test]
 fn runs_are_chosen_and_added_up() {
     let folder = tempfile::tempdir().unwrap();
     let mut profile = Profile::create_or_open(&folder.path().join("p.db")).unwrap();

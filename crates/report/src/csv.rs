@@ -1,6 +1,8 @@
 //! The table as comma-separated values (RFC 4180, lines end in a line feed).
 
+use crate::escape::visible;
 use crate::table::{Cell, Table};
+use std::borrow::Cow;
 
 /// The whole table. The first line names the columns; numbers are plain, addresses are in
 /// hexadecimal with `0x`, and an end of an edge outside of the function is an empty field, as is a
@@ -30,12 +32,24 @@ pub fn write(table: &Table) -> String {
 
 /// A text, in quotes where it needs them.
 pub fn field(text: &str, out: &mut String) {
-    match text.contains(['"', ',', '\n', '\r']) {
-        false => out.push_str(text),
+    let text = harmless(text);
+    match text.contains(['"', ',']) {
+        false => out.push_str(&text),
         true => {
             out.push('"');
             out.push_str(&text.replace('"', "\"\""));
             out.push('"');
         }
+    }
+}
+
+/// A text that neither a terminal nor a spreadsheet obeys. Names come from files that anyone may
+/// have made, and spreadsheets take what begins like this for a formula; a quote in front says that
+/// it is text (OWASP, "CSV injection"). What would end a line is written out.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    let shown = visible(text);
+    match shown.starts_with(['=', '+', '-', '@']) {
+        false => shown,
+        true => Cow::Owned(format!("'{shown}")),
     }
 }

@@ -109,8 +109,10 @@ fn export(
         name: it.name.clone(),
         local: Some(1),
     };
+    let functions = counted.iter().flat_map(|it| &it.module.functions);
+    let names: Vec<&str> = functions.map(|it| it.name.as_str()).collect();
     let frame = InlineFrame {
-        function: "f".into(),
+        function: names.first().copied().unwrap_or("f").into(),
         start: 1,
         line: 3,
         discriminator: 0,
@@ -257,8 +259,8 @@ fn a_bound_is_marked_as_one() {
     assert_eq!(function["blocks"][1].get("count_at_least"), None);
 }
 
-/// Names that would end a line, a field, a string or an element.
-const NASTY: [&str; 9] = [
+/// Names that would end a line, a field, a string or an element, or begin a formula or a comment.
+const NASTY: [&str; 14] = [
     "",
     "a\nend_of_record\nSF:b",
     "a,b;c d:1",
@@ -268,7 +270,60 @@ const NASTY: [&str; 9] = [
     "_ZN3foo3barEv",
     "a\\",
     "DA:1,1",
+    "a\r\nDA:1,1\r\n",
+    "a\u{85}b\u{2028}c\u{2029}d\u{b}e\u{c}f\u{7f}\u{9b}2J",
+    "\tx\t1\t2",
+    "# comment",
+    "=cmd|' /C calc'!A0",
 ];
+
+/// Can it be read by lines, each with nothing in it that commands a terminal?
+fn is_plain(text: &str) -> bool {
+    let bad = |c: char| c != '\n' && (c.is_control() || "\u{2028}\u{2029}\u{202e}".contains(c));
+    !text.contains(bad)
+}
+
+/// The part of an export that is text.
+fn text_part(format: Format, bytes: &[u8]) -> Option<String> {
+    let text = match format {
+        Format::Pprof => return None,
+        Format::Drcov => {
+            let table = b"BB Table: ";
+            let end = bytes.windows(table.len()).position(|it| it == table);
+            &bytes[..end.unwrap()]
+        }
+        _ => bytes,
+    };
+    Some(String::from_utf8(text.to_vec()).unwrap())
+}
+
+#[test]
+fn no_name_makes_a_new_record_or_commands_a_terminal() {
+    let export = |format, name: &str| {
+        let mut it = counted(name, name, 3, 4);
+        it.module.path = name.into();
+        let exported = export(format, &[it], None, None).unwrap();
+        text_part(format, &exported.bytes)
+    };
+    for format in ALL {
+        let harmless = export(format, "f");
+        for name in NASTY {
+            let (Some(text), Some(harmless)) = (export(format, name), &harmless) else {
+                continue;
+            };
+            let lines = |it: &str| it.split('\n').count();
+            let (wanted, found) = (lines(harmless), lines(&text));
+            assert_eq!(found, wanted, "{format:?} {name:?}: {text}");
+            // JSON has escapes of its own for what would end a string.
+            let is_json = format == Format::Json;
+            assert!(is_json || is_plain(&text), "{format:?} {name:?}: {text:?}");
+            if format == Format::LlvmSample {
+                let is_comment = text.lines().any(|it| it.starts_with('#'));
+                assert!(!is_comment, "{name:?}: {text}");
+            }
+        }
+    }
+}
 
 #[test]
 fn no_name_breaks_a_format() {

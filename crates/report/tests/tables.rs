@@ -5,7 +5,8 @@ use headcount_model::{
     LinkAddr, Module, Refusal, SourcePlace, Span,
 };
 use headcount_report::{
-    Cell, Error, Pattern, Report, Request, RunSummary, Table, Unit, csv, json, line_counts, text,
+    Cell, Error, Pattern, Report, Request, RunSummary, Table, Unit, csv, diff, json, line_counts,
+    text,
 };
 
 /// A run of lines: file, line, whether a statement begins, instructions.
@@ -411,8 +412,41 @@ fn csv_quotes_as_rfc_4180_says() {
     assert_eq!(
         csv,
         "module,function,address,instructions,count\n\
-         /tmp/a\u{7}b,\"f\u{1b}[2J,\"\"q\"\"\r\n\u{202e}\u{9b}\",0x10,1,1\n"
+         /tmp/a\\x07b,\"f\\x1b[2J,\"\"q\"\"\\r\\n\\u{202e}\\x9b\",0x10,1,1\n"
     );
+}
+
+#[test]
+fn csv_begins_no_formula_and_leaves_ordinary_names_alone() {
+    let cases = [
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+        ("=1,2", "\"'=1,2\""),
+        ("+f", "'+f"),
+        ("-[NSObject foo]", "'-[NSObject foo]"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\tf", "\\tf"),
+        ("\rf", "\\rf"),
+        ("a\nb", "a\\nb"),
+        ("operator+", "operator+"),
+        ("a-b=c@plt", "a-b=c@plt"),
+        ("'quoted'", "'quoted'"),
+        ("größe::<α>", "größe::<α>"),
+    ];
+    for (name, shown) in cases {
+        let f = function(name, None, vec![block(0x10, 1, &[])]);
+        let it = [counted("it", &[], vec![(f, vec![1])])];
+        let wanted = format!("it,{shown},0x10,1,1");
+        assert_eq!(rows_by(&it, Unit::Block), [wanted], "{name:?}");
+        let run = |counted| diff::Side {
+            counted,
+            runs: Vec::new(),
+            cpus: Vec::new(),
+        };
+        let diff = diff::Diff::new(&run(&[]), &run(&it), &[]).unwrap();
+        let wanted = format!("it,{shown},,1,1,,1");
+        let csv = diff::csv(&diff);
+        assert_eq!(csv.lines().skip(1).collect::<Vec<_>>(), [wanted]);
+    }
 }
 
 #[test]

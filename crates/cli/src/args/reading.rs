@@ -93,7 +93,8 @@ pub struct Annotate {
     /// with this ending. Only below the current folder.
     #[arg(long, value_name = "ENDING", value_parser = ending, conflicts_with_all = ["asm", "histogram", "columns", "output"])]
     pub write: Option<String>,
-    /// A folder to look for sources in; may be given several times.
+    /// A folder to look for sources in, which are shown even if they are private; may be given
+    /// several times.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
     #[command(flatten)]
@@ -108,7 +109,8 @@ pub struct Annotate {
 /// Write everything as one HTML page: files, sources, functions, calls, branches, instructions.
 ///
 /// The page is one file that needs no network: open it from disk, attach it to a build, send it to
-/// a colleague. It holds the source text it shows, but for files that came with the system.
+/// a colleague. It holds the source text it shows, but for files that came with the system;
+/// whoever may not read that text may not read the page.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
@@ -128,7 +130,8 @@ pub struct Html {
     /// Leave out instructions: the page is smaller.
     #[arg(long)]
     pub no_asm: bool,
-    /// A folder to look for sources in; may be given several times.
+    /// A folder to look for sources in, which are shown even if they are private; may be given
+    /// several times.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! Print source text, or instructions, with counts in the margin.
 
 use crate::args::{Annotate, Histogram};
-use crate::sources::{Sources, read_source};
+use crate::sources::{Look, Sources, say_private};
 use crate::{output, talk};
 use anyhow::bail;
 use headcount_model::Counted;
@@ -23,10 +23,11 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
     };
     let sources = Sources::new(&loaded, &args.source, args.profile.input.as_deref());
     if let Some(suffix) = &args.write {
-        return write_beside(&loaded, &chosen, suffix);
+        return write_beside(&loaded, &chosen, suffix, &sources);
     }
     if args.json {
         let json = as_json(&loaded, &chosen, args, &sources)?;
+        output::keep_from(args.output.as_deref(), sources.kept_from())?;
         output::write_exact(args.output.as_deref(), &format!("{json:#}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -35,9 +36,12 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         false => listings(&loaded, &chosen, args, &sources)?,
     };
     if shown.is_empty() {
-        bail!("nothing to show: no source was found; `headcount annotate --asm` needs none");
+        bail!(
+            "nothing to show: no source was found that may be shown; `headcount annotate --asm` needs none"
+        );
     }
     shown.push_str(&ending(&loaded, !args.names.no_demangle));
+    output::keep_from(args.output.as_deref(), sources.kept_from())?;
     match args.no_pager {
         true => output::write(args.output.as_deref(), &shown)?,
         false => output::page(args.output.as_deref(), &shown)?,
@@ -219,7 +223,12 @@ fn is_chosen(
 
 /// Writes each file with its counts beside the original. A profile may come from anyone: only files
 /// below the current folder get such company.
-fn write_beside(loaded: &Loaded, chosen: &Chosen, suffix: &str) -> anyhow::Result<ExitCode> {
+fn write_beside(
+    loaded: &Loaded,
+    chosen: &Chosen,
+    suffix: &str,
+    sources: &Sources,
+) -> anyhow::Result<ExitCode> {
     if chosen.files.is_empty() {
         bail!("--write is for source files; name some, or nothing for all that ran");
     }
@@ -235,17 +244,23 @@ fn write_beside(loaded: &Loaded, chosen: &Chosen, suffix: &str) -> anyhow::Resul
             ));
             continue;
         }
-        let Some(bytes) = read_source(path) else {
-            talk::say(format!(
-                "{file}: source not found; go to the folder it was built in"
-            ));
-            continue;
+        let (lines, kept_from) = match sources.exactly(path) {
+            Look::Shown(lines, kept_from) => (lines, kept_from),
+            Look::Private => {
+                say_private(file);
+                continue;
+            }
+            Look::Missing => {
+                talk::say(format!(
+                    "{file}: source not found; go to the folder it was built in"
+                ));
+                continue;
+            }
         };
-        let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let counts = counts.get(file.as_str()).unwrap_or(&none);
         let beside = PathBuf::from(format!("{file}{suffix}"));
-        output::write_new(&beside, &annotate::beside(&lines, counts))?;
+        let text = annotate::beside(&lines, counts);
+        output::write_new(&beside, &text, kept_from)?;
         written += 1;
     }
     if written == 0 {

@@ -26,6 +26,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
         source: &|file| sources.quietly(file).map(|lines| lines.to_vec()),
     };
     let written = progress::during("making the page", || html::write(&page))?;
+    output::keep_from(Some(&args.output), sources.kept_from())?;
     output::write_exact(Some(&args.output), &written)?;
     sources.say_missing();
     if args.output != Path::new("-") {

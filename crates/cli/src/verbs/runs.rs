@@ -4,7 +4,7 @@ use crate::args::{Format, Runs};
 use crate::{output, progress};
 use headcount_model::Process;
 use headcount_profile::{Executed, Profile, RunInfo};
-use headcount_report::{Count, RunSummary, text};
+use headcount_report::{Count, RunSummary, csv, text};
 use std::process::ExitCode;
 
 pub fn run(args: &Runs) -> anyhow::Result<ExitCode> {
@@ -68,7 +68,8 @@ fn as_csv(rows: &[(RunInfo, Count)]) -> String {
         let status = run.status.map(|it| it.to_string()).unwrap_or_default();
         let executed = executed.value().map(|it| it.to_string());
         let executed = executed.unwrap_or_default();
-        let command = run.command.join(" ").replace('"', "\"\"");
+        let command = run.command.join(" ");
+        let command = csv::harmless(&command).replace('"', "\"\"");
         out.push_str(&format!(
             "{},{},{},{status},{executed},\"{command}\"\n",
             run.id,

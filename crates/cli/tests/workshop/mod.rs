@@ -260,6 +260,18 @@ impl From<Output> for Said {
     }
 }
 
+/// Whether the tests may become another user; if not, says which test does without.
+pub fn is_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
+    if !is_root {
+        let test = std::thread::current();
+        let test = test.name().unwrap_or("?");
+        eprintln!("skipped in {test}: only root can become another user");
+    }
+    is_root
+}
+
 /// Whether a tool is there; if not, says which test does without.
 pub fn have(tool: &str) -> bool {
     let found = match tool.contains('/') {

@@ -7,9 +7,9 @@
 
 use super::limit::Limit;
 use super::{Exported, Material, code};
-use crate::Error;
 use crate::names::{Named, functions};
 use crate::rows;
+use crate::{Error, visible};
 use headcount_model::{Counted, InlineFrame, LinkAddr};
 use std::collections::{BTreeMap, HashMap};
 
@@ -196,9 +196,13 @@ impl Samples {
     }
 }
 
-/// A name that ends where it ends.
+/// A name that ends where it ends, and begins no comment.
 fn plain(name: &str) -> String {
-    name.replace([' ', ':', '\n'], "_")
+    let name = visible(name).replace([' ', ':'], "_");
+    match name.strip_prefix('#') {
+        Some(rest) => format!("_{rest}"),
+        None => name,
+    }
 }
 
 /// What LLVM packs into a discriminator: its base, how often the code was copied, and the number of
