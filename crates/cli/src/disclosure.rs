@@ -17,7 +17,7 @@
 //!
 //! Where a link leads decides, not where it is.
 
-use crate::own_folder;
+use headcount_monitor::foreign_file;
 use headcount_profile::Loaded;
 use std::cell::OnceCell;
 use std::fs::{self, Metadata};
@@ -89,8 +89,8 @@ fn built(program: &Path, build_id: &str) -> Option<(PathBuf, u32)> {
     let program = program.canonicalize().ok()?;
     let folder = program.parent().filter(|it| is_somebodys(it))?;
     let about = program.metadata().ok().filter(Metadata::is_file)?;
-    let bytes = fs::read(&program).ok()?;
-    let is_it = headcount_binary::is_build(&bytes, build_id);
+    let bytes = foreign_file::bytes(&program).ok()?;
+    let is_it = headcount_binary::is_build((*bytes).as_ref(), build_id);
     is_it.then(|| (folder.to_owned(), about.uid()))
 }
 
@@ -202,7 +202,8 @@ fn home() -> Option<PathBuf> {
     let home = PathBuf::from(std::env::var_os("HOME")?)
         .canonicalize()
         .ok()?;
-    own_folder::is_own(&home).then_some(home)
+    let is_own = home.metadata().is_ok_and(|it| foreign_file::is_own(&it));
+    is_own.then_some(home)
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ fn file(to: Option<&Path>) -> Option<&Path> {
 }
 
 /// Keeps the file that a result will be written to from some (bits of a file's mode). What is no
-/// ordinary file is left as it is.
+/// regular file is left as it is.
 pub fn keep_from(to: Option<&Path>, whom: u32) -> anyhow::Result<()> {
     let is_ordinary = |path: &&Path| path.metadata().map_or(true, |it| it.is_file());
     let Some(path) = file(to).filter(is_ordinary).filter(|_| whom != 0) else {

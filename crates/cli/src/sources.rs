@@ -2,14 +2,14 @@
 
 use crate::disclosure::Disclosure;
 use crate::talk;
+use headcount_monitor::foreign_file;
 use headcount_profile::Loaded;
 use headcount_report::export::Source;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::Read;
+use std::fs::{File, Metadata};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
@@ -184,24 +184,20 @@ impl Sources {
     }
 
     /// A source file, if there is one. A profile may come from anyone and may name anything: what
-    /// is no ordinary file, or too large for a source, is not read.
+    /// is no regular file, or too large for a source, is not read.
     fn open(&self, path: &Path) -> Option<Found> {
         const LARGEST: u64 = 1 << 28;
         // What is asked about the file is asked about the one that is read, whatever others do to
-        // its folder meanwhile; and a pipe without a writer does not hold us.
-        let mut options = OpenOptions::new();
-        let options = options.read(true).custom_flags(libc::O_NONBLOCK);
-        let is_file = |it: &Metadata| it.is_file() && it.len() <= LARGEST;
-        path.metadata().ok().filter(is_file)?;
-        let mut file = options.open(path).ok()?;
-        let about = file.metadata().ok().filter(is_file)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).ok()?;
+        // its folder meanwhile.
+        let file = foreign_file::open(path).ok()?;
+        let about = file.metadata().ok()?;
+        let place = place(&file, path)?;
+        let bytes = foreign_file::read_open(file, LARGEST).ok()?;
         let text = String::from_utf8_lossy(&bytes);
         Some(Found {
             path: path.to_owned(),
             lines: Rc::new(text.lines().map(str::to_owned).collect()),
-            is_private: !self.disclosure.allows(&place(&file, path)?, &about),
+            is_private: !self.disclosure.allows(&place, &about),
             kept_from: kept_from(&about),
         })
     }

@@ -68,7 +68,8 @@ pub fn read_whole(file: File) -> io::Result<FileBytes> {
     Ok(Arc::new(read_open(file, MOST_READ)?))
 }
 
-fn read_open(file: File, most: u64) -> io::Result<Vec<u8>> {
+/// Reads all of an open file, likewise.
+pub fn read_open(file: File, most: u64) -> io::Result<Vec<u8>> {
     let too_large = || io::Error::other(format!("has more than {most} bytes"));
     let length = file.metadata()?.len();
     if length > most {

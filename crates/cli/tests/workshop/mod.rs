@@ -232,16 +232,6 @@ pub fn shared_cache() -> &'static Path {
     &CACHE
 }
 
-/// May this test become another user? Says so if not.
-pub fn is_root() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
-    if !is_root {
-        eprintln!("skipped: only root can become another user");
-    }
-    is_root
-}
-
 /// Runs a command to its end.
 pub fn said(command: &mut Command) -> Said {
     let output = command.output();
