@@ -20,7 +20,7 @@
 use headcount_monitor::foreign_file;
 use headcount_profile::Loaded;
 use std::cell::OnceCell;
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -209,6 +209,7 @@ fn home() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn folders_of_the_system_are_nobodys() {
