@@ -104,7 +104,7 @@ fn decimal(bytes: &mut Vec<u8>, at: usize, dice: &mut Dice) {
 }
 
 /// Something that looks like the name of a file becomes another name. In texts the rest moves;
-/// elsewhere it stays, and a zero ends the name.
+/// elsewhere it stays, and a zero ends the name, or it is made as long as it was.
 fn name(bytes: &mut Vec<u8>, fixed: &Range<usize>, dice: &mut Dice) {
     let mut names = names(bytes);
     names.retain(|it| it.end <= fixed.start || it.start >= fixed.end);
@@ -116,11 +116,26 @@ fn name(bytes: &mut Vec<u8>, fixed: &Range<usize>, dice: &mut Dice) {
     match std::str::from_utf8(bytes) {
         Ok(_) => drop(bytes.splice(start..end, new.iter().copied())),
         Err(_) => {
+            let new = match dice.below(2) {
+                0 => lengthened(new, end - start),
+                _ => new.to_vec(),
+            };
             let fits = new.len().min(end - start);
             bytes[start..start + fits].copy_from_slice(&new[..fits]);
             bytes[start + fits..end].fill(0);
         }
     }
+}
+
+/// Another way to write the same path.
+fn lengthened(name: &[u8], length: usize) -> Vec<u8> {
+    let more = length.saturating_sub(name.len());
+    let mut longer = vec![b'/'; more];
+    if more > 0 && !name.starts_with(b"/") {
+        longer[0] = b'.';
+    }
+    longer.extend(name);
+    longer
 }
 
 /// Where names of files may be: words with a dot or a slash.
