@@ -10,55 +10,40 @@ pub fn shape(module: &Module) -> String {
     shape.finish()
 }
 
-/// The digest, while functions are added one by one.
-///
-/// 64-bit FNV-1a: it guards against mistakes (a build id used twice), not against malice.
-pub struct Shape(Fnv);
+/// The digest, while functions are added one by one. Counts of one build are added to those of
+/// another only if both are the same: nobody can make that up.
+pub struct Shape(blake3::Hasher);
 
 impl Shape {
     /// Of a module with so many functions.
     pub fn new(functions: usize) -> Self {
-        let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
-        hash.number(functions as u64);
-        Self(hash)
+        let mut shape = Self(blake3::Hasher::new());
+        shape.number(functions as u64);
+        shape
     }
 
     pub fn add(&mut self, function: &Function) {
-        let Self(hash) = self;
-        hash.bytes(function.name.as_bytes());
-        hash.number(function.address.0);
-        hash.number(function.blocks.len() as u64);
+        self.number(function.name.len() as u64);
+        self.0.update(function.name.as_bytes());
+        self.number(function.address.0);
+        self.number(function.blocks.len() as u64);
         for block in &function.blocks {
-            hash.number(block.address.0);
-            hash.number(block.instructions.into());
+            self.number(block.address.0);
+            self.number(block.instructions.into());
         }
-        hash.number(function.edges.len() as u64);
+        self.number(function.edges.len() as u64);
         for edge in &function.edges {
-            hash.number(edge.from.map_or(0, |block| u64::from(block) + 1));
-            hash.number(edge.to.map_or(0, |block| u64::from(block) + 1));
-            hash.number(edge.kind.code().into());
+            self.number(edge.from.map_or(0, |block| u64::from(block) + 1));
+            self.number(edge.to.map_or(0, |block| u64::from(block) + 1));
+            self.number(edge.kind.code().into());
         }
     }
 
     pub fn finish(&self) -> String {
-        format!("{:016x}", self.0.0)
-    }
-}
-
-struct Fnv(u64);
-
-impl Fnv {
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.number(bytes.len() as u64);
-        bytes.iter().for_each(|byte| self.eat(*byte));
+        self.0.finalize().to_hex().to_string()
     }
 
     fn number(&mut self, number: u64) {
-        number.to_le_bytes().iter().for_each(|byte| self.eat(*byte));
-    }
-
-    fn eat(&mut self, byte: u8) {
-        self.0 ^= u64::from(byte);
-        self.0 = self.0.wrapping_mul(0x0100_0000_01b3);
+        self.0.update(&number.to_le_bytes());
     }
 }
