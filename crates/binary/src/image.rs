@@ -75,6 +75,7 @@ impl Piece<'_> {
 impl<'a> Image<'a> {
     pub fn new(elf: &Elf<'a>, bytes: &'a [u8], layout: &Layout) -> Self {
         let mut pieces = sections(elf);
+        pieces.retain(|piece| is_loaded(piece, layout));
         if !pieces.iter().any(|piece| piece.executable) {
             pieces.extend(segments(bytes, layout));
         }
@@ -210,6 +211,17 @@ fn sections<'a>(elf: &Elf<'a>) -> Vec<Piece<'a>> {
             })
         })
         .collect()
+}
+
+/// Is a piece loaded where its section says? What the loader goes by are the segments.
+fn is_loaded(piece: &Piece<'_>, layout: &Layout) -> bool {
+    layout.segments.iter().any(|segment| {
+        let ahead = (piece.offset as u64).checked_sub(segment.file_offset);
+        ahead.is_some_and(|ahead| {
+            segment.address.0.checked_add(ahead) == Some(piece.start)
+                && ahead.saturating_add(piece.bytes.len() as u64) <= segment.file_size
+        })
+    })
 }
 
 fn segments<'a>(bytes: &'a [u8], layout: &Layout) -> Vec<Piece<'a>> {

@@ -2,6 +2,7 @@
 
 mod workshop;
 
+use object::{Object, ObjectSection};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -819,4 +820,28 @@ seven:  mov $7, %eax
     let evil = outline(bytes);
     assert_ne!(good.key(), evil.key());
     assert_ne!(good.fingerprint(), evil.fingerprint());
+}
+
+#[test]
+fn sections_that_contradict_what_is_loaded_are_not_believed() {
+    let workshop = Workshop::new();
+    workshop.write("switch.c", SWITCH);
+    workshop.run("gcc -O1 -o good switch.c");
+    let good = workshop.bytes("good");
+    let elf = object::File::parse(&*good).unwrap();
+    let frames = elf.section_by_name(".eh_frame").unwrap().address();
+    // One byte off, the tables tell of functions that begin amid instructions.
+    let mut bad = good.clone();
+    let table = u64::from_le_bytes(good[40..48].try_into().unwrap()) as usize;
+    let headers = good[table..].chunks(64);
+    let index = headers
+        .map(|it| &it[16..24])
+        .position(|it| it == frames.to_le_bytes());
+    bad[table + 64 * index.unwrap() + 16] += 1;
+    let starts = |bytes: Vec<u8>| outline(bytes).known_starts().collect::<Vec<u64>>();
+    let (good, bad) = (starts(good.clone()), starts(bad));
+    assert!(
+        bad.iter().all(|it| good.contains(it)),
+        "{bad:x?}, {good:x?}"
+    );
 }

@@ -451,6 +451,32 @@ fn a_program_may_be_killed_at_any_moment_of_being_attached_to() {
     }
 }
 
+#[test]
+fn the_time_to_count_for_begins_when_counting_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = "volatile long sum; int main(void) { for (;;) sum++; }\n";
+    let program = build(folder.path(), "spin", source);
+    let mut child = Command::new(program).spawn().expect("it starts");
+    let mut attach = Command::new(workshop::HEADCOUNT);
+    attach.args(["attach", "--for", "300ms", &child.id().to_string()]);
+    // Without a cache it takes a while to look at the files.
+    attach.env("XDG_CACHE_HOME", folder.path().join("cache"));
+    attach.current_dir(folder.path()).stderr(Stdio::piped());
+    let mut attach = attach.spawn().expect("it starts");
+    let mut said = BufReader::new(attach.stderr.take().expect("piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("text");
+    let begun = Instant::now();
+    assert!(line.contains("counting process"), "{line}");
+    let status = attach.wait().expect("it ends");
+    let counted_for = begun.elapsed();
+    child.kill().expect("it is ours");
+    child.wait().expect("it ends");
+    assert!(status.success());
+    // The line takes a moment to get here.
+    assert!(counted_for > Duration::from_millis(290), "{counted_for:?}");
+}
+
 /// Has the kernel do something in a thread of the kernel's, over and over. Says `no` where it may
 /// not.
 const RING_C: &str = "\

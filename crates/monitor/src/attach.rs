@@ -52,7 +52,7 @@ pub fn attach(
 ) -> Result<Outcome, Error> {
     check(pid)?;
     let journal = begin_journal(folder, proc::command(pid))?;
-    let requests = Requests::listen(None, settings.duration);
+    let requests = Requests::listen(None);
     let monitor = Monitor::new(settings, journal, requests, pid);
     let mut monitor = monitor.map_err(|it| Error::Io("the journal", it))?;
     monitor.in_the_middle = true;
@@ -67,6 +67,9 @@ pub fn attach(
         return Err(error);
     }
     (settings.begun)();
+    if let Some(duration) = settings.duration {
+        monitor.requests.begin(duration);
+    }
     Ok(monitor.count())
 }
 

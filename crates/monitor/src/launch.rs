@@ -63,7 +63,7 @@ fn prepare<'a>(
         Err(_) if proc::is_zombie(pid) => {}
         seized => seized.map_err(|it| Error::NotAllowed(pid, it))?,
     }
-    let requests = Requests::listen(Some(pid), None);
+    let requests = Requests::listen(Some(pid));
     let mut monitor = Monitor::new(settings, journal, requests, pid).map_err(the_journal)?;
     monitor.add_thread(pid, pid, 0).map_err(the_journal)?;
     Ok(monitor)

@@ -95,7 +95,7 @@ pub struct Requests {
 impl Requests {
     /// Takes the signals of this process over. `program` is the one we started; `None` if we are
     /// attached to one.
-    pub fn listen(program: Option<pid_t>, duration: Option<Duration>) -> Self {
+    pub fn listen(program: Option<pid_t>) -> Self {
         let stage = match program {
             Some(_) => Stage::Program,
             None => Stage::Others,
@@ -109,9 +109,16 @@ impl Requests {
         let more = [libc::SIGALRM, libc::SIGXCPU];
         let signals: Vec<c_int> = wanted.chain(more).collect();
         kernel::answer_signals(&signals, heard);
-        kernel::alarm(duration, REMIND);
-        Self {
-            end: duration.map(|duration| Instant::now() + duration),
+        Self { end: None }
+    }
+
+    /// Counting begins, and is to take so long.
+    pub fn begin(&mut self, duration: Duration) {
+        self.end = Some(Instant::now() + duration);
+        kernel::alarm(Some(duration), REMIND);
+        // Whoever asked before is not to wait for that.
+        if self.is_asked_to_let_go() {
+            kernel::alarm(Some(REMIND), REMIND);
         }
     }
 
