@@ -20,7 +20,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use headcount_monitor::{FileBytes, OwnFolder, foreign_file};
+use headcount_monitor::{FileBytes, ModuleFile, OwnFolder, foreign_file};
 use headcount_profile::ModuleFacts;
 
 /// Raised with every change of what is in the files.
@@ -52,9 +52,9 @@ pub fn facts(path: &str, key: &str, bytes: &FileBytes) -> Result<ModuleFacts, St
     }
     let found = headcount_monitor::analyse_counted(path, key, bytes)?;
     let facts = ModuleFacts::new(&found.module, found.watched);
-    let sought = found.sought.iter().filter(|it| it.exists());
+    let mut sought = found.sought.iter().filter(|it| it.exists());
     if let Some((cache, name)) = &place
-        && sought.into_iter().all(is_safe)
+        && sought.all(is_safe)
     {
         // No cache is no trouble.
         let _ = cache.put_facts(name, path, key, &found.sought, &facts);
@@ -93,14 +93,22 @@ pub fn keep_routines(fingerprint: &str, routines: &[u8]) {
     let _ = cache.put(&name, &body);
 }
 
-/// Will it take long to get the facts of this file? It is large, and they are not kept.
-pub fn takes_long(path: &str, bytes: &[u8]) -> bool {
+/// Will it take long to get the facts of this file? It is large, and they are not kept, but will be.
+pub fn takes_long(file: &ModuleFile) -> bool {
     const LARGE: usize = 16 << 20;
+    let bytes = (**file.bytes()).as_ref();
     bytes.len() > LARGE
+        && file.is_safe()
         && !Cache::find().is_some_and(|cache| {
-            let name = name(path, bytes);
+            let name = name(file.path(), bytes);
             name.is_ok_and(|name| cache.folder.file(&name).exists())
         })
+}
+
+/// A folder for runs that can be kept nowhere else until they are in a profile.
+pub fn runs() -> Option<OwnFolder> {
+    let cache = Cache::find()?;
+    OwnFolder::make(&cache.folder.path().join("runs")).ok()
 }
 
 /// The folder, and how many files and bytes are in it; `None` if there can be none.
@@ -129,7 +137,7 @@ impl Cache {
 
     /// None if it cannot be made, or if others may write there.
     fn open(folder: &Path, limit: u64) -> Option<Self> {
-        let folder = OwnFolder::make_with_parents(folder).ok()?;
+        let folder = OwnFolder::make(folder).ok()?;
         Some(Self { folder, limit })
     }
 

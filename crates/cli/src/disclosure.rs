@@ -12,7 +12,8 @@
 //! - Below the program's folder only what belongs to the program's owner, who could have shown it to
 //!   us anyway; and only if it is the very program that was counted, for a profile may name any.
 //! - A folder stands for the project that it is part of, as far as its owner's files go: programs are
-//!   built in `build` or `target`, and their sources are elsewhere.
+//!   built in `build` or `target`, and their sources are elsewhere; also beside it, if the files of a
+//!   build say so.
 //! - Where cargo, rustup and go unpack what they download, there is nothing private.
 //!
 //! Where a link leads decides, not where it is.
@@ -76,7 +77,11 @@ impl Disclosure {
             let programs = programs.filter_map(|(path, id)| built(path, id));
             let owned = |it: &PathBuf| Some((it.clone(), it.metadata().ok()?.uid()));
             let folders = self.near.iter().filter_map(owned).chain(programs);
-            let mut all: Vec<_> = folders.map(|(it, owner)| (project(&it), owner)).collect();
+            let projects = folders.flat_map(|(it, owner)| {
+                let whole = [Some(project(&it)), sources_of(&it)];
+                whole.into_iter().flatten().map(move |it| (it, owner))
+            });
+            let mut all: Vec<_> = projects.collect();
             all.sort();
             all.dedup();
             all
@@ -111,8 +116,7 @@ fn project(folder: &Path) -> PathBuf {
         "makefile",
         "meson.build",
     ];
-    let home = home();
-    let is_within = |it: &&Path| is_somebodys(it) && Some(*it) != home.as_deref();
+    let is_within = |it: &&Path| is_somebodys(it) && !is_home(it);
     let around: Vec<&Path> = folder.ancestors().take_while(is_within).collect();
     let has = |folder: &Path, marks: &[&str]| marks.iter().any(|it| folder.join(it).exists());
     let under_control = around.iter().find(|it| has(it, &VERSIONS));
@@ -125,10 +129,33 @@ fn project(folder: &Path) -> PathBuf {
     project.copied().unwrap_or(folder).to_owned()
 }
 
-/// Can everybody read a file?
-fn is_everybodys(path: &Path, about: &Metadata) -> bool {
+/// Where the sources of a folder are that something is built in, if they are beside it.
+fn sources_of(folder: &Path) -> Option<PathBuf> {
+    const SAYS: [(&str, &str); 2] = [
+        ("CMakeCache.txt", "CMAKE_HOME_DIRECTORY:INTERNAL="),
+        ("Makefile", "srcdir = "),
+    ];
+    const LARGEST: u64 = 1 << 24;
+    let around = folder.ancestors().take_while(|it| is_somebodys(it));
+    let said = |build: &Path| {
+        SAYS.iter().find_map(|(file, words)| {
+            let text = foreign_file::read(&build.join(file), LARGEST).ok()?;
+            let text = String::from_utf8_lossy(&text);
+            let folder = text.lines().find_map(|line| line.strip_prefix(words))?;
+            let sources = build.join(folder.trim()).canonicalize().ok()?;
+            let is_beside = sources.starts_with(build.parent()?) && !is_home(&sources);
+            (is_beside && is_somebodys(&sources)).then_some(sources)
+        })
+    };
+    around.into_iter().find_map(said)
+}
+
+/// Can everybody read a file? What the kernel says in `/proc` and `/sys` depends on who asks.
+pub fn is_everybodys(path: &Path, about: &Metadata) -> bool {
     let mut around = path.ancestors().skip(1);
+    let is_kernels = ["/proc", "/sys"].iter().any(|it| path.starts_with(it));
     about.mode() & 0o004 != 0
+        && !is_kernels
         && around.all(|folder| folder.metadata().is_ok_and(|it| it.mode() & 0o001 != 0))
 }
 
@@ -195,6 +222,13 @@ fn downloads() -> Vec<PathBuf> {
         inside(&under("GOPATH", "go"), "pkg/mod"),
     ];
     all.into_iter().flatten().collect()
+}
+
+/// Is this where all that somebody has is?
+fn is_home(folder: &Path) -> bool {
+    folder == Path::new("/root")
+        || folder.parent() == Some(Path::new("/home"))
+        || home().is_some_and(|it| it == folder)
 }
 
 /// The user's folder, if it is the user's (`sudo` may leave another's).

@@ -27,19 +27,32 @@ pub const FOLDER_SUFFIX: &str = ".run";
 /// Makes the folder of a new run, in the folder where counts are kept: beside the profile, where the
 /// program has no reason to look, if that is possible.
 pub fn new_folder(args: &Counting) -> Result<OwnFolder> {
-    let beside = collect::folder_of(&profile(args));
-    let chosen = collect::default_folder();
-    let around = OwnFolder::make(&beside)
-        .or_else(|_| OwnFolder::make_with_parents(&chosen))
-        .with_context(|| {
-            let variable = headcount_wire::FOLDER_VARIABLE;
-            let chosen = chosen.display();
-            format!("{chosen}: cannot keep counts; {variable} names another folder")
-        })?;
+    let beside = OwnFolder::make_around(&collect::folder_of(&profile(args)));
+    let around = match beside {
+        Ok(beside) => beside,
+        Err(_) => usual_folder()?,
+    };
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     let name = format!("{}-{}{FOLDER_SUFFIX}", std::process::id(), now.as_nanos());
     let made = around.make_inside(&name);
     made.with_context(|| format!("{}: cannot be made", around.path().join(name).display()))
+}
+
+/// The folder that the user names, or the one in the current folder. If that is somebody else's, one
+/// in the cache.
+fn usual_folder() -> Result<OwnFolder> {
+    let usual = collect::default_folder();
+    let made = match collect::own_choice() {
+        // Where the user's own links lead is the user's choice.
+        Some(named) => {
+            fs::create_dir_all(&named).and_then(|()| OwnFolder::open_around(&named.canonicalize()?))
+        }
+        None => OwnFolder::make_around(&usual).or_else(|error| match error.raw_os_error() {
+            None => cache::runs().ok_or(error),
+            Some(_) => Err(error),
+        }),
+    };
+    made.with_context(|| format!("{}: cannot be made", usual.display()))
 }
 
 /// Removes the folder of a run, and the folder around it if that is empty now.
@@ -295,11 +308,7 @@ fn is_for_later(args: &Counting, outcome: &Outcome) -> bool {
         return false;
     }
     // With breakpoints, everything was read before.
-    args.engine() == EngineName::Detour
-        && outcome
-            .files
-            .iter()
-            .any(|it| cache::takes_long(it.path(), (**it.bytes()).as_ref()))
+    args.engine() == EngineName::Detour && outcome.files.iter().any(cache::takes_long)
 }
 
 /// What went into the profile.

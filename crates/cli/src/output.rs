@@ -115,8 +115,8 @@ fn file(to: Option<&Path>) -> Option<&Path> {
 /// Keeps the file that a result will be written to from some (bits of a file's mode). What is no
 /// regular file is left as it is.
 pub fn keep_from(to: Option<&Path>, whom: u32) -> anyhow::Result<()> {
-    let is_ordinary = |path: &&Path| path.metadata().map_or(true, |it| it.is_file());
-    let Some(path) = file(to).filter(is_ordinary).filter(|_| whom != 0) else {
+    let is_regular = |path: &&Path| path.metadata().map_or(true, |it| it.is_file());
+    let Some(path) = file(to).filter(is_regular).filter(|_| whom != 0) else {
         return Ok(());
     };
     let mut options = OpenOptions::new();

@@ -1,6 +1,6 @@
 //! The source files that a profile names, wherever they are now.
 
-use crate::disclosure::Disclosure;
+use crate::disclosure::{self, Disclosure};
 use crate::talk;
 use headcount_monitor::foreign_file;
 use headcount_profile::Loaded;
@@ -9,7 +9,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
@@ -198,7 +197,7 @@ impl Sources {
             path: path.to_owned(),
             lines: Rc::new(text.lines().map(str::to_owned).collect()),
             is_private: !self.disclosure.allows(&place, &about),
-            kept_from: kept_from(&about),
+            kept_from: kept_from(&place, &about),
         })
     }
 }
@@ -210,18 +209,20 @@ fn place(file: &File, path: &Path) -> Option<PathBuf> {
     place.ok()
 }
 
-/// Who may not read a file.
-fn kept_from(about: &Metadata) -> u32 {
-    let group = if about.mode() & 0o040 == 0 { 0o070 } else { 0 };
-    let others = if about.mode() & 0o004 == 0 { 0o007 } else { 0 };
-    group | others
+/// From whom what is written of a file is to be kept (bits of a file's mode). A group is kept from
+/// it, too, for what is written may be another group's.
+fn kept_from(place: &Path, about: &Metadata) -> u32 {
+    match disclosure::is_everybodys(place, about) {
+        true => 0,
+        false => 0o077,
+    }
 }
 
 /// Says that a file is not shown, and what to do about it.
 pub fn say_private(file: &str) {
     talk::say(format!(
-        "{file}: not shown, because it is private and lies outside of the folders of the build; \
-         --source DIR, with a folder around it, shows it"
+        "{file}: not shown, because it is private and lies outside the folders of the build, the \
+         profile and the current one; --source DIR, with a folder around it, shows it"
     ));
 }
 

@@ -13,9 +13,6 @@ use headcount_monitor::foreign_file;
 use crate::source_module::PlacedText;
 use crate::source_route::portable::{MAGIC, VERSION};
 
-/// More than any program counts.
-const MOST_BYTES: u64 = 1 << 30;
-
 /// What one text counted in one process.
 struct TextCounts {
     path: PathBuf,
@@ -91,7 +88,7 @@ fn run(process: u64, texts: &[TextCounts]) -> Result<(Run, Vec<Module>)> {
 
 impl TextCounts {
     fn read(path: &Path) -> Result<Self> {
-        let bytes = foreign_file::read(path, MOST_BYTES).context("cannot be read")?;
+        let bytes = foreign_file::read(path, foreign_file::MOST_READ).context("cannot be read")?;
         let mut rest = bytes
             .strip_prefix(MAGIC)
             .context("is no file of counts; remove it if you do not know it")?;

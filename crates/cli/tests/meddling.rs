@@ -83,23 +83,110 @@ fn a_folder_of_somebody_elses_is_not_used_for_counts() {
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
     give_away(&folder);
-    let refused = in_time(&shop, &["run", "--", "./it"]);
-    assert_eq!(refused.status, Some(125), "{refused:?}");
-    let words = "headcount.counts: cannot keep counts; HEADCOUNT_DIR names another folder";
-    assert!(refused.stderr.contains(words), "{refused:?}");
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
-
-    // Beside another profile is a folder of our own.
-    let counted = in_time(&shop, &["run", "-q", "-o", "my.db", "--", "./it"]);
-    assert_eq!(counted.status, Some(0), "{counted:?}");
+    let count = || {
+        let said = in_time(&shop, &["run", "-q", "--", "./it"]);
+        assert_eq!(
+            (said.stdout.as_str(), said.status),
+            (ANSWER, Some(0)),
+            "{said:?}"
+        );
+        assert_eq!(said.stderr, "");
+    };
+    let watched = |folder: &str, work: &dyn Fn()| {
+        let before = shop.path(folder).metadata().unwrap();
+        work();
+        let now = shop.path(folder).metadata().unwrap();
+        assert_eq!(
+            before.mtime_nsec(),
+            now.mtime_nsec(),
+            "something was in {folder}"
+        );
+    };
+    // It is counted elsewhere.
+    watched("headcount.counts", &count);
 
     // A link leads to a place that somebody else chose.
     fs::remove_dir(&folder).unwrap();
     fs::create_dir(shop.path("elsewhere")).unwrap();
     symlink("elsewhere", &folder).unwrap();
-    let refused = in_time(&shop, &["run", "--", "./it"]);
-    assert_eq!(refused.status, Some(125), "{refused:?}");
-    assert_eq!(fs::read_dir(shop.path("elsewhere")).unwrap().count(), 0);
+    watched("elsewhere", &count);
+    assert_eq!(shop.functions()["helper"].calls, 100);
+    assert_eq!(
+        in_time(&shop, &["runs", "--format", "csv"])
+            .stdout
+            .lines()
+            .count(),
+        3
+    );
+}
+
+#[test]
+fn the_folder_that_the_user_names_may_be_one_for_all() {
+    let shop = built(&[]);
+    let folder = shop.path("for-all");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o1777)).unwrap();
+    symlink("for-all", shop.path("link")).unwrap();
+    for name in ["for-all", "link", "new/one"] {
+        let mut command = shop.command(HEADCOUNT);
+        command.env("HEADCOUNT_DIR", shop.path(name));
+        let said = said(command.args(["run", "-q", "-o", "my.db", "--", "./it"]));
+        assert_eq!(
+            (said.stdout.as_str(), said.status),
+            (ANSWER, Some(0)),
+            "{said:?}"
+        );
+    }
+    assert_eq!(kept(&shop, "runs"), 0);
+}
+
+#[test]
+fn what_a_link_leads_to_is_not_collected_by_accident() {
+    let shop = Workshop::with_sources();
+    shop.cc(&["gcc", "-o", "it", "main.c", "helper.c"]);
+    assert_eq!(shop.must(&["./it"]), ANSWER);
+    let folder = tempfile::tempdir().unwrap();
+    symlink(
+        shop.path("headcount.counts"),
+        folder.path().join("headcount.counts"),
+    )
+    .unwrap();
+    let mut report = shop.command(HEADCOUNT);
+    let said = said(report.arg("report").current_dir(folder.path()));
+    assert_eq!(said.status, Some(2), "{said:?}");
+    assert_eq!(shop.counter_files().len(), 1);
+}
+
+#[test]
+fn a_journal_that_somebody_else_put_beside_a_profile_is_not_played_back() {
+    let shop = built(&[]);
+    assert_eq!(in_time(&shop, &["run", "-q", "--", "./it"]).status, Some(0));
+    let journal = shop.path("headcount.db-journal");
+    let refused = || {
+        let said = in_time(&shop, &["report"]);
+        assert_eq!(said.status, Some(2), "{said:?}");
+        assert!(
+            said.stderr.contains("headcount.db-journal lies beside it"),
+            "{said:?}"
+        );
+        fs::remove_file(&journal).unwrap();
+    };
+    make_pipe(&journal);
+    refused();
+    symlink("elsewhere", &journal).unwrap();
+    refused();
+    if is_root() {
+        // One that cuts the profile off after its first page.
+        let mut bytes = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+        bytes.extend([
+            0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 0x20, 0,
+        ]);
+        bytes.resize(512, 0);
+        fs::write(&journal, bytes).unwrap();
+        give_away(&journal);
+        refused();
+    }
+    assert_eq!(shop.functions()["helper"].calls, 100);
 }
 
 #[test]
@@ -185,7 +272,9 @@ fn a_folder_that_is_locked_for_ever_keeps_nobody_for_ever() {
     let collect = in_time(&shop, &["collect"]);
     assert_eq!(collect.status, Some(2), "{collect:?}");
     assert!(
-        collect.stderr.contains("another process has locked it"),
+        collect
+            .stderr
+            .contains("is still locked by another process"),
         "{collect:?}"
     );
     drop(lock);
@@ -245,6 +334,7 @@ fn a_profile_is_a_file() {
     let shop = built(&[]);
     make_pipe(&shop.path("p.db"));
     symlink("/dev/zero", shop.path("zero.db")).unwrap();
+    make_pipe(&shop.path("p.counts"));
     for name in ["p.db", "zero.db"] {
         for words in [
             &["report", name][..],

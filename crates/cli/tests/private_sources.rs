@@ -165,14 +165,16 @@ fn what_is_written_of_a_private_source_is_private() {
         (&beside, "it.c.out"),
     ] {
         let out = shop.path(name);
-        for (source, before, after) in [
-            (0o644, None, 0o644),
-            (0o640, None, 0o640),
-            (0o600, None, 0o600),
-            (0o600, Some(0o664), 0o600),
-            (0o640, Some(0o666), 0o660),
-            (0o644, Some(0o604), 0o604),
+        for (folder, source, before, after) in [
+            (0o755, 0o644, None, 0o644),
+            (0o755, 0o640, None, 0o600),
+            (0o755, 0o600, None, 0o600),
+            (0o755, 0o600, Some(0o664), 0o600),
+            (0o755, 0o640, Some(0o666), 0o600),
+            (0o755, 0o644, Some(0o604), 0o604),
+            (0o700, 0o644, None, 0o600),
         ] {
+            set_mode(&shop.path("."), folder);
             let _ = fs::remove_file(&out);
             if let Some(before) = before {
                 fs::write(&out, "").unwrap();

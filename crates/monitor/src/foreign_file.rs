@@ -17,14 +17,31 @@ use libc::pid_t;
 
 use crate::kernel;
 
-/// How many bytes are read of a file that cannot be mapped, because somebody might cut it off.
-const MOST_READ: u64 = 1 << 30;
+/// How many bytes are read of a file. (A file that is mapped may be larger; but whoever cuts that off
+/// ends us.)
+pub const MOST_READ: u64 = 1 << 30;
 
 /// Opens a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let place = options.read(true).custom_flags(libc::O_PATH).open(path)?;
-    open_place(&place)
+    match open_place(&place) {
+        // Some live without /proc.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => open_again(&place, path),
+        opened => opened,
+    }
+}
+
+/// Opens what is at a path, if it is still what it was.
+fn open_again(place: &File, path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = options.read(true).custom_flags(flags).open(path)?;
+    let (before, now) = (place.metadata()?, file.metadata()?);
+    match (before.dev(), before.ino()) == (now.dev(), now.ino()) {
+        true => Ok(file),
+        false => Err(io::Error::other("was replaced in this moment")),
+    }
 }
 
 /// The same for a path as a process sees it, which may have another root. Links do not lead out of
@@ -55,12 +72,18 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 pub fn bytes(path: &Path) -> io::Result<FileBytes> {
     let file = open(path)?;
     let facts = file.metadata()?;
-    // Root's files are replaced, not changed; a large one of the user's own is mapped for want of
-    // something better.
-    match is_safe(&facts) && (facts.uid() == 0 || facts.len() > MOST_READ) {
+    // The system's files are replaced, not changed; a large one of the user's own is mapped for want
+    // of something better.
+    let is_systems = facts.uid() == 0 && !is_own(&facts);
+    match is_safe(&facts) && (is_systems || facts.len() > MOST_READ) {
         true => kernel::map_file(&file),
         false => read_whole(file),
     }
+}
+
+/// The same for a file that the user named, and that may be larger than memory.
+pub fn mapped(path: &Path) -> io::Result<FileBytes> {
+    kernel::map_file(&open(path)?)
 }
 
 /// The bytes of an open file, in memory.
@@ -70,7 +93,7 @@ pub fn read_whole(file: File) -> io::Result<FileBytes> {
 
 /// Reads all of an open file, likewise.
 pub fn read_open(file: File, most: u64) -> io::Result<Vec<u8>> {
-    let too_large = || io::Error::other(format!("has more than {most} bytes"));
+    let too_large = || io::Error::other(format!("has more than {} MiB", most >> 20));
     let length = file.metadata()?.len();
     if length > most {
         return Err(too_large());
@@ -89,7 +112,12 @@ pub fn is_own(facts: &Metadata) -> bool {
     facts.uid() == kernel::user()
 }
 
-/// Can nobody but the user and root have written this?
+/// Can nobody but the user and root have written this? A group with the number of the user is by
+/// convention the user's alone.
 pub fn is_safe(facts: &Metadata) -> bool {
-    (is_own(facts) || facts.uid() == 0) && facts.mode() & 0o022 == 0
+    let mut others = 0o022;
+    if facts.gid() == facts.uid() {
+        others &= !0o020;
+    }
+    (is_own(facts) || facts.uid() == 0) && facts.mode() & others == 0
 }

@@ -296,6 +296,8 @@ impl Routine {
 #[derive(Debug)]
 pub struct Journal {
     folder: PathBuf,
+    /// As long as it is held, that is its path.
+    _held: OwnFolder,
     file: File,
     modules: usize,
     routines: usize,
@@ -305,13 +307,13 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Makes the journal of a folder, which must live as long. It is locked for as long as it is
-    /// written.
+    /// Makes the journal of a folder. It is locked for as long as it is written.
     pub fn create(folder: &OwnFolder, first: &Entry) -> io::Result<Self> {
         let file = private_file(&folder.file(JOURNAL))?;
         file.lock()?;
         let mut journal = Self {
             folder: folder.all(),
+            _held: folder.clone(),
             file,
             modules: 0,
             routines: 0,
@@ -481,11 +483,8 @@ pub enum Unreadable {
     Cut(PathBuf),
 }
 
-/// How long a journal may be, and the like.
-const MOST_BYTES: u64 = 1 << 30;
-
 fn read_file(folder: &OwnFolder, name: &str) -> io::Result<Vec<u8>> {
-    foreign_file::read(&folder.file(name), MOST_BYTES)
+    foreign_file::read(&folder.file(name), foreign_file::MOST_READ)
 }
 
 /// The same, with an error that names the file.

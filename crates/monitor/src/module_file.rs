@@ -126,7 +126,12 @@ impl ModuleFiles {
         let is_safe = foreign_file::is_safe(&facts);
         let copy = module_copy(&self.folder, self.held.len());
         let is_changed = Arc::default();
-        let bytes: FileBytes = match self.leases.take(file, copy, &is_changed)? {
+        // What others can write to may be of any size, and would be copied when they do.
+        let held = match is_safe {
+            true => self.leases.take(file, copy, &is_changed)?,
+            false => Err(file),
+        };
+        let bytes: FileBytes = match held {
             Ok(leased) => leased,
             Err(file) if !is_safe || kernel::may_write(&file) => foreign_file::read_whole(file)?,
             Err(file) => kernel::map_file(&file)?,

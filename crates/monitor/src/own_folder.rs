@@ -3,59 +3,70 @@
 //! Whoever owns the folder around one can rename it all the same, and put another in its place. So
 //! it is held open, its files are reached by way of the descriptor, and its path is for people.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::foreign_file;
 
 /// A folder that is held open.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OwnFolder {
     path: PathBuf,
-    folder: File,
+    folder: Arc<File>,
 }
 
 impl OwnFolder {
-    /// Makes a folder; or takes the one that is there, if it is the user's own.
+    /// Makes a folder, and those around it; or takes the one that is there, if it is the user's own.
     pub fn make(path: &Path) -> io::Result<Self> {
-        let made = builder().create(path);
-        Self::open(path).map_err(|error| made.err().filter(is_trouble).unwrap_or(error))
+        builder().recursive(true).create(path)?;
+        Self::open(path)
     }
 
-    /// The same, with the folders around it.
-    pub fn make_with_parents(path: &Path) -> io::Result<Self> {
-        if let Some(parent) = path.parent() {
-            builder().recursive(true).create(parent)?;
-        }
-        Self::make(path)
+    /// The same for one to make others in. The folders around it must be there.
+    pub fn make_around(path: &Path) -> io::Result<Self> {
+        let made = builder().create(path);
+        Self::open_around(path).map_err(|error| made.err().filter(is_trouble).unwrap_or(error))
     }
 
     /// Takes a folder that is there. Not by way of a link.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::open_at(path, path.to_owned())
+        Self::open_if(path, path.to_owned(), is_private)
+    }
+
+    /// Takes a folder to make others in. Who else may write there does not matter for those, as long
+    /// as nobody can remove them: it is the user's own, or one for all, such as `/tmp`.
+    pub fn open_around(path: &Path) -> io::Result<Self> {
+        let is_fine = |it: &Metadata| {
+            foreign_file::is_own(it) || (it.uid() == 0 && it.mode() & libc::S_ISVTX != 0)
+        };
+        Self::open_if(path, path.to_owned(), is_fine)
     }
 
     /// Makes a folder in this one, which must not be there.
     pub fn make_inside(&self, name: &str) -> io::Result<Self> {
         let at = self.file(name);
         builder().create(&at)?;
-        Self::open_at(&at, self.path.join(name))
+        Self::open_if(&at, self.path.join(name), is_private)
     }
 
-    fn open_at(at: &Path, path: PathBuf) -> io::Result<Self> {
+    fn open_if(at: &Path, path: PathBuf, is_fine: impl Fn(&Metadata) -> bool) -> io::Result<Self> {
+        let denied = |why: &str| io::Error::new(io::ErrorKind::PermissionDenied, why);
+        if at.is_symlink() {
+            return Err(denied("a link is there"));
+        }
         let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let mut options = OpenOptions::new();
         let folder = options.read(true).custom_flags(flags).open(at)?;
-        let facts = folder.metadata()?;
-        if !foreign_file::is_own(&facts) || !foreign_file::is_safe(&facts) {
-            return Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                "is not yours alone: somebody else owns it, or may write to it",
+        if !is_fine(&folder.metadata()?) {
+            return Err(denied(
+                "one is there that somebody else owns, or may write to",
             ));
         }
+        let folder = Arc::new(folder);
         Ok(Self { path, folder })
     }
 
@@ -75,11 +86,6 @@ impl OwnFolder {
         PathBuf::from(format!("/proc/self/fd/{}", self.folder.as_fd().as_raw_fd()))
     }
 
-    /// By which path others reach a file in it, if they may.
-    pub fn path_for_others(&self, name: &str) -> io::Result<PathBuf> {
-        Ok(fs::read_link(self.all())?.join(name))
-    }
-
     /// Removes the folder with all that is in it; what is in its place by now, if it is another,
     /// only if it is empty.
     pub fn remove(&self) -> io::Result<()> {
@@ -92,6 +98,11 @@ impl OwnFolder {
         }
         fs::remove_dir(&self.path)
     }
+}
+
+/// Is a folder the user's own, and nobody else's to write to?
+fn is_private(facts: &Metadata) -> bool {
+    foreign_file::is_own(facts) && foreign_file::is_safe(facts)
 }
 
 /// Is it more than that a folder is there already?

@@ -56,6 +56,9 @@ pub enum Problem {
     /// May be read only.
     #[error("cannot be written; name another profile with -o")]
     ReadOnly,
+    /// SQLite would play it back.
+    #[error("{} lies beside it, and is somebody else's; remove it, or ask whose it is", .0.display())]
+    ForeignJournal(PathBuf),
     /// The file or its folder cannot be reached.
     #[error("cannot be opened ({0}); is it a file in a folder that you may use?")]
     CannotOpen(String),

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -91,6 +92,9 @@ fn connect(path: &Path, create: OpenFlags) -> Result<Connection, Problem> {
     }
     // From here on a link that somebody puts there is not followed.
     let plain = without_links(&plain).unwrap_or(plain);
+    if let Some(foreign) = foreign_companion(&plain) {
+        return Err(Problem::ForeignJournal(foreign));
+    }
     let db = Connection::open_with_flags(plain, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW)?;
     db.busy_timeout(PATIENCE)?;
     // The file may come from anyone: nothing in it is to run code or to read out of bounds.
@@ -105,6 +109,31 @@ fn connect(path: &Path, create: OpenFlags) -> Result<Connection, Problem> {
     // Room for a large module, so that storing it writes every page once (kibibytes).
     db.pragma_update(None, "cache_size", -65536)?;
     Ok(db)
+}
+
+/// A file beside a profile that SQLite would obey although a stranger may have put it there: what a
+/// killed writer left is played back. Those who may write to the profile may leave such files.
+fn foreign_companion(path: &Path) -> Option<PathBuf> {
+    let profile = path.metadata().ok();
+    let mut companions = ["-journal", "-wal", "-shm"].into_iter().map(|end| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    });
+    companions.find(|companion| {
+        let Ok(it) = companion.symlink_metadata() else {
+            return false;
+        };
+        // A process owns its own folder in /proc.
+        let user = Path::new("/proc/self").metadata().map(|it| it.uid());
+        let is_ours = it.uid() == 0
+            || user.is_ok_and(|user| user == it.uid())
+            || profile.as_ref().is_some_and(|profile| {
+                profile.uid() == it.uid()
+                    || (profile.mode() & 0o020 != 0 && profile.gid() == it.gid())
+            });
+        !it.is_file() || !is_ours
+    })
 }
 
 /// Where a link leads, if a profile would be made there.

@@ -33,7 +33,8 @@ pub fn write(table: &Table) -> String {
 /// A text, in quotes where it needs them.
 pub fn field(text: &str, out: &mut String) {
     let text = harmless(text);
-    match text.contains(['"', ',']) {
+    // Some spreadsheets take others for separators.
+    match text.contains(['"', ',', ';']) {
         false => out.push_str(&text),
         true => {
             out.push('"');

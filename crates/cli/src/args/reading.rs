@@ -93,8 +93,8 @@ pub struct Annotate {
     /// with this ending. Only below the current folder.
     #[arg(long, value_name = "ENDING", value_parser = ending, conflicts_with_all = ["asm", "histogram", "columns", "output"])]
     pub write: Option<String>,
-    /// A folder to look for sources in, which are shown even if they are private; may be given
-    /// several times.
+    /// Look for sources in this folder, and show them even if they are private; may be given several
+    /// times.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
     #[command(flatten)]
@@ -109,8 +109,8 @@ pub struct Annotate {
 /// Write everything as one HTML page: files, sources, functions, calls, branches, instructions.
 ///
 /// The page is one file that needs no network: open it from disk, attach it to a build, send it to
-/// a colleague. It holds the source text it shows, but for files that came with the system;
-/// whoever may not read that text may not read the page.
+/// a colleague. It holds the source text it shows, but for files that came with the system; it
+/// is readable only by those who may read all of that text.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
@@ -130,8 +130,8 @@ pub struct Html {
     /// Leave out instructions: the page is smaller.
     #[arg(long)]
     pub no_asm: bool,
-    /// A folder to look for sources in, which are shown even if they are private; may be given
-    /// several times.
+    /// Look for sources in this folder, and show them even if they are private; may be given several
+    /// times.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::fs;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -59,7 +59,7 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
                 .map(|folder| folder.display().to_string())
                 .collect();
             bail!(
-                "{}: no counter files; run a program built with `headcount cc` first",
+                "{}: no counter files of yours; run a program built with `headcount cc` first",
                 names.join(", ")
             );
         }
@@ -91,9 +91,9 @@ pub fn collect_pending(profile: &Path) {
 
 fn try_collect_pending(profile: &Path) -> Result<()> {
     let folders = [folder_of(profile)];
-    // What others put there is no affair of ours.
-    let is_trusted = |it: fs::Metadata| it.uid() == 0 || foreign_file::is_own(&it);
-    if !fs::metadata(&folders[0]).is_ok_and(is_trusted) {
+    // What others put there is no affair of ours, nor is where their links lead.
+    let is_refused = |it: std::io::Error| it.raw_os_error().is_none();
+    if own_choice().is_none() && OwnFolder::open_around(&folders[0]).is_err_and(is_refused) {
         return Ok(());
     }
     let is_empty = counter_files(&folders)?.is_empty()
@@ -124,7 +124,10 @@ fn lock(folders: &[PathBuf]) -> Result<Vec<fs::File>> {
     folders.dedup();
     let mut locks = Vec::new();
     for path in folders {
-        if let Ok(folder) = fs::File::open(&path) {
+        let mut options = fs::OpenOptions::new();
+        // What is no folder may take for ever to open.
+        let options = options.read(true).custom_flags(libc::O_DIRECTORY);
+        if let Ok(folder) = options.open(&path) {
             wait_for_lock(&folder, &path)?;
             locks.push(folder);
         }
@@ -141,7 +144,8 @@ fn wait_for_lock(folder: &fs::File, path: &Path) -> Result<()> {
         let waited = begin.elapsed();
         if waited > PATIENCE {
             bail!(
-                "{}: another process has locked it for {} seconds; collect it when that has ended",
+                "{}: is still locked by another process after {} seconds; collect again when that \
+                 has ended",
                 path.display(),
                 waited.as_secs()
             );
@@ -173,7 +177,7 @@ pub fn folder_of(profile: &Path) -> PathBuf {
 }
 
 /// What the user wants the folder of counts to be.
-fn own_choice() -> Option<PathBuf> {
+pub fn own_choice() -> Option<PathBuf> {
     let folder = env::var_os(FOLDER_VARIABLE)?;
     (!folder.is_empty()).then(|| folder.into())
 }
@@ -744,7 +748,7 @@ fn memory_of(pid: u32, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
 /// The counts that a core dump holds.
 fn from_core(path: &Path) -> Result<Vec<Result<Counters>>> {
     let name = || format!("{}", path.display());
-    let bytes = foreign_file::bytes(path);
+    let bytes = foreign_file::mapped(path);
     let bytes = bytes.with_context(|| format!("{}: cannot be read", name()))?;
     let core = object::File::parse((*bytes).as_ref())
         .ok()
