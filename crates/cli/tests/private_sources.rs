@@ -137,6 +137,14 @@ fn sources_of_a_private_project_are_shown_from_elsewhere() {
     shop.must_count_alone(&[program.to_str().unwrap()]);
     // Nothing says that `src` is of the same project.
     assert_kept(&shop.headcount(&["annotate"]), &source);
+    let home = format!(
+        "CMAKE_HOME_DIRECTORY:INTERNAL={}\n",
+        project.path("src").display()
+    );
+    project.write("target/CMakeCache.txt", home);
+    assert_shown(&shop.headcount(&["annotate"]));
+    fs::remove_file(project.path("target/CMakeCache.txt")).unwrap();
+    assert_kept(&shop.headcount(&["annotate"]), &source);
     fs::create_dir(project.path(".git")).unwrap();
     assert_shown(&shop.headcount(&["annotate"]));
     if is_root() {
