@@ -357,7 +357,7 @@ impl<'s, 't> Inserter<'s, 't> {
         if let Control::Call(Target::Symbol { name, .. }) = op.control
             && returns::may_fork(name)
         {
-            text.push_str("; call headcount_after_fork");
+            text.push_str("; call headcount.after_fork");
         }
         if index + 1 == at.ops.end {
             self.detour(block, op, &mut text);
@@ -504,7 +504,7 @@ impl<'s, 't> Inserter<'s, 't> {
     fn forget_thread(&self, frame: FrameId) -> String {
         let (down, up) = self.source.frames.adjust(frame, 8);
         format!(
-            "pushq %r11; {down}movq headcount_ready@gottpoff(%rip), %r11; movb $0, %fs:(%r11); popq %r11; {up}"
+            "pushq %r11; {down}movq headcount.ready@gottpoff(%rip), %r11; movb $0, %fs:(%r11); popq %r11; {up}"
         )
     }
 
@@ -531,7 +531,7 @@ impl<'s, 't> Inserter<'s, 't> {
     fn check(&mut self, part: usize, op: &Op) -> String {
         let test = |register: &str| {
             format!(
-                "movq headcount_ready@gottpoff(%rip), %{register}; cmpb $0, %fs:(%{register}); "
+                "movq headcount.ready@gottpoff(%rip), %{register}; cmpb $0, %fs:(%{register}); "
             )
         };
         if self.source.parts[part].by_hand {
@@ -539,7 +539,7 @@ impl<'s, 't> Inserter<'s, 't> {
             let over = self.label(over);
             let (down, up) = self.source.frames.adjust(op.frame, 144);
             return format!(
-                "leaq -128(%rsp), %rsp; pushfq; pushq %r11; {down}{}jne {over}; call headcount_enter; \
+                "leaq -128(%rsp), %rsp; pushfq; pushq %r11; {down}{}jne {over}; call headcount.enter; \
                  {over}: popq %r11; popfq; leaq 128(%rsp), %rsp; {up}",
                 test("r11")
             );
@@ -548,7 +548,7 @@ impl<'s, 't> Inserter<'s, 't> {
         let (enter, back) = (self.label(enter), self.label(back));
         self.stubs.push((
             op.frame,
-            format!("{enter}: call headcount_enter; jmp {back}"),
+            format!("{enter}: call headcount.enter; jmp {back}"),
         ));
         match self.unit.entry_scratch.get(&part).copied().flatten() {
             Some(number) => format!("{}je {enter}; {back}: ", test(SCRATCH[number])),

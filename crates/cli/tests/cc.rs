@@ -751,6 +751,61 @@ fn launchers_and_other_tools_are_let_through() {
 }
 
 #[test]
+fn compilers_that_nobody_knows_are_called_as_they_are() {
+    let shop = Workshop::with_sources();
+    shop.write(
+        "odd",
+        "#!/bin/sh\n[ \"$*\" = 'prog.odd -o prog' ] || exit 5\necho compiled\n",
+    );
+    shop.must(&["chmod", "+x", "odd"]);
+    for via in [&[][..], &["--via", "source"]] {
+        let said =
+            shop.headcount(&[&["cc"], via, &["--", "./odd", "prog.odd", "-o", "prog"]].concat());
+        assert_eq!(
+            (said.stdout.as_str(), said.status),
+            ("compiled\n", Some(0)),
+            "{said:?}"
+        );
+        assert!(
+            said.stderr
+                .contains("./odd is no compiler that headcount knows"),
+            "{said:?}"
+        );
+        assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+    }
+    // What calls a compiler answers as it does.
+    shop.write("wrapped", "#!/bin/sh\nexec gcc -DWRAPPED \"$@\"\n");
+    shop.must(&["chmod", "+x", "wrapped"]);
+    shop.cc(&["./wrapped", "-g", "-o", "prog", "main.c", "helper.c"]);
+    check(&shop.count("prog"), "wrapped");
+}
+
+#[test]
+fn libtool_takes_no_name_of_ours_for_the_users() {
+    let shop = Workshop::with_sources();
+    for (via, file) in [(&[][..], "a.o"), (&["--via", "source"], "b.o")] {
+        let compile = ["--", "gcc", "-c", "helper.c", "-o", file];
+        let said = shop.headcount(&[&["cc"], via, &compile].concat());
+        assert_eq!(said.status, Some(0), "{said:?}");
+        // The kinds of symbols, and the names, that it looks for.
+        let symbols = shop.must(&["nm", file]);
+        let is_name = |name: &str| {
+            let mut letters = name.chars();
+            letters
+                .next()
+                .is_some_and(|it| it.is_ascii_alphabetic() || it == '_')
+                && letters.all(|it| it.is_ascii_alphanumeric() || it == '_')
+        };
+        let users = symbols.lines().filter_map(|line| {
+            let mut words = line.split_whitespace().rev();
+            let (name, kind) = (words.next()?, words.next()?);
+            (kind.chars().all(|it| "ABCDGIRSTW".contains(it)) && is_name(name)).then_some(name)
+        });
+        assert_eq!(users.collect::<Vec<_>>(), ["helper"], "{symbols}");
+    }
+}
+
+#[test]
 fn probes_of_configure_scripts_get_the_same_answers() {
     let probes = [
         ("int main(void) { return 0; }", &["-o", "conftest"][..]),

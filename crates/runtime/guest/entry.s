@@ -1,4 +1,5 @@
-# The doors between counted code and the guest. GROUP is the name of the COMDAT group.
+# The doors between counted code and the guest. GROUP is the name of the COMDAT group. Their names
+# are none that C could have: libtool takes all others for the user's, and declares them.
 	.att_syntax prefix
 	.hidden __start_headcount_counters
 	.hidden __stop_headcount_counters
@@ -19,11 +20,11 @@
 
 # Not zero in a thread that has come to this module before.
 	.section .tbss.headcount,"awTG",@nobits,GROUP,comdat
-	.globl headcount_ready
-	.hidden headcount_ready
-	.type headcount_ready,@object
-	.size headcount_ready,1
-headcount_ready:
+	.globl headcount.ready
+	.hidden headcount.ready
+	.type headcount.ready,@object
+	.size headcount.ready,1
+headcount.ready:
 	.zero 1
 
 # Where the table's detector is, once there is a table.
@@ -41,23 +42,23 @@ headcount_detector:
 	.quad .Lheadcount_end
 
 	.section .text.headcount,"axG",@progbits,GROUP,comdat
-# Called by functions that find `headcount_ready` zero. Keeps every register (the guest uses the
+# Called by functions that find `headcount.ready` zero. Keeps every register (the guest uses the
 # lower halves of the vector registers at most, which fxsave covers), but not the flags.
-	.globl headcount_enter
-	.hidden headcount_enter
-	.type headcount_enter,@function
-headcount_enter:
+	.globl headcount.enter
+	.hidden headcount.enter
+	.type headcount.enter,@function
+headcount.enter:
 	pushq %rbx
 	leaq headcount_set_up(%rip), %rbx
 	jmp .Lheadcount_guard
-	.size headcount_enter, .-headcount_enter
+	.size headcount.enter, .-headcount.enter
 
 # Called after a call that may have made a child without libc's knowing. Keeps every register but
 # the flags. Most calls make no child: these only read the detector, which is 1 then.
-	.globl headcount_after_fork
-	.hidden headcount_after_fork
-	.type headcount_after_fork,@function
-headcount_after_fork:
+	.globl headcount.after_fork
+	.hidden headcount.after_fork
+	.type headcount.after_fork,@function
+headcount.after_fork:
 	pushq %rbx
 	movq headcount_detector(%rip), %rbx
 	testq %rbx, %rbx
@@ -69,7 +70,7 @@ headcount_after_fork:
 .Lheadcount_no_child:
 	popq %rbx
 	ret
-	.size headcount_after_fork, .-headcount_after_fork
+	.size headcount.after_fork, .-headcount.after_fork
 
 .Lheadcount_guard:
 	pushq %rbp
@@ -89,7 +90,7 @@ headcount_after_fork:
 	call *%rbx
 	testb %al, %al
 	je .Lheadcount_return
-	movq headcount_ready@gottpoff(%rip), %rax
+	movq headcount.ready@gottpoff(%rip), %rax
 	movb $1, %fs:(%rax)
 .Lheadcount_return:
 	fxrstor64 (%rsp)
@@ -118,7 +119,7 @@ headcount_after_fork:
 .Lheadcount_start:
 	endbr64
 	pushq %rax
-	call headcount_enter
+	call headcount.enter
 	leaq .Lheadcount_child(%rip), %rdi
 	call headcount_construct
 	popq %rax

@@ -44,7 +44,7 @@ pub fn environment() -> *const *const u8 {
     }
 }
 
-/// Tells `headcount_after_fork` where to look.
+/// Tells `headcount.after_fork` where to look.
 pub fn set_detector(address: u64) {
     // SAFETY: writes a variable of `entry.s`, always the same value.
     unsafe {

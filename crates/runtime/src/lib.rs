@@ -8,10 +8,10 @@
 //!
 //! - section `headcount_counters`, where counters are. A probe is
 //!   `incq %gs:COUNTER(%rip)`.
-//! - `headcount_ready`, a thread-local byte. A function that may be the first counted one of a
-//!   thread begins with: if it is zero, call `headcount_enter`.
-//! - `headcount_enter` keeps all registers but the flags, and wants no particular alignment.
-//! - `headcount_after_fork`, likewise, is called after any call that may make a child process
+//! - `headcount.ready`, a thread-local byte. A function that may be the first counted one of a
+//!   thread begins with: if it is zero, call `headcount.enter`.
+//! - `headcount.enter` keeps all registers but the flags, and wants no particular alignment.
+//! - `headcount.after_fork`, likewise, is called after any call that may make a child process
 //!   behind libc's back (`_Fork`, `clone`, `syscall`; and `fork` in a program linked statically
 //!   with musl).
 

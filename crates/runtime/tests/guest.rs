@@ -58,7 +58,7 @@ fn nothing_is_needed_at_link_time() {
         ]);
         assert_eq!(named(&["w"]), expected, "{assembler:?}");
         let expected: BTreeSet<String> =
-            set(&["headcount_after_fork", "headcount_enter", "headcount_ready"]);
+            set(&["headcount.after_fork", "headcount.enter", "headcount.ready"]);
         assert_eq!(named(&["T", "B", "D", "R"]), expected, "{assembler:?}");
         assert_eq!(
             named(&["t", "b", "d", "r"]),

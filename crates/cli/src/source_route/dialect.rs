@@ -39,9 +39,9 @@ impl Dialect for Gnu {
     }
 
     fn enter(&self) -> String {
-        let call = Self::call("headcount_enter");
+        let call = Self::call("headcount.enter");
         format!(
-            "__asm__ __volatile__(\"movq headcount_ready@gottpoff(%%rip), %%r11; \
+            "__asm__ __volatile__(\"movq headcount.ready@gottpoff(%%rip), %%r11; \
              cmpb $0, %%fs:(%%r11); je 8771f; 8772: \
              .pushsection .text.unlikely.headcount,\\\"ax\\\",@progbits; \
              8771: {call}; jmp 8772b; .popsection\":::\"r11\",\"cc\");"
@@ -51,13 +51,13 @@ impl Dialect for Gnu {
     fn around_fork(&self, name: &str) -> Option<(String, String)> {
         let forget = match library::starts_elsewhere(name) {
             true => {
-                "__asm__ __volatile__(\"movq headcount_ready@gottpoff(%%rip), %%r11; \
+                "__asm__ __volatile__(\"movq headcount.ready@gottpoff(%%rip), %%r11; \
                  movb $0, %%fs:(%%r11)\":::\"r11\",\"memory\");"
             }
             false => "",
         };
         let kind = if name == "syscall" { "long" } else { "int" };
-        let call = Self::call("headcount_after_fork");
+        let call = Self::call("headcount.after_fork");
         Some((
             format!("__extension__({{{forget}{kind} headcount_made = "),
             format!("; __asm__ __volatile__(\"{call}\":::\"cc\",\"memory\"); headcount_made;}})"),

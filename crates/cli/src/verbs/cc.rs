@@ -5,13 +5,13 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
-use headcount_monitor::give_back_to;
+use headcount_monitor::{OwnFolder, give_back_to};
 
 use crate::args::{Cc, Route};
 use crate::assembler::{BARE_VARIABLE, CLANG_VARIABLE, COMPILER_VARIABLE};
@@ -37,6 +37,17 @@ pub fn run(args: &Cc) -> Result<ExitCode> {
         bail!("no compiler given; try `headcount cc -- gcc -O2 -g prog.c -o prog`");
     };
     let arguments = &command[at + 1..];
+    if is_compiler(compiler) && assembles(arguments) && !is_like_gcc(compiler) {
+        talk::say(format!(
+            "not counted: {} is no compiler that headcount knows; it counts what gcc, clang and \
+             what calls them compile",
+            compiler.to_string_lossy()
+        ));
+        bail!(cannot_run(
+            &command[0],
+            become_it(&command[..=at], arguments)
+        ));
+    }
     if args.via == Route::Source && is_compiler(compiler) && assembles(arguments) {
         return count_source(args, &command[..=at], arguments);
     }
@@ -254,6 +265,30 @@ fn is_compiler(program: &OsStr) -> bool {
     !OTHERS.contains(&name) && !name.starts_with("ld.")
 }
 
+/// Does a compiler take the options of gcc? By its name; or it is asked, for what calls a compiler
+/// (`mpicc`) may have any.
+fn is_like_gcc(compiler: &OsStr) -> bool {
+    const KNOWN: [&str; 9] = [
+        "c++", "c89", "c99", "cc", "clang", "clang++", "g++", "gcc", "gfortran",
+    ];
+    let name = Path::new(compiler).file_name().unwrap_or_default();
+    // Machines may stand in front of it, and versions behind.
+    if name
+        .to_string_lossy()
+        .split('-')
+        .any(|it| KNOWN.contains(&it))
+    {
+        return true;
+    }
+    let answer = Command::new(compiler).arg("-dumpmachine").output();
+    // What is wrong with one that does not run, we hear soon enough.
+    answer.map_or(true, |it| {
+        let said = String::from_utf8_lossy(&it.stdout);
+        let is_machine = |line: &str| line.contains('-') && !line.contains(char::is_whitespace);
+        it.status.success() && said.lines().count() == 1 && is_machine(said.trim())
+    })
+}
+
 /// Whether the program is to run without a C library. (Libraries are often linked by hand, too,
 /// but into programs that have one.)
 fn is_bare(arguments: &[OsString]) -> bool {
@@ -330,51 +365,27 @@ fn assembler_folder() -> Result<PathBuf> {
 }
 
 fn assembler_link(this: &Path, folder: PathBuf) -> Result<PathBuf> {
-    let link = folder.join("as");
-    if fs::read_link(&link).is_ok_and(|target| target == this) && is_private(&folder) {
+    let private = OwnFolder::make(&folder);
+    let private = private.with_context(|| format!("{}: cannot be made", folder.display()))?;
+    let link = private.file("as");
+    if fs::read_link(&link).is_ok_and(|target| target == this) {
         return Ok(folder);
     }
-    make_private(&folder)?;
     // Many compilers run at once: each makes its own link and moves it into place.
-    let mine = folder.join(format!("as.{}", std::process::id()));
+    let mine = private.file(&format!("as.{}", std::process::id()));
     let _ = fs::remove_file(&mine);
     symlink(this, &mine)
         .and_then(|()| fs::rename(&mine, &link))
-        .with_context(|| format!("{}: cannot be made", link.display()))?;
+        .with_context(|| format!("{}: cannot be made", folder.join("as").display()))?;
     Ok(folder)
-}
-
-fn make_private(folder: &Path) -> Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .with_context(|| format!("{}: cannot be made", folder.display()))?;
-    if !is_private(folder) {
-        bail!(
-            "{}: belongs to another user, or others may write to it",
-            folder.display()
-        );
-    }
-    Ok(())
-}
-
-fn is_private(folder: &Path) -> bool {
-    let us = user();
-    fs::symlink_metadata(folder).is_ok_and(|meta| {
-        meta.is_dir() && us.is_ok_and(|us| us == meta.uid()) && meta.mode() & 0o022 == 0
-    })
-}
-
-/// Who we are: /proc/self belongs to us.
-fn user() -> std::io::Result<u32> {
-    fs::metadata("/proc/self").map(|meta| meta.uid())
 }
 
 /// A folder of our own among the temporary ones, where others could put theirs in its place.
 fn temporary_folder() -> Result<PathBuf> {
-    let folder = env::temp_dir().join(format!("headcount-{}", user()?));
-    make_private(&folder)?;
+    let us = fs::metadata("/proc/self")?.uid();
+    let folder = env::temp_dir().join(format!("headcount-{us}"));
+    let made = OwnFolder::make(&folder);
+    made.with_context(|| format!("{}: cannot be made", folder.display()))?;
     Ok(folder)
 }
 

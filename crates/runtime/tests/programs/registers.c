@@ -1,4 +1,4 @@
-// Every register has a value of its own before headcount_enter, and the same value after. Run in
+// Every register has a value of its own before headcount.enter, and the same value after. Run in
 // a thread, so that the runtime has work to do.
 #include <pthread.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@ struct state {
 } __attribute__((aligned(32)));
 
 void fill_call_save(struct state *from, struct state *to, void (*callee)(void));
-extern void headcount_enter(void) __attribute__((visibility("hidden")));
-extern void headcount_after_fork(void) __attribute__((visibility("hidden")));
+extern void enter(void) __asm__("headcount.enter") __attribute__((visibility("hidden")));
+extern void after_fork(void) __asm__("headcount.after_fork") __attribute__((visibility("hidden")));
 
 #define VECTORS(what) what(0) what(1) what(2) what(3) what(4) what(5) what(6) what(7) what(8) \
     what(9) what(10) what(11) what(12) what(13) what(14) what(15)
@@ -60,7 +60,7 @@ static void *check(void *callee) {
 }
 
 int main(void) {
-    void *callees[] = {(void *)headcount_enter, (void *)headcount_after_fork};
+    void *callees[] = {(void *)enter, (void *)after_fork};
     for (int i = 0; i < 2; i++) {
         pthread_t thread;
         void *result = NULL;
