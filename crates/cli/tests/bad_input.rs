@@ -418,7 +418,7 @@ fn a_folder_that_cannot_be_read_is_named() {
     assert_eq!(said.status, Some(2));
     assert!(
         said.stderr
-            .starts_with("headcount: none: no counter files; run a program"),
+            .starts_with("headcount: none: no counter files of yours; run a program"),
         "{said:?}"
     );
 }
