@@ -296,9 +296,8 @@ fn letting_go_leaves_no_memory_behind_in_a_program_that_forks() {
     assert_eq!(server.rest().status, Some(0));
 }
 
-/// A program of so many functions that its counters do not fit what is mapped of windows at first;
-/// they run in threads, in children that share memory, and in children that do not.
-fn many_functions() -> String {
+/// A program of so many functions that its counters do not fit what is mapped of windows at first.
+fn many_functions(main: &str) -> String {
     use std::fmt::Write;
     const FUNCTIONS: usize = 6000;
     let mut text = String::from(
@@ -316,14 +315,14 @@ fn many_functions() -> String {
     let names: Vec<String> = (0..FUNCTIONS).map(|it| format!("f{it}")).collect();
     writeln!(text, "static int (*all[])(int) = {{{}}};", names.join(",")).unwrap();
     text.push_str(
-        r#"
-static int some(int from, int to) {
-    int sum = 0;
-    for (int i = from; i < to; i++)
-        sum += all[i](i);
-    return sum;
+        "static int some(int from, int to) { int sum = 0; for (int i = from; i < to; i++) sum += \
+         all[i](i); return sum; }\n",
+    );
+    text + main
 }
 
+/// They run in threads, in children that share memory, and in children that do not.
+const IN_THREADS_AND_CHILDREN: &str = r#"
 static void *work(void *number) {
     long first = (long)number * 1000;
     for (int i = 0; i < 3; i++)
@@ -353,15 +352,41 @@ int main(void) {
     printf("%d %d\n", sum, WEXITSTATUS(status));
     return 0;
 }
-"#,
-    );
-    text
+"#;
+
+/// All run in every one of four processes at the same time, whose other threads are busy.
+const IN_PROCESSES_WITH_THREADS: &str = r#"
+static volatile int is_done;
+
+static void *spin(void *none) {
+    while (!is_done)
+        some(0, 1);
+    return none;
 }
+
+int main(void) {
+    for (int child = 0; child < 4; child++) {
+        if (fork() == 0) {
+            pthread_t threads[3];
+            for (int i = 0; i < 3; i++)
+                pthread_create(&threads[i], NULL, spin, NULL);
+            some(1, 6000);
+            is_done = 1;
+            for (int i = 0; i < 3; i++)
+                pthread_join(threads[i], NULL);
+            _exit(0);
+        }
+    }
+    while (wait(NULL) > 0) {
+    }
+    return 0;
+}
+"#;
 
 #[test]
 fn windows_grow_with_the_number_of_counters_under_threads_and_children() {
     let shop = Workshop::new();
-    shop.write("many.c", many_functions());
+    shop.write("many.c", many_functions(IN_THREADS_AND_CHILDREN));
     shop.must(&["gcc", "-O0", "-pthread", "many.c", "-o", "many"]);
     let native = shop.must(&["./many"]);
     let said = shop.headcount(&["run", "-q", "--", "./many"]);
@@ -381,6 +406,19 @@ fn windows_grow_with_the_number_of_counters_under_threads_and_children() {
         (5999, 1),
     ] {
         assert_eq!(functions[&format!("f{number}")].calls, calls, "f{number}");
+    }
+}
+
+#[test]
+fn windows_grow_in_several_processes_at_once() {
+    let shop = Workshop::new();
+    shop.write("many.c", many_functions(IN_PROCESSES_WITH_THREADS));
+    shop.must(&["gcc", "-O0", "-pthread", "many.c", "-o", "many"]);
+    let run = ["timeout", "-s", "KILL", "60", HEADCOUNT, "run", "-q", "--"];
+    shop.must(&[&run[..], &["./many"]].concat());
+    let functions = shop.functions();
+    for number in 1..6000 {
+        assert_eq!(functions[&format!("f{number}")].calls, 4, "f{number}");
     }
 }
 

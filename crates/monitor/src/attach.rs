@@ -15,11 +15,18 @@ use crate::monitor::{Monitor, Thread};
 use crate::own_folder::OwnFolder;
 use crate::requests::Requests;
 use crate::space::Space;
-use crate::wait::{Event, Stop, Stopped, look, recover, wait, wait_for_any};
+use crate::wait::{Event, Stop, Stopped, look, put_back, recover, wait, wait_for_any};
 use crate::{Error, Outcome, Settings, proc, sigtrap};
 
 /// Threads that are held, and why they stopped.
 pub type Held = HashMap<pid_t, (Stopped, Stop)>;
+
+/// Which threads are to be held, and those that are already.
+#[derive(Debug)]
+pub struct Hold {
+    scope: Scope,
+    held: Held,
+}
 
 /// How long a child may run in its parent's memory when both are to be let go of.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -191,7 +198,7 @@ impl Monitor<'_> {
             Begun::HasNothing => Some("nothing of its program can be counted"),
         };
         self.is_beginning = false;
-        self.go_on_all(held).map_err(failed)?;
+        go_on_all(held);
         match why_not {
             None => Ok(()),
             Some(reason) => Err(Error::NothingToCount(pid, reason.to_owned())),
@@ -246,17 +253,9 @@ impl Monitor<'_> {
         Ok(())
     }
 
-    /// Lets threads that were held go on from where they are.
-    pub fn go_on_all(&mut self, held: Held) -> io::Result<()> {
-        for (_, (stopped, stop)) in held {
-            self.handle(Event::Stop(stopped, stop))?;
-        }
-        Ok(())
-    }
-
     /// Stops every thread that we trace.
     fn hold_all(&mut self) -> io::Result<Held> {
-        self.hold_in(Held::new(), Scope::default())
+        self.hold(Scope::default(), Held::new())
     }
 
     /// Stops every thread of an address space but this one, which stands still.
@@ -265,15 +264,30 @@ impl Monitor<'_> {
             space: Some(space),
             but: Some(than.tid()),
         };
-        self.hold_in(Held::new(), scope)
+        self.hold(scope, Held::new())
     }
 
     /// Stops every thread in a scope, besides those that are held already.
-    fn hold_in(&mut self, mut held: Held, scope: Scope) -> io::Result<Held> {
-        self.interrupt_loose(&held, scope)?;
-        while self.is_any_loose(&held, scope) {
-            if let Some(early) = self.take_early(scope) {
-                self.hold(&mut held, scope, early, Stop::Interrupted)?;
+    fn hold(&mut self, scope: Scope, held: Held) -> io::Result<Held> {
+        self.holds.push(Hold { scope, held });
+        let is_complete = self.complete_hold();
+        let hold = self.holds.pop().expect("each takes away its own");
+        is_complete?;
+        // While others were waited for, some may have been killed.
+        let stands = |tid: &pid_t| self.threads.get(tid).is_some_and(|it| !it.is_dying);
+        let mut held = hold.held;
+        held.retain(|tid, _| stands(tid));
+        Ok(held)
+    }
+
+    /// Waits until every thread of the innermost hold stands still. Other processes go on meanwhile;
+    /// one of them may need a hold of its own, in which threads of ours stop.
+    fn complete_hold(&mut self) -> io::Result<()> {
+        let innermost = self.holds.len() - 1;
+        self.interrupt_loose(innermost)?;
+        while self.is_any_loose(innermost) {
+            if let Some(early) = self.take_early(innermost) {
+                self.keep(innermost, early, Stop::Interrupted)?;
                 continue;
             }
             let event = match wait_for_any() {
@@ -281,21 +295,29 @@ impl Monitor<'_> {
                 Err(error) if kernel::is_gone(&error) => break,
                 Err(error) => return Err(error),
             };
-            match event {
-                Event::Stop(stopped, stop) if self.is_in(stopped.tid(), scope) => {
-                    self.hold(&mut held, scope, stopped, stop)?;
-                }
-                other => self.handle(other)?,
+            let holder = self.holder(event.tid());
+            match (event, holder) {
+                (Event::Stop(stopped, stop), Some(hold)) => self.keep(hold, stopped, stop)?,
+                (other, _) => self.handle(other)?,
             }
         }
-        // While others were waited for, some may have been killed.
-        let stands = |tid: &pid_t| self.threads.get(tid).is_some_and(|it| !it.is_dying);
-        held.retain(|tid, _| stands(tid));
-        Ok(held)
+        Ok(())
+    }
+
+    /// The hold that a thread is to be kept in.
+    fn holder(&self, tid: pid_t) -> Option<usize> {
+        self.holds.iter().rposition(|it| self.is_in(tid, it.scope))
+    }
+
+    /// Are the threads of an address space being held?
+    pub fn is_held(&self, space: usize) -> bool {
+        let mut scopes = self.holds.iter().map(|it| it.scope.space);
+        scopes.any(|it| it.is_none_or(|it| it == space))
     }
 
     /// A new thread that stopped before its parent told of it, which it has by now.
-    fn take_early(&mut self, scope: Scope) -> Option<Stopped> {
+    fn take_early(&mut self, hold: usize) -> Option<Stopped> {
+        let scope = self.holds[hold].scope;
         let tid = *self.early.keys().find(|tid| self.is_in(**tid, scope))?;
         self.early.remove(&tid)
     }
@@ -306,44 +328,41 @@ impl Monitor<'_> {
         thread.is_some_and(|it| scope.space.is_none_or(|space| it.space == space))
     }
 
-    fn interrupt_loose(&self, held: &Held, scope: Scope) -> io::Result<()> {
-        let threads = self.threads.keys();
-        let mut loose = threads.filter(|it| self.is_in(**it, scope) && !held.contains_key(it));
-        loose.try_for_each(|tid| kernel::interrupt(*tid))
+    fn interrupt_loose(&self, hold: usize) -> io::Result<()> {
+        let mut threads = self.threads.keys().filter(|it| self.is_loose(hold, **it));
+        threads.try_for_each(|tid| kernel::interrupt(*tid))
+    }
+
+    /// Is a thread to be kept in a hold, and not yet?
+    fn is_loose(&self, hold: usize, tid: pid_t) -> bool {
+        let Hold { scope, held } = &self.holds[hold];
+        self.is_in(tid, *scope) && !held.contains_key(&tid)
     }
 
     /// Is there a thread still to stop? (One that is about to end does not stop again; and one that
     /// waits for a child in its memory does not stop before the child, which we hold, goes on.)
-    fn is_any_loose(&self, held: &Held, scope: Scope) -> bool {
+    fn is_any_loose(&self, hold: usize) -> bool {
         let stops = |thread: &Thread| !thread.is_dying && !thread.waits_for_child;
         let mut threads = self.threads.iter();
-        threads.any(|(tid, thread)| {
-            self.is_in(*tid, scope) && stops(thread) && !held.contains_key(tid)
-        })
+        threads.any(|(tid, thread)| stops(thread) && self.is_loose(hold, *tid))
     }
 
     /// Keeps a thread that stopped; or lets it go on to where it can be kept.
-    fn hold(
-        &mut self,
-        held: &mut Held,
-        scope: Scope,
-        stopped: Stopped,
-        stop: Stop,
-    ) -> io::Result<()> {
+    fn keep(&mut self, hold: usize, stopped: Stopped, stop: Stop) -> io::Result<()> {
         let tid = stopped.tid();
         match stop {
             // Nothing new is begun any more.
             Stop::SystemCall if self.gives_up => match stopped.system_call_phase()? {
                 Phase::Begin => {
                     self.go_on(stopped, 0)?;
-                    kernel::interrupt(tid)?;
+                    return kernel::interrupt(tid);
                 }
-                _ => drop(held.insert(tid, (stopped, stop))),
+                _ => {}
             },
             // These are answered at once; the thread stops again because we asked it to.
             Stop::Birth | Stop::Exec | Stop::Dying => {
                 self.handle(Event::Stop(stopped, stop))?;
-                self.interrupt_loose(held, scope)?;
+                return self.interrupt_loose(hold);
             }
             // At the beginning of a system call no other can be made in its name.
             Stop::SystemCall
@@ -351,20 +370,17 @@ impl Monitor<'_> {
                     || stopped.system_call_phase()? == Phase::Begin =>
             {
                 self.handle(Event::Stop(stopped, stop))?;
-                kernel::interrupt(tid)?;
+                return kernel::interrupt(tid);
             }
             Stop::Interrupted => {
                 let at = LoadAddr(stopped.instruction_pointer()?);
                 if self.has_met_breakpoint(&stopped, at) || self.has_met_trap(&stopped, at) {
-                    self.go_on(stopped, 0)?;
-                } else {
-                    held.insert(tid, (stopped, stop));
+                    return self.go_on(stopped, 0);
                 }
             }
-            Stop::Signal(_) | Stop::SystemCall | Stop::JobControl => {
-                held.insert(tid, (stopped, stop));
-            }
+            Stop::Signal(_) | Stop::SystemCall | Stop::JobControl => {}
         }
+        self.holds[hold].held.insert(tid, (stopped, stop));
         Ok(())
     }
 
@@ -397,6 +413,7 @@ impl Monitor<'_> {
     /// The same when something went wrong: some threads may stand still, and nobody knows why.
     pub fn let_go_of_the_rest(&mut self) -> io::Result<()> {
         self.gives_up = true;
+        self.holds.clear();
         kernel::use_spare_descriptors();
         recover(self.threads.keys().copied())?;
         self.let_go_of_all()
@@ -484,13 +501,13 @@ impl Monitor<'_> {
     /// The same for all processes that have an address space; some of their threads may be held.
     pub fn let_go_of_space(&mut self, space: usize, held: Held) -> io::Result<()> {
         if let Some(space) = self.spaces.get_mut(&space) {
-            (space.copies.is_given_up, space.copies.is_leaving) = (false, true);
+            space.copies.is_given_up = false;
         }
         let scope = Scope {
             space: Some(space),
             but: None,
         };
-        let held = self.hold_in(held, scope)?;
+        let held = self.hold(scope, held)?;
         let result = self.let_go_of(held, &[space]);
         let threads = self.threads.iter();
         let gone = threads.filter(|(_, thread)| thread.space == space);
@@ -519,6 +536,13 @@ impl Monitor<'_> {
     }
 
     fn let_go_of(&mut self, held: Held, spaces: &[usize]) -> io::Result<()> {
+        self.lets_go = true;
+        let result = self.let_go_one_by_one(held, spaces);
+        self.lets_go = false;
+        result
+    }
+
+    fn let_go_one_by_one(&mut self, held: Held, spaces: &[usize]) -> io::Result<()> {
         let mut result = Ok(());
         let mut leaving = Vec::new();
         for (_, (stopped, stop)) in held {
@@ -565,27 +589,33 @@ impl Monitor<'_> {
         stopped.detach(signal)
     }
 
-    /// We give up while a thread stands behind a trap: it is to run what was there. Nothing is made
+    /// A thread that is let go of stands behind a trap: it is to run what was there. Nothing is made
     /// for it any more. Answers with the signal that it is to get.
     fn stand_before_trap(&mut self, stopped: &Stopped) -> io::Result<c_int> {
-        let space = self.thread(stopped).space;
         let code = stopped.signal_info().map(|it| it.code);
         let behind = LoadAddr(stopped.instruction_pointer()?);
         let trap = LoadAddr(behind.0.wrapping_sub(1));
-        let is_dealt_with = self.handling == Some(stopped.tid());
-        let was_moved = is_dealt_with && self.trapped_at.is_some_and(|it| it != trap);
-        let has_breakpoint = |it: &Space| it.breakpoint(trap).is_some();
-        let is_ours = match self.windows {
-            Some(_) => self.find(space, trap).is_some(),
-            None => self.spaces.get(&space).is_some_and(has_breakpoint),
-        };
+        let mut handling = self.handling.iter();
+        let handling = handling.rfind(|it| it.tid == stopped.tid());
+        let was_moved = handling.is_some_and(|it| it.trapped_at.is_some_and(|it| it != trap));
         match code {
             Some(FROM_INT3) if was_moved => Ok(0),
-            Some(FROM_INT3) if is_ours => {
+            Some(FROM_INT3) if self.is_our_trap(self.threads[&stopped.tid()].space, trap) => {
                 stopped.go_to(trap.0)?;
                 Ok(0)
             }
             _ => Ok(libc::SIGTRAP),
+        }
+    }
+
+    /// Is there a trap of ours at an address, or was there one a moment ago?
+    fn is_our_trap(&self, space: usize, at: LoadAddr) -> bool {
+        match self.windows {
+            Some(_) => self.has_our_trap(space, at),
+            None => self
+                .spaces
+                .get(&space)
+                .is_some_and(|it| it.breakpoint(at).is_some() || it.had_breakpoint(at)),
         }
     }
 
@@ -597,19 +627,25 @@ impl Monitor<'_> {
             {
                 Ok(0)
             }
-            Stop::Signal(libc::SIGTRAP) if self.thread(stopped).postponed.is_some() => {
-                let signal = self.thread(stopped).postponed.take();
-                let signal = signal.expect("it was there");
-                // Met instead of the step: it stands where it may now; either will do.
-                let _ = self.was_ours(stopped)?;
-                stopped.set_whole_signal(&signal)?;
-                Ok(signal.number())
-            }
-            Stop::Signal(libc::SIGTRAP) if self.gives_up => self.stand_before_trap(stopped),
-            Stop::Signal(libc::SIGTRAP) if self.was_ours(stopped)? => Ok(0),
+            Stop::Signal(libc::SIGTRAP) => match self.thread(stopped).postponed.take() {
+                None => self.stand_before_trap(stopped),
+                Some(signal) => {
+                    // It may have met a trap instead of the step.
+                    self.stand_before_trap(stopped)?;
+                    stopped.set_whole_signal(&signal)?;
+                    Ok(signal.number())
+                }
+            },
             Stop::Signal(signal) => Ok(signal),
             _ => Ok(0),
         }
+    }
+}
+
+/// Lets threads that were held go on from where they are, as soon as nobody holds them any more.
+pub fn go_on_all(held: Held) {
+    for (_, (stopped, stop)) in held {
+        put_back(Event::Stop(stopped, stop));
     }
 }
 

@@ -88,8 +88,7 @@ impl Monitor<'_> {
             thread.borrows_window = flags & shares == shares;
         }
         self.go_on(stopped, 0)?;
-        let is_leaving = |it: &Space| it.copies.is_leaving;
-        if self.is_beginning || self.spaces.get(&space).is_some_and(is_leaving) {
+        if self.is_held(space) {
             // Whoever holds its parent takes the child along.
             return Ok(());
         }

@@ -33,8 +33,6 @@ pub struct Copies {
     pub is_mapped_ahead: bool,
     /// One of its threads cannot be counted: all of it is to be let go of before that goes on.
     pub is_given_up: bool,
-    /// It is being let go of.
-    pub is_leaving: bool,
     /// Has it ever had more than one thread?
     pub had_threads: bool,
     /// So had the parent. For its other threads, something may have been done after the kernel made
@@ -122,7 +120,6 @@ impl Copies {
     pub fn inherited(&self) -> Self {
         Self {
             is_given_up: false,
-            is_leaving: false,
             had_threads: false,
             is_doubtful: self.had_threads,
             ..self.clone()

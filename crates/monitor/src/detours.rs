@@ -19,6 +19,9 @@ pub enum Arrival {
     Sent,
 }
 
+/// The first byte of a trap, and the only one.
+const INT3: u8 = 0xcc;
+
 /// How often control arrives somewhere before it is foreseen there.
 const OFTEN: u64 = 8;
 
@@ -41,8 +44,7 @@ impl Monitor<'_> {
             return Ok(false);
         };
         if !self.workshops[workshop].has_trap(link) {
-            // It may have been there a moment ago.
-            let is_ours = self.workshops[workshop].original(link) != Some(0xcc);
+            let is_ours = self.has_our_trap(space, at);
             if is_ours {
                 self.update(stopped, space, index)?;
                 stopped.go_to(at.0)?;
@@ -69,16 +71,32 @@ impl Monitor<'_> {
         index: usize,
         offset: u64,
     ) -> io::Result<bool> {
-        let is_ours = self.module(space, index).is_some_and(|module| {
-            let workshop = &self.workshops[module.workshop];
-            let unit = workshop.unit_in_copies(offset);
-            unit.is_some_and(|(unit, offset)| workshop.units[unit].copy.traps_before_call(offset))
-        });
+        let is_ours = self.traps_before_call(space, index, offset);
         if is_ours {
             self.hits += 1;
             self.may_watch_call(stopped)?;
         }
         Ok(is_ours)
+    }
+
+    fn traps_before_call(&self, space: usize, index: usize, offset: u64) -> bool {
+        self.module(space, index).is_some_and(|module| {
+            let workshop = &self.workshops[module.workshop];
+            let unit = workshop.unit_in_copies(offset);
+            unit.is_some_and(|(unit, offset)| workshop.units[unit].copy.traps_before_call(offset))
+        })
+    }
+
+    /// Has a module with copies a trap of ours at an address, or may it have had one a moment ago?
+    pub fn has_our_trap(&self, space: usize, at: LoadAddr) -> bool {
+        match self.find(space, at) {
+            Some(Where::Text(index)) => self.module(space, index).is_some_and(|module| {
+                let (workshop, link) = (&self.workshops[module.workshop], module.link(at));
+                workshop.has_trap(link) || workshop.original(link) != Some(INT3)
+            }),
+            Some(Where::Copies(index, offset)) => self.traps_before_call(space, index, offset),
+            None => false,
+        }
     }
 
     /// Makes a thread go on in a copy that stands at an address of a module's text.

@@ -36,7 +36,9 @@ impl Monitor<'_> {
     /// Did a thread that stopped for SIGTRAP meet a breakpoint of ours? Then it is past it now.
     pub fn was_ours(&mut self, stopped: &Stopped) -> io::Result<bool> {
         let at = LoadAddr(stopped.instruction_pointer()?.wrapping_sub(1));
-        self.trapped_at = Some(at);
+        if let Some(handling) = self.handling.last_mut() {
+            handling.trapped_at = Some(at);
+        }
         let from_int3 = || stopped.signal_info().is_some_and(|it| it.code == FROM_INT3);
         if self.windows.is_some() {
             return Ok(from_int3() && self.met_trap(stopped, at)?);

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use headcount_model::LoadAddr;
 use libc::pid_t;
 
+use crate::attach::Hold;
 use crate::catalog::Catalog;
 use crate::copied_modules::Original;
 use crate::fate::Fate;
@@ -80,6 +81,15 @@ pub struct Process {
     pub is_passing: bool,
 }
 
+/// An event that is being dealt with.
+#[derive(Clone, Copy, Debug)]
+pub struct Handling {
+    /// Whose it is.
+    pub tid: pid_t,
+    /// Where that thread stood when it stopped for a trap, and may stand no more.
+    pub trapped_at: Option<LoadAddr>,
+}
+
 /// Everything about a run.
 pub struct Monitor<'a> {
     pub settings: &'a Settings<'a>,
@@ -113,10 +123,13 @@ pub struct Monitor<'a> {
     pub in_the_middle: bool,
     /// Are its threads being brought to a stop for that? Until all stand still, nothing is changed.
     pub is_beginning: bool,
-    /// The thread whose event is being dealt with.
-    pub handling: Option<pid_t>,
-    /// Where that thread stood when it stopped for a trap, and may stand no more.
-    pub trapped_at: Option<LoadAddr>,
+    /// Threads that are being brought to a stop, until all of them stand still. While some are waited
+    /// for, others may have to be.
+    pub holds: Vec<Hold>,
+    /// Whose events are being dealt with, innermost last.
+    pub handling: Vec<Handling>,
+    /// Are we letting go of threads? They all stand still, and nothing is made for them any more.
+    pub lets_go: bool,
     /// Do we let go of everything because we cannot go on?
     pub gives_up: bool,
     next_space: usize,
@@ -155,8 +168,9 @@ impl<'a> Monitor<'a> {
             vain: None,
             in_the_middle: false,
             is_beginning: false,
-            handling: None,
-            trapped_at: None,
+            holds: Vec::new(),
+            handling: Vec::new(),
+            lets_go: false,
             gives_up: false,
             next_space: 0,
         })
@@ -234,7 +248,10 @@ impl<'a> Monitor<'a> {
     /// Deals with one event. A thread that was killed under our hands is none of our trouble: its
     /// end is another event.
     pub fn handle(&mut self, event: Event) -> io::Result<()> {
-        (self.handling, self.trapped_at) = (Some(event.tid()), None);
+        self.handling.push(Handling {
+            tid: event.tid(),
+            trapped_at: None,
+        });
         let result = match event {
             Event::Ended(tid, ending) => self.ended(tid, ending),
             Event::Stop(stopped, _) if !self.threads.contains_key(&stopped.tid()) => {
@@ -244,7 +261,7 @@ impl<'a> Monitor<'a> {
             Event::Stop(stopped, stop) => self.stopped(stopped, stop),
         };
         gone_is_fine(result)?;
-        self.handling = None;
+        self.handling.pop();
         Ok(())
     }
 

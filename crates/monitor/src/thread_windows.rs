@@ -9,7 +9,7 @@ use std::io;
 
 use headcount_model::LoadAddr;
 
-use crate::attach::Held;
+use crate::attach::{Held, go_on_all};
 use crate::copies::{self, Mapped};
 use crate::journal::Entry;
 use crate::kernel;
@@ -251,14 +251,14 @@ impl Monitor<'_> {
         let copies = self.spaces.get(&space).map(|it| &it.copies);
         let copies = copies.filter(|it| !it.is_given_up);
         let least = copies.and_then(|it| it.window_bytes());
-        if least.is_none_or(|it| it >= bytes) {
+        if self.lets_go || least.is_none_or(|it| it >= bytes) {
             return Ok(());
         }
         let held = match self.is_alone(space) {
             true => Held::new(),
             false => self.hold_others(by, space)?,
         };
-        // While others are waited for, or go on, it may be killed.
+        // While others are waited for, it may be killed.
         let is_there = |monitor: &Self| {
             let thread = monitor.threads.get(&by.tid());
             match thread.is_some_and(|it| it.space == space && !it.is_dying) {
@@ -270,8 +270,7 @@ impl Monitor<'_> {
             Ok(()) => self.move_windows(by, space, bytes, &held),
             Err(error) => Err(error),
         };
-        self.go_on_all(held)?;
-        is_there(self)?;
+        go_on_all(held);
         match moved? {
             Ok(()) => Ok(()),
             Err(error) => self.give_up(space, &error),
