@@ -352,13 +352,12 @@ impl Monitor<'_> {
         let tid = stopped.tid();
         match stop {
             // Nothing new is begun any more.
-            Stop::SystemCall if self.gives_up => match stopped.system_call_phase()? {
-                Phase::Begin => {
+            Stop::SystemCall if self.gives_up => {
+                if stopped.system_call_phase()? == Phase::Begin {
                     self.go_on(stopped, 0)?;
                     return kernel::interrupt(tid);
                 }
-                _ => {}
-            },
+            }
             // These are answered at once; the thread stops again because we asked it to.
             Stop::Birth | Stop::Exec | Stop::Dying => {
                 self.handle(Event::Stop(stopped, stop))?;
