@@ -167,7 +167,7 @@ impl Outline {
 
     /// A digest of everything that routines depend on: the bytes that are loaded, and what tables
     /// and symbols say of them, as long as no routine was asked for. Nobody can make a file that
-    /// has the fingerprint of another.
+    /// has the fingerprint of another, unless it is the same in all of this.
     pub fn fingerprint(&self) -> String {
         let mut all = Digest::default();
         all.bytes(self.loaded.as_bytes());

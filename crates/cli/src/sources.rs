@@ -8,7 +8,6 @@ use headcount_report::export::Source;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
@@ -204,7 +203,7 @@ impl Sources {
 
 /// Where an open file is, without links.
 fn place(file: &File, path: &Path) -> Option<PathBuf> {
-    let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let opened = foreign_file::path_of(file);
     let place = std::fs::read_link(opened).or_else(|_| path.canonicalize());
     place.ok()
 }

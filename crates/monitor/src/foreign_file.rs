@@ -7,9 +7,9 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use headcount_binary::FileBytes;
@@ -59,8 +59,13 @@ fn open_place(place: &File) -> io::Result<File> {
         return Err(io::Error::other("is no regular file"));
     }
     let mut options = OpenOptions::new();
-    let path = format!("/proc/self/fd/{}", place.as_fd().as_raw_fd());
-    options.read(true).custom_flags(libc::O_NONBLOCK).open(path)
+    let options = options.read(true).custom_flags(libc::O_NONBLOCK);
+    options.open(path_of(place))
+}
+
+/// By which path this process reaches what it has opened.
+pub fn path_of(opened: &impl AsRawFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()))
 }
 
 /// Reads all of a regular file, if it has no more than `most` bytes.

@@ -5,14 +5,17 @@
 //! follows tells of its end. See [`gone_is_fine`].
 
 use std::ffi::{CStr, CString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, c_uint, c_void, pid_t};
 
+use crate::foreign_file::path_of;
 use crate::inherited;
 
 /// The general registers of a thread.
@@ -441,7 +444,7 @@ fn new_descriptor(answer: i64) -> io::Result<OwnedFd> {
 }
 
 /// Sends a descriptor of a file through a socket.
-pub fn send_descriptor(socket: &OwnedFd, file: &std::fs::File) -> io::Result<()> {
+pub fn send_descriptor(socket: &OwnedFd, file: &File) -> io::Result<()> {
     const SPACE: usize = 24; // a header of 16 bytes, and a descriptor, rounded up
     let mut byte = 0_u8;
     let mut stretch = libc::iovec {
@@ -486,12 +489,12 @@ pub fn set_instruction_pointer(tid: pid_t, address: u64) -> io::Result<()> {
 }
 
 /// Makes a file that long, and its place on the disk sure.
-pub fn allocate(file: &std::fs::File, bytes: u64) -> io::Result<()> {
+pub fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     allocate_part(file, 0, bytes)
 }
 
 /// The same for a part of it.
-pub fn allocate_part(file: &std::fs::File, from: u64, bytes: u64) -> io::Result<()> {
+pub fn allocate_part(file: &File, from: u64, bytes: u64) -> io::Result<()> {
     let number = |it| i64::try_from(it).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG));
     let (from, length) = (number(from)?, number(bytes)?);
     loop {
@@ -505,7 +508,7 @@ pub fn allocate_part(file: &std::fs::File, from: u64, bytes: u64) -> io::Result<
 }
 
 /// The bytes of a program's file, or of its debug information, as memory.
-pub fn map_file(file: &std::fs::File) -> io::Result<headcount_binary::FileBytes> {
+pub fn map_file(file: &File) -> io::Result<headcount_binary::FileBytes> {
     // SAFETY: the file is one that is executed, which the kernel lets nobody write to; a library
     // that is written to in place breaks its program before it breaks us. Debug information by
     // build-id is the system's, which replaces files and does not change them.
@@ -514,7 +517,7 @@ pub fn map_file(file: &std::fs::File) -> io::Result<headcount_binary::FileBytes>
 }
 
 /// The bytes of a file, as memory.
-pub fn map_shared(file: &std::fs::File) -> io::Result<memmap2::MmapMut> {
+pub fn map_shared(file: &File) -> io::Result<memmap2::MmapMut> {
     // SAFETY: the file is new, for the user alone, and only ever made longer by us.
     unsafe { memmap2::MmapMut::map_mut(file) }
 }
@@ -703,8 +706,7 @@ pub fn use_spare_descriptors() {
 
 /// Does a file that stays open leave enough descriptors for what is opened for a moment? Those who
 /// open that must not fail.
-pub fn check_descriptor(file: &std::fs::File) -> io::Result<()> {
-    use std::os::fd::AsRawFd;
+pub fn check_descriptor(file: &File) -> io::Result<()> {
     let highest = descriptor_limit().saturating_sub(SPARE_DESCRIPTORS);
     match (file.as_raw_fd() as u64) < highest || USES_SPARE.load(Ordering::Relaxed) {
         true => Ok(()),
@@ -778,8 +780,7 @@ pub fn user() -> u32 {
 
 /// Where a path leads that begins at a folder and does not leave it, whatever links are on the way.
 /// What is there is not opened yet.
-pub fn place_below(folder: &std::fs::File, path: &std::path::Path) -> io::Result<std::fs::File> {
-    use std::os::fd::AsRawFd;
+pub fn place_below(folder: &File, path: &std::path::Path) -> io::Result<File> {
     use std::os::unix::ffi::OsStrExt;
     let path = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: all zeros is one.
@@ -796,7 +797,7 @@ pub fn place_below(folder: &std::fs::File, path: &std::path::Path) -> io::Result
             size_of::<libc::open_how>(),
         )
     };
-    new_descriptor(answer).map(std::fs::File::from)
+    new_descriptor(answer).map(File::from)
 }
 
 /// How many files this process may have open.
@@ -835,9 +836,8 @@ pub fn ignores_set_user_id(path: &str) -> bool {
 }
 
 /// May we write to this file, whatever it was opened for?
-pub fn may_write(file: &std::fs::File) -> bool {
-    use std::os::fd::AsRawFd;
-    let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+pub fn may_write(file: &File) -> bool {
+    let path = CString::new(path_of(file).into_os_string().into_vec());
     let path = path.expect("a number has no zero byte");
     let flags = libc::AT_EACCESS;
     // SAFETY: reads a string that ends with a zero.
@@ -846,8 +846,7 @@ pub fn may_write(file: &std::fs::File) -> bool {
 
 /// Takes a lease on a file: before anybody opens it to write to it, or cuts it off, a thread of
 /// ours gets SIGIO, and they wait until [`end_lease`].
-pub fn lease(file: &std::fs::File, teller: pid_t) -> io::Result<()> {
-    use std::os::fd::AsRawFd;
+pub fn lease(file: &File, teller: pid_t) -> io::Result<()> {
     /// `struct f_owner_ex` of the kernel.
     #[repr(C)]
     struct Owner {
@@ -870,30 +869,27 @@ pub fn lease(file: &std::fs::File, teller: pid_t) -> io::Result<()> {
 }
 
 /// Does somebody wait until a lease ends?
-pub fn is_lease_wanted(file: &std::fs::File) -> bool {
-    use std::os::fd::AsRawFd;
+pub fn is_lease_wanted(file: &File) -> bool {
     // SAFETY: takes numbers; the descriptor is open.
     let lease = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) };
     lease == libc::F_UNLCK
 }
 
 /// Ends a lease.
-pub fn end_lease(file: &std::fs::File) {
-    use std::os::fd::AsRawFd;
+pub fn end_lease(file: &File) {
     // SAFETY: takes numbers; the descriptor is open.
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
 }
 
 /// The bytes of a file with a lease, as memory.
-pub fn map_leased(file: &std::fs::File) -> io::Result<memmap2::Mmap> {
+pub fn map_leased(file: &File) -> io::Result<memmap2::Mmap> {
     // SAFETY: as long as there is the lease, nobody writes to the file; before it ends,
     // `replace_mapping` puts a copy in its place that nobody else knows.
     unsafe { memmap2::Mmap::map(file) }
 }
 
 /// Maps a file with the same bytes where another is mapped; without one, zeros.
-pub fn replace_mapping(mapped: &memmap2::Mmap, file: Option<&std::fs::File>) {
-    use std::os::fd::AsRawFd;
+pub fn replace_mapping(mapped: &memmap2::Mmap, file: Option<&File>) {
     let (flags, descriptor) = match file {
         Some(file) => (libc::MAP_PRIVATE, file.as_raw_fd()),
         None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
@@ -914,15 +910,14 @@ pub fn replace_mapping(mapped: &memmap2::Mmap, file: Option<&std::fs::File>) {
 }
 
 /// A file in memory that has no name.
-pub fn memory_file() -> io::Result<std::fs::File> {
-    use std::os::fd::FromRawFd;
+pub fn memory_file() -> io::Result<File> {
     let name = c"headcount";
     // SAFETY: reads a string that ends with a zero.
     let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
     match descriptor {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: the descriptor is open, and nobody else has it.
-        number => Ok(unsafe { std::fs::File::from_raw_fd(number) }),
+        number => Ok(unsafe { File::from_raw_fd(number) }),
     }
 }
 

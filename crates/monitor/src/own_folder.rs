@@ -5,12 +5,11 @@
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::foreign_file;
+use crate::foreign_file::{self, path_of};
 
 /// A folder that is held open.
 #[derive(Clone, Debug)]
@@ -83,7 +82,7 @@ impl OwnFolder {
 
     /// The same for the folder itself.
     pub fn all(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}", self.folder.as_fd().as_raw_fd()))
+        path_of(&self.folder)
     }
 
     /// Removes the folder with all that is in it; what is in its place by now, if it is another,
