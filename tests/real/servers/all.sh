@@ -67,7 +67,7 @@ asked() { client; psql -Atc 'select sum(calls) from pg_stat_statements' postgres
 
 ## mariadb
 # packages: mariadb-server mariadb-client
-# threads: vary
+# rests: 90
 # needs: root
 # function: _Z16dispatch_command*
 # asking: 2

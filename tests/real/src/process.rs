@@ -45,11 +45,6 @@ impl Facts {
         })
     }
 
-    /// However many threads there are.
-    pub fn forget_threads(&mut self) {
-        self.threads = 0;
-    }
-
     /// What is not as it was.
     pub fn difference(&self, now: &Facts) -> Option<String> {
         if let Some(new) = now.maps.difference(&self.maps).next() {

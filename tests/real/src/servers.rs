@@ -10,7 +10,7 @@
 //! # asking: 2                   how many requests, as the server numbers them, asking is
 //! # unseen: 1                   how often the function runs for it that the answer does not tell
 //! # attach: children            to its children, each, and not to itself
-//! # threads: vary               it starts and ends threads of a pool as it likes
+//! # rests: 90                   after how many idle seconds it has ended the threads it has no use for
 //! start() { ... }               becomes the server
 //! ready() { ... }               waits until it answers
 //! load() { ... }                asks for something; what it prints is the same every time
@@ -45,7 +45,7 @@ pub struct Server {
     asking: u64,
     unseen: u64,
     children: bool,
-    threads_vary: bool,
+    rests: Duration,
     pub script: String,
 }
 
@@ -68,7 +68,7 @@ fn server(section: Section) -> Result<Server> {
         asking: 0,
         unseen: 0,
         children: false,
-        threads_vary: false,
+        rests: Duration::ZERO,
         script: section.script.clone(),
     };
     for (key, value) in &section.remarks {
@@ -77,12 +77,12 @@ fn server(section: Section) -> Result<Server> {
             ("needs", "root") => server.needs_root = true,
             ("function", name) => server.function = name.to_owned(),
             ("attach", "children") => server.children = true,
-            ("threads", "vary") => server.threads_vary = true,
-            ("asking" | "unseen", number) => {
+            ("asking" | "unseen" | "rests", number) => {
                 let number = number.parse();
                 let number = number.map_err(|_| section.misspelt(key, value))?;
                 match key.as_str() {
                     "asking" => server.asking = number,
+                    "rests" => server.rests = Duration::from_secs(number),
                     _ => server.unseen = number,
                 }
             }
@@ -223,15 +223,13 @@ impl Trial<'_> {
         let children = children.filter_map(|pid| Some((pid, Facts::of(pid).ok()?)));
         let mut all: BTreeMap<i32, Facts> = children.collect();
         all.insert(main, Facts::of(main)?);
-        if self.server.threads_vary {
-            all.values_mut().for_each(Facts::forget_threads);
-        }
         Ok(all)
     }
 
     /// The facts of a server that has closed its connections, and whose children have ended that
     /// served one.
     fn settled(&self, server: &Started) -> Result<BTreeMap<i32, Facts>> {
+        std::thread::sleep(self.server.rests);
         let deadline = Instant::now() + SETTLING;
         let mut facts = self.facts(server)?;
         loop {
@@ -245,7 +243,7 @@ impl Trial<'_> {
     }
 
     fn as_before(&self, server: &Started, before: &BTreeMap<i32, Facts>) -> Result<()> {
-        let deadline = Instant::now() + SETTLING;
+        let deadline = Instant::now() + self.server.rests + SETTLING;
         loop {
             let now = self.facts(server)?;
             let what = before.iter().find_map(|(pid, facts)| match now.get(pid) {
