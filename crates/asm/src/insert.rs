@@ -28,22 +28,36 @@ pub struct Counted {
     pub plan: Plan,
 }
 
-/// The counted text. `runtime` is the assembler text of the runtime, which every object carries.
-/// `base` is the folder that relative source paths start from.
+/// Who looks after the counters?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper<'r> {
+    /// The runtime, whose assembler text this is; every object carries it. It needs Linux.
+    Runtime(&'r str),
+    /// Nobody: they are ordinary memory. A probe needs no operating system, no register and no
+    /// thread-local variable, and any number of processors may run it at once.
+    Nobody,
+}
+
+/// The counted text. `base` is the folder that relative source paths start from.
 pub fn insert(
     source: &Source,
     counted: &[Counted],
     refusals: &[Refusal],
-    runtime: &str,
+    keeper: Keeper,
     base: &str,
 ) -> String {
+    let runtime = match keeper {
+        Keeper::Runtime(text) => Some(text),
+        Keeper::Nobody => None,
+    };
     if counted.is_empty() {
-        return only_refusals(source.text, &source.name, refusals, Some(runtime));
+        return only_refusals(source.text, &source.name, refusals, runtime);
     }
     let mut edits = Edits::default();
     let mut tail = String::new();
     for (number, item) in counted.iter().enumerate() {
         let mut inserter = Inserter::new(source, item, number, &mut edits);
+        inserter.is_kept = runtime.is_some();
         inserter.run();
         let record = UnitRecord {
             source,
@@ -51,6 +65,7 @@ pub fn insert(
             plan: &item.plan,
             number,
             spans: inserter.spans,
+            is_kept: inserter.is_kept,
         };
         record.write(base, &mut tail);
     }
@@ -61,7 +76,7 @@ pub fn insert(
     let apart = if refusals.is_empty() { "" } else { &alone };
     record::object(&mut text, &source.name, refusals, apart);
     record::identity(&mut text);
-    text.push_str(runtime);
+    text.push_str(runtime.unwrap_or_default());
     text
 }
 
@@ -93,10 +108,16 @@ pub fn only_refusals(
     text
 }
 
+/// Whether there is a libc, which makes room for thread-local variables, is known when the program
+/// is linked: one instruction, that leaves the answer in the zero flag.
+const HAS_LIBC: &str = "cmpq $0, __libc_start_main@GOTPCREL(%rip); ";
+
 struct Inserter<'s, 't> {
     source: &'s Source<'t>,
     unit: &'s Unit,
     number: usize,
+    /// Does the runtime look after the counters?
+    is_kept: bool,
     edits: &'s mut Edits,
     labels: u32,
     spans: Vec<SpanAt>,
@@ -139,6 +160,7 @@ impl<'s, 't> Inserter<'s, 't> {
             source,
             unit,
             number,
+            is_kept: true,
             edits,
             labels: 0,
             spans: Vec::new(),
@@ -332,6 +354,7 @@ impl<'s, 't> Inserter<'s, 't> {
             text.push_str(&self.probe(counter, self.unit.block_sites[block].style, op.frame));
         }
         if let Control::Call(Target::Symbol { name, .. }) = op.control
+            && self.is_kept
             && returns::starts_elsewhere(name)
         {
             text.push_str(&self.forget_thread(op.frame));
@@ -355,6 +378,7 @@ impl<'s, 't> Inserter<'s, 't> {
         let op = &self.source.parts[at.part].ops[index];
         let mut text = String::new();
         if let Control::Call(Target::Symbol { name, .. }) = op.control
+            && self.is_kept
             && returns::may_fork(name)
         {
             text.push_str("; call headcount.after_fork");
@@ -475,7 +499,8 @@ impl<'s, 't> Inserter<'s, 't> {
     }
 
     fn counter(&self, counter: usize) -> String {
-        format!("%gs:.Lhc_{}_c+{}(%rip)", self.number, counter * 8)
+        let lane = if self.is_kept { "%gs:" } else { "" };
+        format!("{lane}.Lhc_{}_c+{}(%rip)", self.number, counter * 8)
     }
 
     /// Code that adds one to a counter, ready to be followed by an instruction.
@@ -487,7 +512,16 @@ impl<'s, 't> Inserter<'s, 't> {
             )
         };
         match style {
-            Style::Plain => format!("incq {counter}; "),
+            Style::Plain if self.is_kept => format!("incq {counter}; "),
+            Style::Plain => format!("lock incq {counter}; "),
+            // Other processors may count here, too: no way but the one that changes flags.
+            _ if !self.is_kept => {
+                let (down, up) = self.source.frames.adjust(frame, 136);
+                format!(
+                    "leaq -128(%rsp), %rsp; pushfq; {down}lock incq {counter}; popfq; \
+                     leaq 128(%rsp), %rsp; {up}"
+                )
+            }
             Style::Scratch(number) => add(SCRATCH[number]),
             Style::Stack => {
                 let (down, up) = self.source.frames.adjust(frame, 136);
@@ -501,10 +535,13 @@ impl<'s, 't> Inserter<'s, 't> {
 
     /// Lets the next check find a thread it does not know: a child that begins in a function of its
     /// own never comes to the code behind the call that made it.
-    fn forget_thread(&self, frame: FrameId) -> String {
+    fn forget_thread(&mut self, frame: FrameId) -> String {
         let (down, up) = self.source.frames.adjust(frame, 8);
+        let over = self.fresh();
+        let over = self.label(over);
         format!(
-            "pushq %r11; {down}movq headcount.ready@gottpoff(%rip), %r11; movb $0, %fs:(%r11); popq %r11; {up}"
+            "{HAS_LIBC}je {over}; pushq %r11; {down}movq headcount.ready@gottpoff(%rip), %r11; \
+             movb $0, %fs:(%r11); popq %r11; {up}{over}: "
         )
     }
 
@@ -525,38 +562,45 @@ impl<'s, 't> Inserter<'s, 't> {
             || self.unit.strangers.contains(&part)
             || at.by_hand;
         // Resolvers run before there are threads, or thread-local variables.
-        reachable && !self.source.resolvers.contains(name) && !name.contains(".cold")
+        self.is_kept
+            && reachable
+            && !self.source.resolvers.contains(name)
+            && !name.contains(".cold")
     }
 
+    /// Calls the runtime if this thread is new to it. A program without libc has no thread-local
+    /// variables, and its first thread is the only one that can be told.
     fn check(&mut self, part: usize, op: &Op) -> String {
-        let test = |register: &str| {
+        let is_ready = |register: &str| {
             format!(
                 "movq headcount.ready@gottpoff(%rip), %{register}; cmpb $0, %fs:(%{register}); "
             )
         };
+        let (alone, enter, back) = (self.fresh(), self.fresh(), self.fresh());
+        let [alone, enter, back] = [alone, enter, back].map(|it| self.label(it));
+        let calls = format!(
+            "{alone}: cmpb $0, headcount.begun(%rip); jne {back}; \
+             {enter}: call headcount.enter; jmp {back}"
+        );
         if self.source.parts[part].by_hand {
-            let over = self.fresh();
-            let over = self.label(over);
             let (down, up) = self.source.frames.adjust(op.frame, 144);
             return format!(
-                "leaq -128(%rsp), %rsp; pushfq; pushq %r11; {down}{}jne {over}; call headcount.enter; \
-                 {over}: popq %r11; popfq; leaq 128(%rsp), %rsp; {up}",
-                test("r11")
+                "leaq -128(%rsp), %rsp; pushfq; pushq %r11; {down}{HAS_LIBC}je {alone}; {}jne {back}; \
+                 jmp {enter}; {calls}; {back}: popq %r11; popfq; leaq 128(%rsp), %rsp; {up}",
+                is_ready("r11")
             );
         }
-        let (enter, back) = (self.fresh(), self.fresh());
-        let (enter, back) = (self.label(enter), self.label(back));
-        self.stubs.push((
-            op.frame,
-            format!("{enter}: call headcount.enter; jmp {back}"),
-        ));
+        self.stubs.push((op.frame, calls));
         match self.unit.entry_scratch.get(&part).copied().flatten() {
-            Some(number) => format!("{}je {enter}; {back}: ", test(SCRATCH[number])),
+            Some(number) => {
+                let is_ready = is_ready(SCRATCH[number]);
+                format!("{HAS_LIBC}je {alone}; {is_ready}je {enter}; {back}: ")
+            }
             None => {
                 let (down, up) = self.source.frames.adjust(op.frame, 8);
                 format!(
-                    "pushq %r11; {down}{}popq %r11; {up}je {enter}; {back}: ",
-                    test("r11")
+                    "{HAS_LIBC}je {alone}; pushq %r11; {down}{}popq %r11; {up}je {enter}; {back}: ",
+                    is_ready("r11")
                 )
             }
         }

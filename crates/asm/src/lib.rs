@@ -20,5 +20,5 @@ mod symbols;
 mod unwind;
 
 pub use flow_graph::{Unit, units};
-pub use insert::{Counted, insert, only_refusals};
+pub use insert::{Counted, Keeper, insert, only_refusals};
 pub use source::{Options, Source, Unreadable};

@@ -81,6 +81,8 @@ pub struct UnitRecord<'s, 't> {
     pub number: usize,
     /// Its code, between labels.
     pub spans: Vec<SpanAt>,
+    /// Does the runtime look after its counters?
+    pub is_kept: bool,
 }
 
 impl<'s, 't> UnitRecord<'s, 't> {
@@ -166,10 +168,11 @@ impl<'s, 't> UnitRecord<'s, 't> {
             }
             None => ("", String::new(), self.apart()),
         };
-        let _ = writeln!(
-            text,
-            "\t.section\theadcount_counters,\"aw{flag}\",@nobits{group}"
-        );
+        let counters = match self.is_kept {
+            true => "headcount_counters",
+            false => "headcount_memory",
+        };
+        let _ = writeln!(text, "\t.section\t{counters},\"aw{flag}\",@nobits{group}");
         let _ = writeln!(
             text,
             "\t.balign 8\n.Lhc_{number}_c:\t.zero\t{}",

@@ -64,7 +64,13 @@ fn count_every_block(text: &str) -> Option<String> {
             unit,
         })
         .collect();
-    Some(headcount_asm::insert(&source, &counted, &refusals, "", "/"))
+    Some(headcount_asm::insert(
+        &source,
+        &counted,
+        &refusals,
+        headcount_asm::Keeper::Runtime(""),
+        "/",
+    ))
 }
 
 /// Lines lost, doubled, swapped and cut, letters changed.

@@ -54,7 +54,13 @@ fn counted(text: &str, places: impl Fn(&Unit) -> Vec<Place>) -> String {
                 unit,
             })
             .collect();
-        headcount_asm::insert(source, &counted, &refusals, "", "/")
+        headcount_asm::insert(
+            source,
+            &counted,
+            &refusals,
+            headcount_asm::Keeper::Runtime(""),
+            "/",
+        )
     })
 }
 

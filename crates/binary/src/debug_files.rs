@@ -84,18 +84,22 @@ pub fn shared(elf: &Elf<'_>, find: &mut Find<'_>) -> Option<FileBytes> {
     find(Wanted::Alt { name, build_id })
 }
 
-/// How many times larger than its file debug information may be when it is unpacked; and how large
-/// whatever the file is. (Of real programs it is up to four times as large.)
-const MOST_GROWTH: u64 = 8;
+/// How many times larger debug information may be when it is unpacked; and how large in any case. (Of
+/// real programs it is up to ten times as large.)
+const MOST_GROWTH: u64 = 32;
 const ALWAYS_FINE: u64 = 64 << 20;
 
 /// How many bytes the sections of a file unpack to, if that is more than can be true.
 pub fn unpacks_to_too_much(elf: &Elf<'_>) -> Option<u64> {
     let sections = elf.sections().filter_map(|it| it.compressed_data().ok());
-    let packed = sections.filter(|it| it.format != CompressionFormat::None);
-    let unpacked = packed.fold(0_u64, |sum, it| sum.saturating_add(it.uncompressed_size));
-    let file = elf.data().len() as u64;
-    let most = file.saturating_mul(MOST_GROWTH).max(ALWAYS_FINE);
+    let packed: Vec<_> = sections
+        .filter(|it| it.format != CompressionFormat::None)
+        .collect();
+    let size = |it: &CompressedData| it.uncompressed_size;
+    let unpacked = packed.iter().map(size).fold(0, u64::saturating_add);
+    // Not the file's: that may be mostly a hole.
+    let bytes: u64 = packed.iter().map(|it| it.data.len() as u64).sum();
+    let most = bytes.saturating_mul(MOST_GROWTH).max(ALWAYS_FINE);
     (unpacked > most).then_some(unpacked)
 }
 

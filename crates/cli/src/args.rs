@@ -78,9 +78,10 @@ pub struct Demo {
 /// `headcount collect`.
 ///
 /// When the program has ended, processes that it left behind go on uncounted, unless --wait is
-/// given. SIGTERM, SIGINT, SIGQUIT and SIGHUP are passed on to the program; if it goes on all the
-/// same, the next one (a second later or more) makes headcount let go of it and end, and one after
-/// that ends both.
+/// given. Ctrl-C reaches the program, not headcount: a program that ignores it goes on, as without
+/// us. SIGTERM, SIGINT, SIGQUIT and SIGHUP that somebody sends to headcount are passed on to the
+/// program; if it goes on all the same, the next one (a second later or more) makes headcount let
+/// go of it and end, and one after that ends both.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
@@ -343,7 +344,8 @@ Examples:
   headcount collect                       what is in headcount.counts
   headcount collect /tmp/counts -o my.db
   headcount collect --running 1234        a program that has not ended yet
-  headcount collect --core core.1234 --program ./max")]
+  headcount collect --core core.1234 --program ./max
+  headcount collect --raw counters.bin --program kernel.elf")]
 pub struct Collect {
     /// Folders with counter files; without any, `headcount.counts` and the one named like the profile.
     #[arg(value_name = "DIR")]
@@ -354,10 +356,14 @@ pub struct Collect {
     /// Read the counts of the process with this number, which goes on running.
     #[arg(long, value_name = "PID")]
     pub running: Option<u32>,
-    /// Read counts from a core dump.
+    /// Read counts from a core dump, of a process or (ELF) of a whole machine.
     #[arg(long, value_name = "FILE")]
     pub core: Option<PathBuf>,
-    /// The program that dumped core.
+    /// Read counts that a program compiled with -ffreestanding wrote out by itself: all bytes from
+    /// `__start_headcount_memory` to `__stop_headcount_memory`.
+    #[arg(long, value_name = "FILE")]
+    pub raw: Option<PathBuf>,
+    /// The program whose counts these are, if it is no longer where it was, or was never a process.
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
     /// Leave the counter files where they are.

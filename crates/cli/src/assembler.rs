@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode, Output, Stdio};
 use std::thread;
 
 use anyhow::{Context, Result};
-use headcount_asm::{Counted, Options, Source};
+use headcount_asm::{Counted, Keeper, Options, Source};
 use headcount_model::Refusal;
 use headcount_monitor::give_back_to;
 
@@ -24,7 +24,7 @@ use headcount_monitor::give_back_to;
 pub const COMPILER_VARIABLE: &str = "HEADCOUNT_COMPILER";
 /// Set if that compiler is clang, which has an assembler of its own.
 pub const CLANG_VARIABLE: &str = "HEADCOUNT_CLANG";
-/// Set if the program is to run without a C library, and so without thread-local variables.
+/// Set if the program is to run without an operating system.
 pub const BARE_VARIABLE: &str = "HEADCOUNT_BARE";
 /// Where gcc tells the programs it starts to look for the programs they start.
 const GCC_PATH_VARIABLE: &str = "COMPILER_PATH";
@@ -184,11 +184,10 @@ fn count_or_say_why(text: &str, name: &str, by_hand: bool) -> String {
 
 /// The counted text; or the text itself with the reason why it is not counted.
 pub fn count(text: &str, name: &str, by_hand: bool) -> String {
-    if env::var_os(BARE_VARIABLE).is_some() {
-        let reason = "it is built to run without a C library, which sets up what counters need";
-        let refusal = whole_file(name, reason.to_owned());
-        return headcount_asm::only_refusals(text, name, &[refusal], None);
-    }
+    let keeper = match env::var_os(BARE_VARIABLE) {
+        None => Keeper::Runtime(headcount_runtime::ASSEMBLY),
+        Some(_) => Keeper::Nobody,
+    };
     let options = Options {
         name: name.to_owned(),
     };
@@ -200,7 +199,10 @@ pub fn count(text: &str, name: &str, by_hand: bool) -> String {
                 line: if by_hand { trouble.line } else { 0 },
                 ..whole_file(name, trouble.reason)
             };
-            let runtime = trouble.in_64_bits.then_some(headcount_runtime::ASSEMBLY);
+            let runtime = match keeper {
+                Keeper::Runtime(text) if trouble.in_64_bits => Some(text),
+                _ => None,
+            };
             return headcount_asm::only_refusals(text, name, &[refusal], runtime);
         }
     };
@@ -215,14 +217,8 @@ pub fn count(text: &str, name: &str, by_hand: bool) -> String {
     }
     let folder = env::current_dir().unwrap_or_default();
     let broken = cfg!(debug_assertions) && env::var_os("HEADCOUNT_TEST_BREAK").is_some();
-    let runtime = headcount_runtime::ASSEMBLY;
-    let text = headcount_asm::insert(
-        &source,
-        &counted,
-        &refusals,
-        runtime,
-        &folder.to_string_lossy(),
-    );
+    let folder = folder.to_string_lossy();
+    let text = headcount_asm::insert(&source, &counted, &refusals, keeper, &folder);
     if broken {
         break_on_purpose(&text)
     } else {

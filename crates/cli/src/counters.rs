@@ -39,6 +39,8 @@ pub struct Counters {
     pub count: u64,
     /// The sum over all threads; nothing if no thread counted.
     pub sums: Vec<u64>,
+    /// What was counted in ordinary memory, if that was read.
+    pub memory: Vec<u64>,
     /// Who counted.
     pub threads: Vec<Thread>,
     /// Bits of [`failure`].
@@ -189,6 +191,7 @@ impl Counters {
             created: number(offset_of!(FileHeader, created)),
             count,
             sums: Vec::new(),
+            memory: Vec::new(),
             threads: Vec::new(),
             failures: small(offset_of!(FileHeader, failures)),
         })

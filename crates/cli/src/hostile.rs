@@ -146,7 +146,7 @@ fn a_damaged_program_is_read_or_refused() {
         read += 1;
         let count = module.counters.min(1000) as usize;
         let sums: Vec<u64> = (0..count).map(|_| dice.pick(&EXTREMES)).collect();
-        if let Ok(recovered) = module.recover(&sums) {
+        if let Ok(recovered) = module.recover(&sums, &[]) {
             assert_eq!(recovered.functions.len(), module.module.functions.len());
         }
     }

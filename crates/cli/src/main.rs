@@ -16,6 +16,7 @@ mod hostile;
 mod module;
 mod module_files;
 mod monitored;
+mod ordinary_memory;
 mod output;
 mod progress;
 mod recovered;

@@ -14,7 +14,7 @@ use headcount_model::{
 use headcount_monitor::foreign_file;
 use headcount_wire::{COUNTERS_SECTION, IDS_SECTION, MAP_SECTION, fingerprint};
 use object::{Object, ObjectSection, SectionKind};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::source_module::PlacedText;
 
@@ -24,8 +24,10 @@ pub struct CountedModule {
     pub module: Module,
     /// The fingerprint that its counter files must carry.
     pub fingerprint: u64,
-    /// How many counters it has.
+    /// How many counters the runtime keeps for it.
     pub counters: u64,
+    /// Counters in ordinary memory that nobody keeps: where they are, and how many.
+    pub memory: Vec<(LinkAddr, usize)>,
     units: Vec<PlacedUnit>,
     texts: Vec<PlacedText>,
 }
@@ -33,12 +35,20 @@ pub struct CountedModule {
 /// A unit, and where its blocks and edges are in the module's facts.
 struct PlacedUnit {
     map: UnitMap,
-    /// Index of its first counter.
-    first: usize,
+    counters: Home,
     /// Function and block of each block.
     blocks: Vec<(usize, usize)>,
     /// Function and edge of each edge.
     edges: Vec<(usize, usize)>,
+}
+
+/// Where the counters of a unit are.
+#[derive(Clone, Copy, Debug)]
+enum Home {
+    /// Among those that the runtime keeps; the first has this index.
+    Kept(usize),
+    /// Among those in ordinary memory, likewise.
+    Memory(usize),
 }
 
 /// Counts of a whole module, and the functions whose counters contradict each other.
@@ -47,6 +57,8 @@ pub struct Recovered {
     pub functions: Vec<FunctionCounts>,
     /// Names of functions that were cut short.
     pub uncertain: Vec<String>,
+    /// How many functions counted in ordinary memory, which nobody read.
+    pub unread: usize,
 }
 
 impl CountedModule {
@@ -80,10 +92,10 @@ impl CountedModule {
             bail!("its section {MAP_SECTION} is empty");
         }
         let ids = section(IDS_SECTION)?;
+        // Without one, nothing is kept by the runtime.
         let (start, size) = file
             .section_by_name(COUNTERS_SECTION)
-            .map(|section| (section.address(), section.size()))
-            .with_context(|| format!("has no section {COUNTERS_SECTION}"))?;
+            .map_or((0, 0), |section| (section.address(), section.size()));
         let counters = size / 8;
         let fingerprint = fingerprint(&ids, counters);
         let build_id: String = file
@@ -107,6 +119,9 @@ impl CountedModule {
             texts: Vec::new(),
             start,
             counters,
+            data: data_of(file),
+            memory: Vec::new(),
+            in_memory: 0,
         };
         for record in map::decode(&map)? {
             match record {
@@ -118,8 +133,9 @@ impl CountedModule {
         Ok(builder.finish(fingerprint))
     }
 
-    /// What the counters say.
-    pub fn recover(&self, sums: &[u64]) -> Result<Recovered> {
+    /// What the counters say: those that the runtime kept, and those in ordinary memory, if anybody
+    /// read them.
+    pub fn recover(&self, sums: &[u64], memory: &[u64]) -> Result<Recovered> {
         let mut functions: Vec<_> = self
             .module
             .functions
@@ -129,11 +145,18 @@ impl CountedModule {
                 FunctionCounts::whole(vec![0; blocks], vec![0; edges])
             })
             .collect();
-        let mut uncertain = Vec::new();
+        let (mut uncertain, mut unread) = (Vec::new(), 0);
         for unit in &self.units {
-            let range = unit.first..unit.first + unit.map.plan.counters.len();
-            let readings = sums
-                .get(range)
+            let (all, first) = match unit.counters {
+                Home::Kept(first) => (sums, first),
+                Home::Memory(_) if memory.is_empty() => {
+                    unread += unit.leave_out(&mut functions);
+                    continue;
+                }
+                Home::Memory(first) => (memory, first),
+            };
+            let readings = all
+                .get(first..first + unit.map.plan.counters.len())
                 .context("has fewer counters than its map says")?;
             let (counts, cut_short) = unit.counts(&Readings(readings.to_vec()))?;
             if cut_short {
@@ -152,11 +175,25 @@ impl CountedModule {
         Ok(Recovered {
             functions,
             uncertain,
+            unread,
         })
     }
 }
 
 impl PlacedUnit {
+    /// Says of its functions that they were not counted; how many are they?
+    fn leave_out(&self, functions: &mut [FunctionCounts]) -> usize {
+        let mut own = BTreeSet::new();
+        for (function, block) in &self.blocks {
+            own.insert(*function);
+            functions[*function].blocks[*block] = None;
+        }
+        for (function, edge) in &self.edges {
+            functions[*function].edges[*edge] = None;
+        }
+        own.len()
+    }
+
     fn counts(&self, readings: &Readings) -> Result<(GraphCounts, bool)> {
         let (graph, plan) = (&self.map.graph, &self.map.plan);
         match headcount_flow::recover(graph, plan, readings) {
@@ -231,9 +268,38 @@ struct Builder<'a> {
     texts: Vec<PlacedText>,
     start: u64,
     counters: u64,
+    /// Where ordinary memory is.
+    data: Vec<Range<u64>>,
+    memory: Vec<(LinkAddr, usize)>,
+    /// How many counters there are in it so far.
+    in_memory: usize,
+}
+
+/// Where a module has data that can be written.
+fn data_of(file: &object::File) -> Vec<Range<u64>> {
+    let is_data = |kind| matches!(kind, SectionKind::Data | SectionKind::UninitializedData);
+    file.sections()
+        .filter(|section| is_data(section.kind()) && section.address() != 0)
+        .map(|section| section.address()..section.address().saturating_add(section.size()))
+        .collect()
 }
 
 impl Builder<'_> {
+    /// Where a unit's counters are, of which there are so many.
+    fn home(&mut self, address: LinkAddr, count: usize) -> Result<Home> {
+        let bytes = count as u64 * 8;
+        let end = address.0.saturating_add(bytes);
+        let kept = self.start..self.start + self.counters * 8;
+        let is_memory = |it: &Range<u64>| it.start <= address.0 && end <= it.end;
+        if kept.contains(&address.0) || !self.data.iter().any(is_memory) {
+            return Ok(Home::Kept(self.first_counter(address, count as u64)?));
+        }
+        let first = self.in_memory;
+        self.memory.push((address, count));
+        self.in_memory += count;
+        Ok(Home::Memory(first))
+    }
+
     fn file(&mut self, path: &str) -> FileId {
         let next = self.module.files.len() as u32;
         let id = *self.files.entry(path.to_owned()).or_insert(next);
@@ -278,7 +344,7 @@ impl Builder<'_> {
         if unit.parts.iter().all(|part| part.address.0 < lowest) {
             return Ok(());
         }
-        let first = self.first_counter(unit.counters, unit.plan.counters.len() as u64)?;
+        let counters = self.home(unit.counters, unit.plan.counters.len())?;
         let files: Vec<FileId> = unit.files.iter().map(|path| self.file(path)).collect();
         let base = self.module.functions.len();
         let owners = self.functions(&unit, &files)?;
@@ -320,7 +386,7 @@ impl Builder<'_> {
         self.module.functions[base].counters = unit.plan.counters.len() as u32;
         self.units.push(PlacedUnit {
             map: unit,
-            first,
+            counters,
             blocks,
             edges,
         });
@@ -454,6 +520,7 @@ impl Builder<'_> {
             module: self.module,
             fingerprint,
             counters: self.counters,
+            memory: self.memory,
             units: self.units,
             texts: self.texts,
         }

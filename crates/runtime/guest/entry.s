@@ -9,6 +9,7 @@
 	.hidden __stop_headcount_ids
 	.weak environ
 	.weak getauxval
+	.weak __libc_start_main
 	.weak __register_atfork
 	.weak pthread_atfork
 	.weak __dso_handle
@@ -32,6 +33,14 @@ headcount.ready:
 	.balign 8
 headcount_detector:
 	.zero 8
+# Instead of `headcount.ready` in a program without libc, where nobody makes room for thread-local
+# variables: not zero once its first thread has come here.
+	.globl headcount.begun
+	.hidden headcount.begun
+	.type headcount.begun,@object
+	.size headcount.begun,1
+headcount.begun:
+	.zero 1
 
 # First and last of all constructors and destructors of the module.
 	.section .init_array.00001,"awG",@init_array,GROUP,comdat
@@ -42,7 +51,7 @@ headcount_detector:
 	.quad .Lheadcount_end
 
 	.section .text.headcount,"axG",@progbits,GROUP,comdat
-# Called by functions that find `headcount.ready` zero. Keeps every register (the guest uses the
+# Called by functions that find `headcount.ready` or `headcount.begun` zero. Keeps every register (the guest uses the
 # lower halves of the vector registers at most, which fxsave covers), but not the flags.
 	.globl headcount.enter
 	.hidden headcount.enter
@@ -89,6 +98,9 @@ headcount.after_fork:
 	fxsave64 (%rsp)
 	call *%rbx
 	testb %al, %al
+	je .Lheadcount_return
+	movb $1, headcount.begun(%rip)
+	cmpq $0, __libc_start_main@GOTPCREL(%rip)
 	je .Lheadcount_return
 	movq headcount.ready@gottpoff(%rip), %rax
 	movb $1, %fs:(%rax)

@@ -433,20 +433,18 @@ impl Drop for BlockedSignals {
 // ---- the segment bases
 
 /// The thread pointer: unique among the living threads of a process.
-pub fn fs_base() -> u64 {
-    let base;
-    // SAFETY: the first word of a thread's control block is its own address (ELF TLS ABI, x86-64).
-    unsafe {
-        asm!("movq %fs:0, {}", out(reg) base, options(att_syntax, nostack, readonly, pure));
-    }
-    base
+pub fn fs_base() -> Result<u64> {
+    base(0x1003) // ARCH_GET_FS
 }
 
 pub fn gs_base() -> Result<u64> {
-    const ARCH_GET_GS: u64 = 0x1004;
+    base(0x1004) // ARCH_GET_GS
+}
+
+fn base(which: u64) -> Result<u64> {
     let mut base = 0_u64;
     // SAFETY: the kernel writes one word. (158: arch_prctl)
-    unsafe { call3(158, ARCH_GET_GS, &raw mut base as u64, 0) }.map(|_| base)
+    unsafe { call3(158, which, &raw mut base as u64, 0) }.map(|_| base)
 }
 
 /// Sets the gs base by the instruction (any value) or by the kernel (user addresses only).

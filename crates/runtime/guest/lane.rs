@@ -80,7 +80,7 @@ impl Thread {
         Ok(Thread {
             process: kernel::process(),
             thread: kernel::thread(),
-            fs_base: kernel::fs_base(),
+            fs_base: kernel::fs_base()?,
             gs_base: kernel::gs_base()?,
         })
     }

@@ -20,7 +20,7 @@
 #![forbid(unsafe_code)]
 
 /// Raised whenever anything below, or the map in the `.headcount` section, changes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// First bytes of a [`FileHeader`].
 pub const FILE_MAGIC: u64 = u64::from_le_bytes(*b"HdCtFile");
@@ -50,6 +50,9 @@ pub const MAP_SECTION: &str = ".headcount";
 /// The section that holds a module's counters. (A C identifier, so that the linker makes
 /// `__start_` and `__stop_` symbols for it.)
 pub const COUNTERS_SECTION: &str = "headcount_counters";
+/// The section of counters that nobody keeps: ordinary memory of programs that run without an
+/// operating system. (A C identifier, too: such a program can write its counters out by itself.)
+pub const MEMORY_SECTION: &str = "headcount_memory";
 /// The section with one 16-byte identity an object: the module's fingerprint is made of them.
 pub const IDS_SECTION: &str = "headcount_ids";
 

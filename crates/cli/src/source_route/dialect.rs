@@ -8,6 +8,9 @@ use headcount_model::library;
 /// The label of a text's counters.
 pub const COUNTERS: &str = ".Lhc_counters";
 
+/// As in assembler text: is there a libc, which makes room for thread-local variables?
+const HAS_LIBC: &str = "cmpq $0, __libc_start_main@GOTPCREL(%%rip); ";
+
 /// For gcc and clang on x86-64 Linux: probes are the ones that `headcount cc` puts into assembler
 /// text, so threads are exact and counts outlive the program.
 pub struct Gnu;
@@ -41,20 +44,22 @@ impl Dialect for Gnu {
     fn enter(&self) -> String {
         let call = Self::call("headcount.enter");
         format!(
-            "__asm__ __volatile__(\"movq headcount.ready@gottpoff(%%rip), %%r11; \
-             cmpb $0, %%fs:(%%r11); je 8771f; 8772: \
+            "__asm__ __volatile__(\"{HAS_LIBC}je 8770f; \
+             movq headcount.ready@gottpoff(%%rip), %%r11; cmpb $0, %%fs:(%%r11); je 8771f; 8772: \
              .pushsection .text.unlikely.headcount,\\\"ax\\\",@progbits; \
+             8770: cmpb $0, headcount.begun(%%rip); jne 8772b; \
              8771: {call}; jmp 8772b; .popsection\":::\"r11\",\"cc\");"
         )
     }
 
     fn around_fork(&self, name: &str) -> Option<(String, String)> {
         let forget = match library::starts_elsewhere(name) {
-            true => {
-                "__asm__ __volatile__(\"movq headcount.ready@gottpoff(%%rip), %%r11; \
-                 movb $0, %%fs:(%%r11)\":::\"r11\",\"memory\");"
-            }
-            false => "",
+            true => format!(
+                "__asm__ __volatile__(\"{HAS_LIBC}je 8773f; \
+                 movq headcount.ready@gottpoff(%%rip), %%r11; movb $0, %%fs:(%%r11); 8773:\"\
+                 :::\"r11\",\"cc\",\"memory\");"
+            ),
+            false => String::new(),
         };
         let kind = if name == "syscall" { "long" } else { "int" };
         let call = Self::call("headcount.after_fork");

@@ -134,7 +134,7 @@ fn finish(
 /// Why C that goes to this compiler cannot be counted before it is compiled.
 fn not_countable(compiler: &OsStr, arguments: &[OsString]) -> Option<String> {
     if is_bare(arguments) {
-        return Some("a program without a C library".to_owned());
+        return Some("a program without an operating system; it is counted as assembly".to_owned());
     }
     let narrow = ["-m32", "-mx32", "-m16"];
     let narrow = narrow
@@ -210,7 +210,6 @@ fn take_the_assemblers_place(
     run.arg(prefix);
     run.env(COMPILER_VARIABLE, compiler);
     if is_bare(arguments) {
-        talk::say("not counted: a program without a C library");
         run.env(BARE_VARIABLE, "1");
     } else {
         run.env_remove(BARE_VARIABLE);
@@ -289,12 +288,10 @@ fn is_like_gcc(compiler: &OsStr) -> bool {
     })
 }
 
-/// Whether the program is to run without a C library. (Libraries are often linked by hand, too,
-/// but into programs that have one.)
+/// Whether the program is to run without an operating system, for all that the compiler is told.
 fn is_bare(arguments: &[OsString]) -> bool {
-    let has = |word: &str| arguments.iter().any(|argument| argument == word);
-    has("-ffreestanding")
-        || (has("-nostartfiles") || has("-nostdlib")) && !has("-shared") && !has("-r")
+    let mut words = arguments.iter().filter_map(|word| word.to_str());
+    words.any(|it| matches!(it, "-ffreestanding" | "-fno-hosted" | "-mcmodel=kernel"))
 }
 
 /// Whether the last word on it is that code is made when linking.

@@ -18,13 +18,12 @@ use headcount_monitor::journal::Unreadable;
 use headcount_monitor::{OwnFolder, foreign_file};
 use headcount_profile::{Added, Problem, Profile};
 use headcount_wire::{DEFAULT_FOLDER, FILE_SUFFIX, FOLDER_VARIABLE};
-use object::read::elf::ProgramHeader;
-use object::{Object, ObjectKind, ObjectSegment};
 
 use crate::args::Collect;
 use crate::counters::{self, Counters, ProcessKey};
 use crate::module::CountedModule;
 use crate::monitored::{self, Taken};
+use crate::ordinary_memory::{self, Core, MappedFile, OfProcess, Reader};
 use crate::talk::say;
 use crate::verbs::DEFAULT_PROFILE;
 
@@ -39,7 +38,12 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
     if let Some(pid) = args.running {
         collector.take(running(pid)?, true)?;
     } else if let Some(core) = &args.core {
-        collector.take(from_core(core)?, false)?;
+        collector.take(from_core(core, args.program.as_deref())?, false)?;
+    } else if let Some(dump) = &args.raw {
+        let program = args.program.as_deref();
+        let program = program.context("--raw: name the program, too, with --program")?;
+        let counters = ordinary_memory::written_out(dump, program, modified(dump));
+        collector.take(vec![counters], false)?;
     } else {
         let folders = if args.dirs.is_empty() {
             let mut folders = vec![default_folder(), folder_of(&profile)];
@@ -499,14 +503,14 @@ impl Collector {
             }
             false => &part.sums,
         };
-        let recovered = module.recover(sums).with_context(|| {
+        let recovered = module.recover(sums, &part.memory).with_context(|| {
             format!("{origin}the counts contradict each other; run the program again")
         })?;
-        let notes = recovered
-            .uncertain
-            .iter()
+        let cut_short = recovered.uncertain.iter();
+        let mut notes: Vec<String> = cut_short
             .map(|name| format!("{name}: was cut short; its counts may be off by the number of threads stopped in it"))
             .collect();
+        notes.extend(unread(&part.module, recovered.unread));
         let counts = ModuleCounts {
             build_id: module.module.build_id.clone(),
             functions: recovered.functions,
@@ -604,6 +608,20 @@ fn unfinished(parts: &[Counters]) -> Option<String> {
     ))
 }
 
+/// Functions whose counts were in memory, and are gone.
+fn unread(module: &Path, functions: usize) -> Option<String> {
+    let functions = match functions {
+        0 => return None,
+        1 => "a function that was".to_owned(),
+        many => format!("{many} functions that were"),
+    };
+    Some(format!(
+        "{}: not counted: {functions} compiled with -ffreestanding, and so counted in ordinary \
+         memory; `headcount collect --running` or `--core` reads it",
+        module.display()
+    ))
+}
+
 fn processes(parts: &[Counters]) -> Vec<Process> {
     // Numbers are used again.
     let mut all: BTreeMap<ProcessKey, Vec<u32>> = BTreeMap::new();
@@ -648,7 +666,9 @@ fn running(pid: u32) -> Result<Vec<Result<Counters>>> {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut memory: Vec<Range<u64>> = Vec::new();
     let mut lost = false;
+    let mut mapped = Vec::new();
     for mapping in maps.lines().filter_map(Mapping::parse) {
+        mapped.extend(mapping.file());
         let file = mapping.path.filter(|path| path.ends_with(FILE_SUFFIX));
         match file {
             Some(path) if !mapping.deleted => files.push(path.into()),
@@ -673,6 +693,17 @@ fn running(pid: u32) -> Result<Vec<Result<Counters>>> {
             &numbers_of(pid),
         ));
     }
+    let memory = format!("/proc/{pid}/mem");
+    let memory = fs::File::open(&memory).with_context(|| format!("{memory}: cannot be read"))?;
+    let reader = Reader {
+        memory: &OfProcess(memory),
+        process: ProcessKey {
+            pid,
+            start_ticks: 0,
+        },
+        time: UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos() as u64,
+    };
+    reader.mapped(&mapped, &mut found)?;
     if found.is_empty() {
         bail!("process {pid}: counts nothing; is it built with `headcount cc`?");
     }
@@ -682,6 +713,7 @@ fn running(pid: u32) -> Result<Vec<Result<Counters>>> {
 /// A line of `/proc/PID/maps`.
 pub struct Mapping<'a> {
     range: Range<u64>,
+    offset: u64,
     permissions: &'a str,
     /// The file, or `[heap]` and the like.
     path: Option<&'a str>,
@@ -694,14 +726,30 @@ impl<'a> Mapping<'a> {
         let (range, rest) = line.split_once(' ')?;
         let (start, end) = range.split_once('-')?;
         let number = |text| u64::from_str_radix(text, 16).ok();
+        let offset = rest.split(' ').nth(1).and_then(number)?;
         // Rights, offset, device and inode come before it.
         let path = rest.find(['/', '[']).map(|at| &rest[at..]);
         let alive = path.map(|path| path.strip_suffix(" (deleted)").unwrap_or(path));
         Some(Self {
             range: number(start)?..number(end)?,
+            offset,
             permissions: rest.get(..4)?,
             path: alive,
             deleted: alive != path,
+        })
+    }
+}
+
+impl Mapping<'_> {
+    /// The file that is mapped, if it still is where it was.
+    fn file(&self) -> Option<MappedFile> {
+        let path = self
+            .path
+            .filter(|path| path.starts_with('/') && !self.deleted)?;
+        Some(MappedFile {
+            path: path.into(),
+            offset: self.offset,
+            start: self.range.start,
         })
     }
 }
@@ -745,56 +793,35 @@ fn memory_of(pid: u32, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
     Ok(pieces)
 }
 
-/// The counts that a core dump holds.
-fn from_core(path: &Path) -> Result<Vec<Result<Counters>>> {
-    let name = || format!("{}", path.display());
+/// The counts that a core dump holds; of the files that were mapped, and of the program.
+fn from_core(path: &Path, program: Option<&Path>) -> Result<Vec<Result<Counters>>> {
+    let name = path.display();
     let bytes = foreign_file::mapped(path);
-    let bytes = bytes.with_context(|| format!("{}: cannot be read", name()))?;
-    let core = object::File::parse((*bytes).as_ref())
-        .ok()
-        .filter(|file| file.kind() == ObjectKind::Core)
-        .with_context(|| format!("{}: is no core dump (or was cut off)", name()))?;
-    let pieces: Vec<&[u8]> = core
-        .segments()
-        .filter_map(|segment| segment.data().ok())
-        .collect();
-    let pids = number_in_core(&core);
-    let found = counters::in_memory(pieces.into_iter(), path, pids.as_slice());
+    let bytes = bytes.with_context(|| format!("{name}: cannot be read"))?;
+    let core = Core::parse((*bytes).as_ref())
+        .with_context(|| format!("{name}: is no core dump (or was cut off)"))?;
+    let pid = core.pid();
+    let mut found = counters::in_memory(core.pieces(), path, pid.as_slice());
+    let reader = Reader {
+        memory: &core,
+        process: ProcessKey {
+            pid: pid.unwrap_or(0),
+            start_ticks: 0,
+        },
+        time: modified(path),
+    };
+    reader.mapped(&core.files(), &mut found)?;
+    if let Some(program) = program {
+        reader.program(program, &mut found)?;
+    }
     if found.is_empty() {
         bail!(
-            "{}: holds no counts; a program that could make a counter file keeps its counts there",
-            name()
+            "{name}: holds no counts; a program that could make a counter file keeps its counts there"
         );
     }
-    Ok(found
-        .into_iter()
-        .map(|counters| {
-            counters.map(|counters| Counters {
-                // The dump stays where it is.
-                origin: PathBuf::new(),
-                ..counters
-            })
-        })
-        .collect())
-}
-
-/// The number of the process that dumped core.
-fn number_in_core(core: &object::File) -> Option<u32> {
-    let object::File::Elf64(elf) = core else {
-        return None;
-    };
-    let endian = elf.endian();
-    let segments = elf.elf_program_headers().iter();
-    segments
-        .filter_map(|segment| segment.notes(endian, elf.data()).ok().flatten())
-        .find_map(|mut notes| {
-            while let Ok(Some(note)) = notes.next() {
-                // `struct elf_prpsinfo` (linux/elfcore.h): the number is at offset 24.
-                if note.n_type(endian) == object::elf::NT_PRPSINFO {
-                    let number = note.desc().get(24..28)?.try_into().ok()?;
-                    return Some(u32::from_le_bytes(number));
-                }
-            }
-            None
-        })
+    // The dump stays where it is.
+    for counters in found.iter_mut().flatten() {
+        counters.origin = PathBuf::new();
+    }
+    Ok(found)
 }
