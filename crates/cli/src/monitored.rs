@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use headcount_model::{FunctionCounts, Run};
 use headcount_monitor::journal;
-use headcount_monitor::{Engine, Error, Outcome, OwnFolder, Settings};
+use headcount_monitor::{CodeRanges, Engine, Error, FileBytes, Outcome, OwnFolder, Settings};
 use headcount_profile::{ModuleFacts, Problem, Profile, SparseCounts};
 use headcount_report::Count;
 
@@ -161,6 +161,7 @@ pub fn count(
             EngineName::Breakpoint => Engine::Breakpoint,
         },
         choose: &|module| selection.choose(module),
+        wanted: &|path, key, bytes| wanted(&selection, path, key, bytes),
         why_nothing: &|module| selection.why_nothing(module),
         wants: &|path, is_program| selection.wants(path, is_program),
         libraries: selection.has_libraries(),
@@ -180,6 +181,16 @@ pub fn count(
         crate::progress::clear();
     }
     outcome
+}
+
+/// The code of functions of which anything was chosen. `None`: all, or nobody knows better.
+fn wanted(selection: &Selection, path: &str, key: &str, bytes: &FileBytes) -> Option<CodeRanges> {
+    if selection.is_everything() {
+        return None;
+    }
+    let facts = cache::facts(path, key, bytes).ok()?;
+    let chosen = selection.choose_functions(&facts.module().ok()?);
+    chosen.contains(&false).then(|| facts.code_of(&chosen))
 }
 
 /// The profile that counts go into.

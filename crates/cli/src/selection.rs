@@ -85,6 +85,18 @@ impl Selection {
         chosen
     }
 
+    /// For each function of the module: is any of its blocks counted?
+    pub fn choose_functions(&self, module: &Module) -> Vec<bool> {
+        let chosen = self.choose(module);
+        let mut rest = chosen.as_slice();
+        let functions = module.functions.iter().map(|function| {
+            let (own, others) = rest.split_at(function.blocks.len());
+            rest = others;
+            own.contains(&true)
+        });
+        functions.collect()
+    }
+
     /// Why nothing of a module was chosen, where the user may wonder.
     pub fn why_nothing(&self, module: &Module) -> Option<String> {
         let path = &module.path;

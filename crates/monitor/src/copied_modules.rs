@@ -10,6 +10,7 @@ use headcount_binary::Outline;
 use headcount_model::{LoadAddr, LoadBias};
 use libc::pid_t;
 
+use crate::CodeRanges;
 use crate::catalog;
 use crate::copies::{Copies, Installed};
 use crate::inject;
@@ -32,6 +33,8 @@ pub struct Original {
     /// Names everything that its routines depend on; none if nothing of it is to be kept.
     fingerprint: Option<String>,
     kept: Rc<RefCell<Kept>>,
+    /// What of it is to be counted, if not all.
+    wanted: Option<Rc<CodeRanges>>,
     /// Does its code change the `gs` register, which copies need?
     changes_gs: bool,
 }
@@ -298,6 +301,7 @@ impl Monitor<'_> {
                 let module = self.journal.add_file(path, outline.key())?;
                 // What is kept runs in other programs.
                 let fingerprint = file.is_safe().then(|| outline.fingerprint());
+                let wanted = (self.settings.wanted)(path, outline.key(), file.bytes());
                 self.files.add(file);
                 let changes_gs = outline.changes_gs();
                 let kept = fingerprint.as_deref().and_then(self.settings.recall);
@@ -307,6 +311,7 @@ impl Monitor<'_> {
                     outline: Rc::new(RefCell::new(outline)),
                     fingerprint,
                     kept: Rc::new(RefCell::new(Kept::new(kept))),
+                    wanted: wanted.map(Rc::new),
                     changes_gs,
                 })
             }
@@ -336,6 +341,7 @@ impl Monitor<'_> {
             site,
             Rc::clone(&original.outline),
             Rc::clone(&original.kept),
+            original.wanted.clone(),
             self.in_the_middle,
         ));
         self.workshops.len() - 1

@@ -76,6 +76,7 @@ mod windows;
 mod workshop;
 
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -101,6 +102,9 @@ pub struct Settings<'a> {
     pub engine: Engine,
     /// For each block of a module, in the order of its functions: is it counted?
     pub choose: &'a dyn Fn(&Module) -> Vec<bool>,
+    /// For copies: which code of a module, with this path, this key and these bytes, is to be counted?
+    /// `None`: all of it.
+    pub wanted: &'a dyn Fn(&str, &str, &FileBytes) -> Option<CodeRanges>,
     /// Why nothing of a module is chosen, as a sentence for the report, if that needs words.
     pub why_nothing: &'a dyn Fn(&Module) -> Option<String>,
     /// Is the module with this path counted? The flag says whether it is the program itself.
@@ -130,6 +134,9 @@ pub struct Settings<'a> {
     /// Is told now and then how many traps were met.
     pub progress: &'a dyn Fn(u64),
 }
+
+/// Ranges of link addresses, in order; they do not overlap.
+pub type CodeRanges = Vec<Range<u64>>;
 
 /// What came of it.
 #[derive(Debug)]

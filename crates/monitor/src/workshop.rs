@@ -17,6 +17,7 @@ use headcount_model::{
 };
 use headcount_patch::{Copy, CounterNumber, Jump};
 
+use crate::CodeRanges;
 use crate::journal::{self, Entry, Journal, RoutineFlow};
 use crate::prepared::{Asked, Kept, Made, Numbers, Prepared};
 use crate::windows::Windows;
@@ -90,6 +91,11 @@ pub struct Workshop {
     pub module: usize,
     pub site: Site,
     outline: Rc<RefCell<Outline>>,
+    /// What of it is to be counted, if not all.
+    wanted: Option<Rc<CodeRanges>>,
+    /// Routines that make system calls. They run in copies, wanted or not: else every system call
+    /// of the program would have to be watched.
+    callers: BTreeSet<u64>,
     /// How many of the parts that it came to know have guards.
     guarded: usize,
     kept: Rc<RefCell<Kept>>,
@@ -145,12 +151,18 @@ impl Workshop {
         site: Site,
         outline: Rc<RefCell<Outline>>,
         kept: Rc<RefCell<Kept>>,
+        wanted: Option<Rc<CodeRanges>>,
         in_the_middle: bool,
     ) -> Self {
-        let explored = match in_the_middle {
+        // What is not copied is not looked at when it runs: where it leads to is known before, or
+        // never.
+        let mut explored = match in_the_middle || wanted.is_some() {
             true => outline.borrow_mut().explore(),
             false => Explored::default(),
         };
+        if !in_the_middle {
+            explored.return_points.clear();
+        }
         let mut arrivals: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
         for at in outline.borrow().entries().iter().chain(&explored.arrivals) {
             let part = outline.borrow().part_at(LinkAddr(*at));
@@ -166,6 +178,8 @@ impl Workshop {
             original: Vec::new(),
             guarded,
             outline,
+            wanted,
+            callers: BTreeSet::new(),
             kept,
             code: Vec::new(),
             units: Vec::new(),
@@ -202,28 +216,55 @@ impl Workshop {
             range: range.clone(),
             offset,
         });
+        self.look_for_callers(range.clone());
         let outline = Rc::clone(&self.outline);
         let starts = outline.borrow().known_starts().collect::<Vec<_>>();
         let arrivals = self.arrivals.values().flatten().copied();
         let guards = starts.into_iter().chain(arrivals);
         let guards = guards.chain(self.return_points.iter().copied());
         for at in guards.collect::<Vec<_>>() {
-            if range.contains(&at) {
+            if range.contains(&at) && self.is_wanted(at) {
                 self.set(at, TRAP);
             }
         }
         self.look_for_loose_calls(range);
     }
 
+    /// Is the routine around an address to be counted?
+    fn is_wanted(&self, at: u64) -> bool {
+        let Some(wanted) = &self.wanted else {
+            return true;
+        };
+        let part = self.outline.borrow().part_at(LinkAddr(at));
+        let part = part.unwrap_or(at..at + 1);
+        let behind = wanted.partition_point(|it| it.end <= part.start);
+        let is_chosen = wanted.get(behind).is_some_and(|it| it.start < part.end);
+        is_chosen || self.callers.contains(&part.start)
+    }
+
+    fn look_for_callers(&mut self, text: Range<u64>) {
+        if self.wanted.is_none() {
+            return;
+        }
+        for at in self.system_calls(text) {
+            let part = self.outline.borrow().part_at(LinkAddr(at));
+            self.callers.extend(part.map(|it| it.start));
+        }
+    }
+
+    /// Where in a stretch of text system calls are, or bytes that look like one.
+    fn system_calls(&self, text: Range<u64>) -> Vec<u64> {
+        let (Some(first), Some(last)) = (self.index(text.start), self.index(text.end - 1)) else {
+            return Vec::new();
+        };
+        memchr::memmem::find_iter(&self.original[first..=last], &SYSCALL)
+            .map(|it| text.start + it as u64)
+            .collect()
+    }
+
     /// Looks at a stretch of text again for system calls that do not run in copies.
     fn look_for_loose_calls(&mut self, text: Range<u64>) {
-        let (Some(first), Some(last)) = (self.index(text.start), self.index(text.end - 1)) else {
-            return;
-        };
-        let found: Vec<u64> = memchr::memmem::find_iter(&self.original[first..=last], &SYSCALL)
-            .map(|it| text.start + it as u64)
-            .collect();
-        for at in found {
+        for at in self.system_calls(text) {
             match self.is_guarded(at) {
                 true => self.loose_calls.remove(&at),
                 false => self.loose_calls.insert(at),
@@ -289,12 +330,13 @@ impl Workshop {
         (inside < length).then_some((unit, inside as u32))
     }
 
-    /// Was it found that a routine cannot be counted?
+    /// Was it found that a routine cannot be counted, or is it not to be?
     pub fn is_refused(&self, at: LinkAddr) -> bool {
         let part = self.outline.borrow().part_at(at);
-        part.is_some_and(|it| {
+        let is_left_alone = |it: Range<u64>| {
             self.refused.contains(&it.start) || self.restorers.contains_key(&it.start)
-        })
+        };
+        part.is_some_and(is_left_alone) || !self.is_wanted(at.0)
     }
 
     /// Does the instruction at an address, which has a guard, need the register that copies count
@@ -409,7 +451,8 @@ impl Workshop {
         let asked = Asked {
             start,
             arrivals: self.arrivals_of(start).map(LinkAddr).collect(),
-            keeps_flags: self.keep_flags.contains(&start),
+            // Whoever is not looked at may read what any routine leaves in them.
+            keeps_flags: self.wanted.is_some() || self.keep_flags.contains(&start),
         };
         let outline = Rc::clone(&self.outline);
         let before = outline.borrow().part_at(LinkAddr(start));
@@ -527,7 +570,7 @@ impl Workshop {
                 continue;
             }
             match self.latest.get(&part.start) {
-                None if self.refused.contains(&part.start) => {}
+                None if self.is_refused(*at) => {}
                 None => {
                     self.guard(at.0);
                     self.look_for_loose_calls(part);
@@ -552,6 +595,9 @@ impl Workshop {
         let added: Vec<u64> = self.outline.borrow().added()[self.guarded..].to_vec();
         self.guarded += added.len();
         for at in added {
+            if !self.is_wanted(at) {
+                continue;
+            }
             self.guard(at);
             let part = self.outline.borrow().part_at(LinkAddr(at));
             let part = part.unwrap_or(at..at + 1);
