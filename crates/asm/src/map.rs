@@ -6,7 +6,7 @@
 //! ```text
 //! u32  MAGIC
 //! u32  length of the record, MAGIC included
-//! u8   kind: UNIT, OBJECT or TEXT
+//! u8   kind: UNIT, OBJECT, TEXT or MEMORY_UNIT
 //! ```
 //!
 //! For a text, which was counted before it was compiled, follow the address of its counters (u64),
@@ -32,6 +32,8 @@ pub const UNIT: u8 = 1;
 pub const OBJECT: u8 = 2;
 /// Kind of a record about a source text that was counted before it was compiled.
 pub const TEXT: u8 = 3;
+/// The same as [`UNIT`] for a unit whose counters are ordinary memory, which nobody keeps.
+pub const MEMORY_UNIT: u8 = 4;
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +62,8 @@ pub struct TextRecord {
 pub struct UnitMap {
     /// Where its counters are.
     pub counters: LinkAddr,
+    /// Are they ordinary memory?
+    pub in_memory: bool,
     /// Its pieces.
     pub parts: Vec<PartMap>,
     /// The source files its rows name.
@@ -153,8 +157,12 @@ pub fn decode(section: &[u8]) -> Result<Vec<Record>, Broken> {
             .ok_or(fail("a record is cut off"))?;
         let mut bytes = Packed(record);
         records.push(match head.u8() {
-            Some(UNIT) => {
-                Record::Unit(unit(&mut bytes).ok_or(fail("a function's record makes no sense"))?)
+            Some(kind @ (UNIT | MEMORY_UNIT)) => {
+                let unit = unit(&mut bytes).ok_or(fail("a function's record makes no sense"))?;
+                Record::Unit(UnitMap {
+                    in_memory: kind == MEMORY_UNIT,
+                    ..unit
+                })
             }
             Some(OBJECT) => {
                 Record::Object(object(&mut bytes).ok_or(fail("a file's record makes no sense"))?)
@@ -242,6 +250,7 @@ fn unit(bytes: &mut Packed<'_>) -> Option<UnitMap> {
         && addresses.0.is_empty()
         && plan.counters.len() == counter_count;
     whole.then_some(UnitMap {
+        in_memory: false,
         counters,
         parts,
         files,

@@ -168,9 +168,9 @@ impl<'s, 't> UnitRecord<'s, 't> {
             }
             None => ("", String::new(), self.apart()),
         };
-        let counters = match self.is_kept {
-            true => "headcount_counters",
-            false => "headcount_memory",
+        let (kind, counters) = match self.is_kept {
+            true => (map::UNIT, "headcount_counters"),
+            false => (map::MEMORY_UNIT, "headcount_memory"),
         };
         let _ = writeln!(text, "\t.section\t{counters},\"aw{flag}\",@nobits{group}");
         let _ = writeln!(
@@ -184,7 +184,7 @@ impl<'s, 't> UnitRecord<'s, 't> {
             ".Lhc_{number}_m:\t.long\t{}, .Lhc_{number}_n-.Lhc_{number}_m",
             map::MAGIC
         );
-        let _ = writeln!(text, "\t.byte\t{}\n\t.quad\t.Lhc_{number}_c", map::UNIT);
+        let _ = writeln!(text, "\t.byte\t{kind}\n\t.quad\t.Lhc_{number}_c");
         let _ = writeln!(
             text,
             "\t.long\t{}, {}",

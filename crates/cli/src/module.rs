@@ -92,10 +92,10 @@ impl CountedModule {
             bail!("its section {MAP_SECTION} is empty");
         }
         let ids = section(IDS_SECTION)?;
-        // Without one, nothing is kept by the runtime.
-        let (start, size) = file
-            .section_by_name(COUNTERS_SECTION)
-            .map_or((0, 0), |section| (section.address(), section.size()));
+        // Without one, the runtime keeps nothing.
+        let kept = file.section_by_name(COUNTERS_SECTION);
+        let kept = kept.map(|section| (section.address(), section.size()));
+        let (start, size) = kept.unwrap_or_default();
         let counters = size / 8;
         let fingerprint = fingerprint(&ids, counters);
         let build_id: String = file
@@ -129,6 +129,9 @@ impl CountedModule {
                 Record::Unit(unit) => builder.unit(unit)?,
                 Record::Text(text) => builder.text(&text)?,
             }
+        }
+        if kept.is_none() && builder.memory.is_empty() {
+            bail!("has no section {COUNTERS_SECTION}");
         }
         Ok(builder.finish(fingerprint))
     }
@@ -285,14 +288,20 @@ fn data_of(file: &object::File) -> Vec<Range<u64>> {
 }
 
 impl Builder<'_> {
-    /// Where a unit's counters are, of which there are so many.
-    fn home(&mut self, address: LinkAddr, count: usize) -> Result<Home> {
-        let bytes = count as u64 * 8;
-        let end = address.0.saturating_add(bytes);
-        let kept = self.start..self.start + self.counters * 8;
-        let is_memory = |it: &Range<u64>| it.start <= address.0 && end <= it.end;
-        if kept.contains(&address.0) || !self.data.iter().any(is_memory) {
-            return Ok(Home::Kept(self.first_counter(address, count as u64)?));
+    /// Where a unit's counters are.
+    fn home(&mut self, unit: &UnitMap) -> Result<Home> {
+        let (address, count) = (unit.counters, unit.plan.counters.len());
+        if !unit.in_memory {
+            let first = self.first_counter(address, count as u64);
+            return first.map(Home::Kept).map_err(|error| match self.counters {
+                0 => error.context(format!("has no section {COUNTERS_SECTION}")),
+                _ => error,
+            });
+        }
+        let end = address.0.saturating_add(count as u64 * 8);
+        let is_there = |it: &Range<u64>| it.start <= address.0 && end <= it.end;
+        if !self.data.iter().any(is_there) {
+            bail!("its map names memory that is not there: the .headcount section is garbage");
         }
         let first = self.in_memory;
         self.memory.push((address, count));
@@ -344,7 +353,7 @@ impl Builder<'_> {
         if unit.parts.iter().all(|part| part.address.0 < lowest) {
             return Ok(());
         }
-        let counters = self.home(unit.counters, unit.plan.counters.len())?;
+        let counters = self.home(&unit)?;
         let files: Vec<FileId> = unit.files.iter().map(|path| self.file(path)).collect();
         let base = self.module.functions.len();
         let owners = self.functions(&unit, &files)?;

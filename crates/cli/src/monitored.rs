@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use headcount_model::{FunctionCounts, Run};
 use headcount_monitor::journal;
 use headcount_monitor::{CodeRanges, Engine, Error, FileBytes, Outcome, OwnFolder, Settings};
@@ -27,6 +27,7 @@ pub const FOLDER_SUFFIX: &str = ".run";
 /// Makes the folder of a new run, in the folder where counts are kept: beside the profile, where the
 /// program has no reason to look, if that is possible.
 pub fn new_folder(args: &Counting) -> Result<OwnFolder> {
+    check_place(&profile(args))?;
     let beside = OwnFolder::make_around(&collect::folder_of(&profile(args)));
     let around = match beside {
         Ok(beside) => beside,
@@ -36,6 +37,29 @@ pub fn new_folder(args: &Counting) -> Result<OwnFolder> {
     let name = format!("{}-{}{FOLDER_SUFFIX}", std::process::id(), now.as_nanos());
     let made = around.make_inside(&name);
     made.with_context(|| format!("{}: cannot be made", around.path().join(name).display()))
+}
+
+/// Can there be a profile at a path at all? Who mistyped it wants to know before the program runs.
+fn check_place(profile: &Path) -> Result<()> {
+    let name = profile.display();
+    if let Ok(there) = fs::metadata(profile)
+        && !there.is_file()
+    {
+        let what = if there.is_dir() {
+            "a folder"
+        } else {
+            "no regular file"
+        };
+        bail!("{name}: is {what}; name a file for the counts with -o");
+    }
+    let around = profile.parent().filter(|it| !it.as_os_str().is_empty());
+    match around.filter(|it| !it.is_dir()) {
+        None => Ok(()),
+        Some(around) => bail!(
+            "{name}: there is no folder {}; make it, or name another file with -o",
+            around.display()
+        ),
+    }
 }
 
 /// The folder that the user names, or the one in the current folder. If that is somebody else's, one
