@@ -49,6 +49,7 @@ fn nothing_is_needed_at_link_time() {
         assert_eq!(undefined, expected, "{assembler:?}");
         let expected: BTreeSet<String> = set(&[
             "__dso_handle",
+            "__libc_start_main",
             "__register_atfork",
             "__start_headcount_ids",
             "__stop_headcount_ids",
@@ -57,8 +58,12 @@ fn nothing_is_needed_at_link_time() {
             "pthread_atfork",
         ]);
         assert_eq!(named(&["w"]), expected, "{assembler:?}");
-        let expected: BTreeSet<String> =
-            set(&["headcount.after_fork", "headcount.enter", "headcount.ready"]);
+        let expected: BTreeSet<String> = set(&[
+            "headcount.after_fork",
+            "headcount.begun",
+            "headcount.enter",
+            "headcount.ready",
+        ]);
         assert_eq!(named(&["T", "B", "D", "R"]), expected, "{assembler:?}");
         assert_eq!(
             named(&["t", "b", "d", "r"]),
