@@ -39,27 +39,15 @@ pub fn new_folder(args: &Counting) -> Result<OwnFolder> {
     made.with_context(|| format!("{}: cannot be made", around.path().join(name).display()))
 }
 
-/// Can there be a profile at a path at all? Who mistyped it wants to know before the program runs.
+/// Can a profile never be at a path? Who mistyped it wants to know before the program runs.
 fn check_place(profile: &Path) -> Result<()> {
-    let name = profile.display();
-    if let Ok(there) = fs::metadata(profile)
-        && !there.is_file()
-    {
-        let what = if there.is_dir() {
-            "a folder"
-        } else {
-            "no regular file"
-        };
-        bail!("{name}: is {what}; name a file for the counts with -o");
-    }
-    let around = profile.parent().filter(|it| !it.as_os_str().is_empty());
-    match around.filter(|it| !it.is_dir()) {
-        None => Ok(()),
-        Some(around) => bail!(
-            "{name}: there is no folder {}; make it, or name another file with -o",
-            around.display()
-        ),
-    }
+    let what = match fs::metadata(profile) {
+        Ok(there) if there.is_dir() => "a folder",
+        Ok(there) if !there.is_file() => "no regular file",
+        _ => return Ok(()),
+    };
+    let profile = profile.display();
+    bail!("{profile}: is {what}; name a file for the counts with -o")
 }
 
 /// The folder that the user names, or the one in the current folder. If that is somebody else's, one

@@ -472,7 +472,6 @@ fn a_profile_that_cannot_be_is_refused_before_the_program_runs() {
             "folder: is a folder; name a file for the counts with -o",
         ),
         ("/dev/null", "/dev/null: is no regular file"),
-        ("nowhere/x.db", "there is no folder nowhere; make it"),
     ] {
         let words = ["run", "-q", "-o", profile, "--", "touch", "was-run"];
         let said = shop.headcount(&words);
