@@ -2,7 +2,7 @@
 
 use crate::names::{Named, functions};
 use crate::report::Request;
-use crate::rows::{by_address, row, wanted};
+use crate::rows::{by_address, row};
 use crate::table::{Cell, Row};
 use headcount_model::{Counted, LinkAddr};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub fn calls(counted: &[Counted], request: &Request<'_>) -> Vec<Row> {
             .iter()
             .map(|it| (it.function.address, it.name.clone()))
             .collect();
-        for caller in named.iter().filter(|it| wanted(it, request)) {
+        for caller in named.iter().filter(|it| request.only.wants(it)) {
             of_function(caller, &names, request, &mut rows);
         }
     }

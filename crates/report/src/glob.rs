@@ -44,6 +44,12 @@ impl Pattern {
         let mut ends = path.match_indices('/').map(|(slash, _)| &path[slash + 1..]);
         self.matches(path) || ends.any(|end| self.matches(end))
     }
+
+    /// Is the path of a module of this form, or its file name without what begins with `.so`?
+    pub fn matches_module(&self, path: &str) -> bool {
+        let name = base_name(path).split_once(".so");
+        self.matches_path(path) || name.is_some_and(|(name, _)| self.matches(name))
+    }
 }
 
 /// The last part of a path.
@@ -69,6 +75,22 @@ mod tests {
     #[test]
     fn many_stars_do_not_take_for_ever() {
         assert!(!Pattern::new(&("a*".repeat(40) + "c")).matches(&"a".repeat(5000)));
+    }
+
+    #[test]
+    fn a_library_matches_without_its_version() {
+        let is = |pattern: &str, path: &str| Pattern::new(pattern).matches_module(path);
+        for name in [
+            "libm",
+            "libm.so.6",
+            "lib/libm.so.6",
+            "libm*",
+            "/lib/libm.so.6",
+        ] {
+            assert!(is(name, "/lib/libm.so.6"), "{name}");
+        }
+        assert!(!is("libm.so", "/lib/libm.so.6") && !is("m", "/lib/libm.so.6"));
+        assert!(is("max", "/home/u/max") && !is("home", "/home/u/max"));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Functions in the order of reports, with the names reports show.
 
 use crate::count::{self, CountedBlock};
-use crate::glob::Pattern;
 use headcount_model::{Counted, FileId, Function, FunctionCounts, Module};
 use std::sync::Arc;
 
@@ -28,15 +27,6 @@ impl<'a> Named<'a> {
         self.function.source.and_then(|(file, _)| self.file(file))
     }
 
-    /// Does one of the patterns match one of its names, or are there none?
-    pub fn is_wanted(&self, only: &[Pattern]) -> bool {
-        only.is_empty() || only.iter().any(|it| self.is_called(it))
-    }
-
-    fn is_called(&self, pattern: &Pattern) -> bool {
-        pattern.matches(&self.name) || pattern.matches(&self.function.name)
-    }
-
     /// Blocks with their counts.
     pub fn blocks(&self) -> impl Iterator<Item = CountedBlock<'a>> {
         count::blocks(self.function, self.counts)
@@ -49,9 +39,18 @@ pub fn is_counted(counts: &FunctionCounts) -> bool {
     counts.blocks.is_empty() || all.any(Option::is_some)
 }
 
-/// Is there no pattern, or does one match this file?
-pub fn file_is_wanted(file: &str, only: &[Pattern]) -> bool {
-    only.is_empty() || only.iter().any(|it| it.matches_path(file))
+/// The source files that a module has code of.
+pub fn files_with_code(module: &Module) -> Vec<&str> {
+    let mut has_code = vec![false; module.files.len()];
+    let blocks = module.functions.iter().flat_map(|it| &it.blocks);
+    for run in blocks.flat_map(|block| &block.lines) {
+        if let (1.., Some(has_code)) = (run.line, has_code.get_mut(run.file.index())) {
+            *has_code = true;
+        }
+    }
+    let files = module.files.iter().zip(has_code);
+    let with_code = files.filter(|(_, has_code)| *has_code);
+    with_code.map(|(file, _)| file.as_str()).collect()
 }
 
 /// The functions of one module of which anything was counted, by address.

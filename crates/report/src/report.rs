@@ -3,7 +3,7 @@
 use crate::calls;
 use crate::count::Count;
 use crate::coverage;
-use crate::glob::Pattern;
+use crate::only::Only;
 use crate::rows::{self, Tally};
 use crate::table::{Table, Unit};
 use crate::{Error, source};
@@ -27,8 +27,8 @@ pub struct Request<'a> {
     pub sort: Option<String>,
     /// How many rows to show.
     pub top: Option<usize>,
-    /// Only functions and files with such names; all, if there is no pattern.
-    pub only: Vec<Pattern>,
+    /// What to show.
+    pub only: Only,
     /// Only what never ran.
     pub never: bool,
     /// Whether names are shown as the programmer wrote them.

@@ -8,7 +8,7 @@ use anyhow::bail;
 use headcount_model::{Counted, Span};
 use headcount_profile::Loaded;
 use headcount_report::export::{self, Format, Material};
-use headcount_report::{Pattern, thousands};
+use headcount_report::{Pattern, no_module_called, thousands};
 use std::process::ExitCode;
 
 pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
@@ -23,7 +23,7 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
     let mut notes = super::notes(&loaded);
     notes.extend(headcount_report::coverage_notes(&loaded.counted, true));
-    let only: Vec<Pattern> = args.only.iter().map(|it| Pattern::new(it)).collect();
+    let only = super::only(&args.only, &[&loaded], !args.names.no_demangle);
     let material = Material {
         counted: &loaded.counted,
         runs: &super::summaries(&loaded),
@@ -71,12 +71,11 @@ fn lengths(span: &Span) -> Vec<u8> {
 fn choose_modules(loaded: &mut Loaded, wanted: Option<&str>, format: Format) -> anyhow::Result<()> {
     if let Some(wanted) = wanted {
         let pattern = Pattern::new(wanted);
-        loaded
-            .counted
-            .retain(|it| pattern.matches_path(&it.module.path));
-        if loaded.counted.is_empty() {
-            bail!("no module is called {wanted}; `headcount report --by module` lists them");
+        let is_meant = |it: &Counted| pattern.matches_module(&it.module.path);
+        if !loaded.counted.iter().any(is_meant) {
+            bail!("{}", no_module_called(&loaded.counted, wanted));
         }
+        loaded.counted.retain(is_meant);
     } else if matches!(format, Format::Bolt | Format::LlvmSample) {
         let programs: Vec<&str> = loaded
             .runs
