@@ -16,10 +16,7 @@ pub fn calls(counted: &[Counted], request: &Request<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for module in counted {
         let named = functions(module, request.demangle);
-        let names: HashMap<LinkAddr, Arc<str>> = named
-            .iter()
-            .map(|it| (it.function.address, it.name.clone()))
-            .collect();
+        let names = names(&named);
         for caller in named.iter().filter(|it| request.only.wants(it)) {
             of_function(caller, &names, request, &mut rows);
         }
@@ -27,7 +24,14 @@ pub fn calls(counted: &[Counted], request: &Request<'_>) -> Vec<Row> {
     rows
 }
 
-fn of_function(
+/// The names of functions, by their entries.
+pub fn names(all: &[Named<'_>]) -> HashMap<LinkAddr, Arc<str>> {
+    let name = |it: &Named<'_>| (it.function.address, it.name.clone());
+    all.iter().map(name).collect()
+}
+
+/// The rows of one caller.
+pub fn of_function(
     caller: &Named<'_>,
     names: &HashMap<LinkAddr, Arc<str>>,
     request: &Request<'_>,

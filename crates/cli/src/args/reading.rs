@@ -185,6 +185,7 @@ Examples:
   headcount export --format folded | flamegraph.pl > flame.svg
   headcount export --format json | jq .totals.executed
   headcount export --format bolt -o it.fdata        then: llvm-bolt -data it.fdata
+  headcount export --format sqlite -o it.sqlite     then: sqlite3 it.sqlite .schema
   headcount export --format zprof | sort -t: -k3 -nr | head")]
 pub struct Export {
     #[command(flatten)]
@@ -434,6 +435,8 @@ pub enum ExportFormat {
     Zprof,
     /// Everything that is known; --schema says how.
     Json,
+    /// Functions, lines, blocks, edges and calls as plain tables, for sqlite3 and for scripts.
+    Sqlite,
 }
 
 fn run_selection(text: &str) -> Result<RunSelection, String> {

@@ -17,9 +17,11 @@ mod lcov;
 mod limit;
 mod llvm_sample;
 pub mod pprof;
+mod tables;
 mod zprof;
 
 pub use json::SCHEMA as JSON_SCHEMA;
+pub use tables::tables;
 
 use crate::only::Only;
 use crate::report::FindCalls;
