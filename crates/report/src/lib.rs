@@ -21,6 +21,7 @@ pub mod export;
 mod glob;
 pub mod html;
 pub mod json;
+mod listed;
 mod names;
 mod number;
 mod only;

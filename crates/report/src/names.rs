@@ -1,6 +1,7 @@
 //! Functions in the order of reports, with the names reports show.
 
 use crate::count::{self, CountedBlock};
+use crate::listed::{Beginnings, beginnings};
 use headcount_model::{Counted, FileId, Function, FunctionCounts, Module};
 use std::sync::Arc;
 
@@ -14,6 +15,8 @@ pub struct Named<'a> {
     /// As reports show it.
     pub name: Arc<str>,
     pub module_path: Arc<str>,
+    /// Where functions of its module begin, if that is not where they are called.
+    pub beginnings: Arc<Beginnings>,
 }
 
 impl<'a> Named<'a> {
@@ -63,6 +66,7 @@ pub fn functions(counted: &Counted, demangle: bool) -> Vec<Named<'_>> {
 /// All functions of one module, by address.
 pub fn all_functions(counted: &Counted, demangle: bool) -> Vec<Named<'_>> {
     let module_path: Arc<str> = counted.module.path.as_str().into();
+    let beginnings = Arc::new(beginnings(&counted.module));
     let mut all: Vec<Named<'_>> = counted
         .module
         .functions
@@ -79,6 +83,7 @@ pub fn all_functions(counted: &Counted, demangle: bool) -> Vec<Named<'_>> {
                 false => function.name.as_str().into(),
             },
             module_path: module_path.clone(),
+            beginnings: beginnings.clone(),
         })
         .collect();
     all.sort_by(|a, b| {

@@ -1,6 +1,7 @@
 //! Counts into rows, for the units of code: module, function, block, instruction, edge.
 
 use crate::count::{self, Count, CountedBlock};
+use crate::listed::Listed;
 use crate::names::Named;
 use crate::report::Request;
 use crate::table::{Cell, Row};
@@ -234,10 +235,11 @@ pub fn instructions(
     notes: &mut Vec<String>,
 ) -> Result<(), Error> {
     let linkage_name: Arc<str> = named.function.name.as_str().into();
+    let listed = Listed::new(named, request.decode);
     for it in by_address(named) {
         let block = it.block;
         let mut found = 0;
-        for (address, words) in block.code.iter().flat_map(|span| (request.decode)(span)) {
+        for (address, words) in listed.instructions(block) {
             let count = it.at(found);
             let rest = vec![
                 Cell::Address(Some(address)),
