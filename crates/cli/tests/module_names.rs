@@ -2,6 +2,7 @@
 
 mod workshop;
 
+use std::fs;
 use workshop::{Said, Workshop};
 
 const LIBRARY: &str = "\
@@ -240,4 +241,53 @@ fn a_module_that_is_named_is_all_that_is_counted() {
         assert_eq!(shop.calls("twice"), Some(10), "{engine}");
         assert_eq!(shop.calls("thrice"), None, "{engine}");
     }
+}
+
+#[test]
+fn modules_of_the_same_name_are_told_apart() {
+    let shop = Workshop::new();
+    let mut loads = String::new();
+    for name in ["one", "two"] {
+        fs::create_dir(shop.path(name)).unwrap();
+        shop.write(
+            &format!("{name}.c"),
+            format!("int {name}(int x) {{ return x; }}\n"),
+        );
+        let library = format!("{name}/libsame.so");
+        let source = format!("{name}.c");
+        shop.must(&["gcc", "-shared", "-fPIC", &source, "-o", &library]);
+        loads.push_str(&format!(
+            "((int (*)(int)) dlsym(dlopen(\"./{library}\", RTLD_NOW), \"{name}\"))(1);\n"
+        ));
+    }
+    let program = format!("#include <dlfcn.h>\nint main(void)\n{{\n{loads}return 0;\n}}\n");
+    shop.build("program", &program, &[]);
+    shop.must_count(&["./program"]);
+    let text = shop.report(&["--only", "libsame.so"]);
+    assert!(text.contains("one/libsame.so  one\n"), "{text}");
+    assert!(text.contains("two/libsame.so  two\n"), "{text}");
+    assert_eq!(functions_in(&shop, "two/libsame.so"), ["two"]);
+    let listing = shop.headcount(&["annotate", "--asm", "libsame.so"]).stdout;
+    for name in ["one", "two"] {
+        let path = shop.path(&format!("{name}/libsame.so"));
+        let heading = format!("{name}  in {}\n", path.canonicalize().unwrap().display());
+        assert!(listing.contains(&heading), "{listing}");
+    }
+    // The same path, but another build.
+    shop.write("two.c", "int two(int x) { return 2 * x + 1; }\n");
+    shop.must(&["gcc", "-shared", "-fPIC", "two.c", "-o", "two/libsame.so"]);
+    shop.must_count(&["./program"]);
+    let text = shop.report(&["--runs", "all"]);
+    assert!(
+        text.contains("two/libsame.so was counted in 2 builds"),
+        "{text}"
+    );
+}
+
+/// Those of `one` and `two` that are in a module.
+fn functions_in(shop: &Workshop, module: &str) -> Vec<String> {
+    let csv = shop.report(&["--only", module, "--format", "csv"]);
+    let names = csv.lines().filter_map(|row| row.split(',').nth(1));
+    let own = names.filter(|it| ["one", "two"].contains(it));
+    own.map(str::to_owned).collect()
 }

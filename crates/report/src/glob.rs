@@ -52,6 +52,20 @@ impl Pattern {
     }
 }
 
+/// The last parts of a path, as many as tell it from the others.
+pub fn short_name<'a>(path: &'a str, all: &[String]) -> &'a str {
+    let is_like = |end: &str| {
+        let mut others = all.iter().filter(|it| *it != path);
+        others.any(|it| {
+            it.strip_suffix(end)
+                .is_some_and(|it| it.is_empty() || it.ends_with('/'))
+        })
+    };
+    let slashes = path.rmatch_indices('/');
+    let mut ends = slashes.map(|(slash, _)| &path[slash + 1..]);
+    ends.find(|end| !is_like(end)).unwrap_or(path)
+}
+
 /// The last part of a path.
 pub fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
@@ -91,6 +105,22 @@ mod tests {
         }
         assert!(!is("libm.so", "/lib/libm.so.6") && !is("m", "/lib/libm.so.6"));
         assert!(is("max", "/home/u/max") && !is("home", "/home/u/max"));
+    }
+
+    #[test]
+    fn short_names_tell_paths_apart() {
+        let all = [
+            "/a/one/lib.so",
+            "/b/one/lib.so",
+            "/b/two/lib.so",
+            "/b/it",
+            "it",
+        ];
+        let all = all.map(str::to_owned);
+        let short: Vec<&str> = all.iter().map(|it| short_name(it, &all)).collect();
+        let expected = ["a/one/lib.so", "b/one/lib.so", "two/lib.so", "b/it", "it"];
+        assert_eq!(short, expected);
+        assert_eq!(short_name("/lib/libc.so.6", &all), "libc.so.6");
     }
 
     #[test]

@@ -275,9 +275,10 @@ fn assembly(
 /// What was not counted, if anything, and what makes counts uncertain.
 fn ending(loaded: &Loaded, demangle: bool) -> String {
     let refused = headcount_report::refused(&loaded.counted);
+    let modules = loaded.counted.iter().map(|it| it.module.path.clone());
     let mut out = match refused.is_empty() {
         true => String::new(),
-        false => text::not_counted(&refused, loaded.counted.len() > 1),
+        false => text::not_counted(&refused, &modules.collect::<Vec<_>>()),
     };
     let mut notes = super::notes(loaded);
     notes.extend(coverage_notes(&loaded.counted, demangle));

@@ -68,6 +68,8 @@ pub fn function_heading(named: &Named<'_>) -> Result<String, Error> {
     let mut text = named.name.to_string();
     if let (Some(file), Some((_, line))) = (named.own_file(), named.function.source) {
         text.push_str(&format!("  {file}:{line}"));
+    } else {
+        text.push_str(&format!("  in {}", named.module_path));
     }
     let calls = match calls {
         Count::Unknown => "calls not counted".to_owned(),
