@@ -186,8 +186,9 @@ pub struct Counting {
     /// begin a line, or only entries of functions. With breakpoints, fewer are faster.
     #[arg(long, value_enum, default_value_t = CountUnit::Block, value_name = "UNIT")]
     pub unit: CountUnit,
-    /// Count only functions and files with such names (`*` any text, `?` any character), or lines
-    /// such as `sort.c:20-40`. `libz.so*!inflate` names a library's.
+    /// Count only functions and source files with such names (`*` any text, `?` any character), or
+    /// lines such as `sort.c:20-40`, or modules such as `libz.so.1`. `libz!inflate` is a function of
+    /// a library, `libz!` the whole library.
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
     /// Do not count these.

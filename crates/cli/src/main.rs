@@ -8,6 +8,7 @@ mod cache;
 mod copied;
 mod copies;
 mod counters;
+mod database;
 mod disclosure;
 #[cfg(target_env = "gnu")]
 mod heap;

@@ -43,6 +43,40 @@ pub fn write_bytes(to: Option<&Path>, bytes: &[u8]) -> anyhow::Result<()> {
     }
 }
 
+/// Writes a file that `make` fills: under another name, so that nobody finds half of it. What is
+/// there already is replaced by the whole one; what is no regular file gets its bytes.
+pub fn write_made(
+    to: Option<&Path>,
+    make: impl FnOnce(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let is_regular = |path: &&Path| path.metadata().map_or(true, |it| it.is_file());
+    let Some(path) = file(to).filter(is_regular) else {
+        let made = tempfile::NamedTempFile::new().context("no temporary file can be made")?;
+        make(made.path())?;
+        let bytes = std::fs::read(made.path()).context("the temporary file cannot be read")?;
+        return write_bytes(to, &bytes);
+    };
+    let unwritten = || format!("{}: cannot be written", path.display());
+    // A link stays one.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let made = tempfile::Builder::new()
+        .prefix(".headcount-")
+        .permissions(rights_of(&path))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .with_context(unwritten)?;
+    make(made.path())?;
+    made.as_file().sync_all().with_context(unwritten)?;
+    made.persist(&path).with_context(unwritten)?;
+    Ok(())
+}
+
+/// The rights of a file that is replaced; of a new one, what the user's umask leaves of all.
+fn rights_of(path: &Path) -> Permissions {
+    let rights = path.metadata().map(|it| it.permissions());
+    rights.unwrap_or_else(|_| Permissions::from_mode(0o666))
+}
+
 /// Writes a result as [`write`] does; on a terminal, through the user's pager, which knows what to
 /// do with long ones.
 pub fn page(to: Option<&Path>, text: &str) -> anyhow::Result<()> {

@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use headcount_model::{Block, Function, Module};
-use headcount_report::{Pattern, demangle};
+use headcount_model::{Block, FileId, Function, Module};
+use headcount_report::{Pattern, demangle, split_module};
 
 use crate::args::{CountUnit, Counting};
 
@@ -23,9 +23,14 @@ enum Modules {
     Like(Pattern),
 }
 
-/// A pattern: `[MODULE!]NAME` or `[MODULE!]FILE:FIRST-LAST`.
+/// A pattern: `NAME`, `FILE:FIRST-LAST`, `MODULE!`, `MODULE!NAME` or `MODULE!FILE:FIRST-LAST`. In
+/// a module where nothing else has that name, `NAME` may be the module's own.
 #[derive(Debug)]
 struct Wish {
+    /// All of it: the names of some functions have a `!` in them.
+    whole: Pattern,
+    /// Is it the name of a library, without a `!`, such as `libz.so.1`?
+    is_library: bool,
     module: Option<Pattern>,
     name: Pattern,
     lines: Option<RangeInclusive<u32>>,
@@ -49,7 +54,7 @@ impl Selection {
 
     /// May modules other than the program itself be counted?
     pub fn has_libraries(&self) -> bool {
-        !matches!(self.modules, Modules::Main) || self.only.iter().any(|it| it.module.is_some())
+        !matches!(self.modules, Modules::Main) || self.only.iter().any(Wish::has_library)
     }
 
     /// Is this module counted?
@@ -57,10 +62,9 @@ impl Selection {
         let by_option = match &self.modules {
             Modules::Main => is_program,
             Modules::All => true,
-            Modules::Like(pattern) => pattern.matches_path(path),
+            Modules::Like(pattern) => pattern.matches_module(path),
         };
-        let names = |wish: &Wish| wish.module.as_ref().is_some_and(|it| it.matches_path(path));
-        by_option || self.only.iter().any(names)
+        by_option || self.only.iter().any(|it| it.names_library(path))
     }
 
     /// Is every block of every module that is wanted counted?
@@ -70,15 +74,18 @@ impl Selection {
 
     /// For each block of the module: is it counted?
     pub fn choose(&self, module: &Module) -> Vec<bool> {
+        let names: Vec<[String; 2]> = module.functions.iter().map(names).collect();
+        let names_it = |wishes: &[Wish]| wishes.iter().any(|it| it.names_all_of(module, &names));
+        let all = self.only.is_empty() || names_it(&self.only);
+        let none = names_it(&self.skip);
         let mut chosen = Vec::new();
-        for function in &module.functions {
-            let names = [function.name.clone(), demangle(&function.name).into_owned()];
+        for (function, names) in module.functions.iter().zip(&names) {
             for block in &function.blocks {
-                let matches = |wish: &Wish| wish.matches(module, function, &names, block);
+                let matches = |wish: &Wish| wish.matches(module, function, names, block);
                 chosen.push(
                     self.is_unit(function, block)
-                        && (self.only.is_empty() || self.only.iter().any(matches))
-                        && !self.skip.iter().any(matches),
+                        && (all || self.only.iter().any(matches))
+                        && !(none || self.skip.iter().any(matches)),
                 );
             }
         }
@@ -125,6 +132,11 @@ impl Selection {
     }
 }
 
+/// The names of a function: the linker's and the programmer's.
+fn names(function: &Function) -> [String; 2] {
+    [function.name.clone(), demangle(&function.name).into_owned()]
+}
+
 /// Does a statement begin in this block?
 fn has_line(block: &Block) -> bool {
     block.lines.iter().any(|run| run.is_stmt && run.line != 0)
@@ -132,7 +144,7 @@ fn has_line(block: &Block) -> bool {
 
 impl Wish {
     fn new(text: &str) -> Self {
-        let (module, rest) = match text.split_once('!') {
+        let (module, rest) = match split_module(text) {
             Some((module, rest)) => (Some(Pattern::new(module)), rest),
             None => (None, text),
         };
@@ -144,40 +156,67 @@ impl Wish {
             None => (rest, None),
         };
         Self {
+            whole: Pattern::new(text),
+            is_library: module.is_none() && lines.is_none() && text.contains(".so"),
             module,
             name: Pattern::new(name),
             lines,
         }
     }
 
+    fn has_library(&self) -> bool {
+        self.is_library || self.module.is_some()
+    }
+
+    /// Does it name this module so that nothing else can be meant?
+    fn names_library(&self, path: &str) -> bool {
+        match &self.module {
+            Some(module) => module.matches_module(path),
+            None => self.is_library && self.whole.matches_module(path),
+        }
+    }
+
+    /// Is it the name of this module, and of nothing in it? `names` are those of the functions.
+    fn names_all_of(&self, module: &Module, names: &[[String; 2]]) -> bool {
+        let is_bare = self.module.is_none() && self.lines.is_none();
+        let is_something_else = || {
+            let mut functions = module.functions.iter().zip(names);
+            functions.any(|(function, names)| self.names_function(module, function, names))
+        };
+        is_bare && self.whole.matches_module(&module.path) && !is_something_else()
+    }
+
     fn matches(
         &self,
         module: &Module,
         function: &Function,
-        names: &[String],
+        names: &[String; 2],
         block: &Block,
     ) -> bool {
-        let in_module = |pattern: &Pattern| pattern.matches_path(&module.path);
+        if names.iter().any(|name| self.whole.matches(name)) {
+            return true;
+        }
+        let in_module = |pattern: &Pattern| pattern.matches_module(&module.path);
         if !self.module.as_ref().is_none_or(in_module) {
             return false;
         }
-        let is_file = |index: usize| {
-            let path = module.files.get(index);
-            path.is_some_and(|path| self.name.matches_path(path))
-        };
         match &self.lines {
             Some(lines) => block
                 .lines
                 .iter()
-                .any(|run| lines.contains(&run.line) && is_file(run.file.index())),
-            None => {
-                let by_name = names.iter().any(|name| self.name.matches(name));
-                by_name
-                    || function
-                        .source
-                        .is_some_and(|(file, _)| is_file(file.index()))
-            }
+                .any(|run| lines.contains(&run.line) && self.names_file(module, run.file)),
+            None => self.names_function(module, function, names),
         }
+    }
+
+    fn names_function(&self, module: &Module, function: &Function, names: &[String; 2]) -> bool {
+        let by_file = |(file, _)| self.names_file(module, file);
+        names.iter().any(|name| self.name.matches(name)) || function.source.is_some_and(by_file)
+    }
+
+    fn names_file(&self, module: &Module, file: FileId) -> bool {
+        let path = module.files.get(file.index());
+        path.is_some_and(|path| self.name.matches_path(path))
     }
 }
 
@@ -212,5 +251,53 @@ mod tests {
         assert!(Wish::new("sort.c:20-40").lines.is_some());
         assert!(Wish::new("shape::area").lines.is_none());
         assert!(Wish::new("libz.so*!inflate").module.is_some());
+    }
+
+    fn chosen(only: &str, path: &str, functions: &[&str]) -> Vec<bool> {
+        let function = |name: &&str| Function {
+            name: (*name).into(),
+            address: headcount_model::LinkAddr(0),
+            source: None,
+            blocks: vec![Block::default()],
+            edges: Vec::new(),
+            counters: 1,
+        };
+        let module = Module {
+            path: path.into(),
+            functions: functions.iter().map(function).collect(),
+            ..Module::default()
+        };
+        let selection = Selection {
+            unit: CountUnit::Block,
+            only: vec![Wish::new(only)],
+            skip: Vec::new(),
+            modules: Modules::All,
+        };
+        selection.choose(&module)
+    }
+
+    #[test]
+    fn a_module_is_meant_where_nothing_in_it_has_its_name() {
+        let libm = ["sin", "cos"];
+        for all in ["libm.so.6", "libm", "libm!", "libm.so*!*", "lib/libm.so.6"] {
+            assert_eq!(chosen(all, "/lib/libm.so.6", &libm), [true, true], "{all}");
+            assert_eq!(
+                chosen(all, "/lib/libc.so.6", &libm),
+                [false, false],
+                "{all}"
+            );
+        }
+        assert_eq!(chosen("libm!sin", "/lib/libm.so.6", &libm), [true, false]);
+        assert_eq!(chosen("max", "./max", &["max", "main"]), [true, false]);
+        assert_eq!(chosen("max!", "./max", &["max", "main"]), [true, true]);
+        let not_equal = ["_ZneRK1AS1_"]; // operator!=(A const&, A const&)
+        assert_eq!(chosen("operator!=*", "./max", &not_equal), [true]);
+    }
+
+    #[test]
+    fn a_library_that_is_named_is_counted_with_breakpoints_too() {
+        let wants = |text: &str| Wish::new(text).names_library("/lib/libm.so.6");
+        assert!(wants("libm.so.6") && wants("libm!sin") && wants("libm!"));
+        assert!(!wants("sin") && !wants("libm") && !wants("libz.so.1"));
     }
 }

@@ -4,9 +4,10 @@ mod sample;
 mod workshop;
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use workshop::{HEADCOUNT, Said, said};
+use workshop::{HEADCOUNT, Said, Workshop, have, said};
 
 fn annotate(folder: &Path, words: &[&str]) -> Said {
     said(headcount(folder).arg("annotate").args(words))
@@ -166,4 +167,96 @@ fn every_reading_verb_speaks_json() {
     assert!(max["blocks"].as_array().unwrap().len() > 3);
     let refused = said(headcount(folder.path()).args(["explain", "--json", "start*"]));
     assert_eq!(refused.status, Some(1), "{refused:?}");
+}
+
+/// A loop, a switch, calls of others, of itself and through a jump; jumps of all lengths.
+const JUMPY: &str = "\
+#include <stdio.h>
+__attribute__((noinline)) static int chosen(int x)
+{
+    switch (x) {
+    case 0: return 3;
+    case 1: return 7;
+    case 2: puts(\"two\"); return 9;
+    case 3: return 1;
+    case 4: return 77;
+    default: return -1;
+    }
+}
+__attribute__((noinline)) static int down(int n)
+{
+    return n < 2 ? 1 : down(n - 1) + down(n - 2);
+}
+__attribute__((noinline)) static int tail(int n)
+{
+    return chosen(n % 6);
+}
+int main(int argc, char **argv)
+{
+    int sum = 0;
+    for (int i = 0; i < 40; i++) {
+        if (i % 3 == 0)
+            sum += tail(i);
+        else if (i % 5 == 1)
+            sum -= down(i % 7);
+        else
+            sum ^= 1;
+        if (sum > 1000000)
+            break;
+    }
+    printf(\"%d\\n\", sum);
+    return argc > 9;
+}
+";
+
+#[test]
+fn jumps_and_calls_of_a_program_that_counts_itself_lead_to_listed_instructions() {
+    for (compiler, level) in [("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O1")] {
+        if !have(compiler) {
+            continue;
+        }
+        let shop = Workshop::new();
+        shop.write("jumpy.c", JUMPY);
+        shop.cc(&[compiler, "-g", level, "jumpy.c", "-o", "jumpy"]);
+        shop.must(&["jumpy"]);
+        let json = shop.must(&[HEADCOUNT, "annotate", "--asm", "--json"]);
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let functions = json["functions"].as_array().unwrap();
+        let code = || {
+            functions
+                .iter()
+                .flat_map(|it| it["instructions"].as_array().unwrap())
+        };
+        let listed: BTreeSet<&str> = code().map(|it| it["address"].as_str().unwrap()).collect();
+        let targets = code().filter_map(|it| target(it["text"].as_str().unwrap()));
+        let targets: BTreeSet<&str> = targets.collect();
+        let unlisted: Vec<&&str> = targets.difference(&listed).collect();
+        // The linker's own stubs for `puts` and `printf`, which are not counted.
+        let symbols = shop.must(&["objdump", "-d", "--no-show-raw-insn", "jumpy"]);
+        let stub = |at: &str| {
+            let name = symbols.lines().find(|line| {
+                let address = line.split(' ').next().unwrap();
+                line.ends_with(">:") && address.trim_start_matches('0') == &at[2..]
+            });
+            name.is_some_and(|it| it.contains("@plt"))
+        };
+        let wrong: Vec<_> = unlisted.iter().filter(|it| !stub(it)).collect();
+        assert!(wrong.is_empty(), "{compiler} {level}: {wrong:?} {json:#}");
+        assert!(targets.len() > 5, "{targets:?}");
+        // The table has the same text.
+        let csv = shop.report(&["--by", "instruction", "--format", "csv"]);
+        for text in code().map(|it| it["text"].as_str().unwrap()) {
+            assert!(
+                target(text).is_none() || csv.contains(&format!(",{text}\n")),
+                "{text}"
+            );
+        }
+    }
+}
+
+/// Where a direct jump or call leads.
+fn target(text: &str) -> Option<&str> {
+    let (mnemonic, target) = text.split_once(' ')?;
+    let is_branch = mnemonic.starts_with('j') || mnemonic.starts_with("call");
+    (is_branch && target.starts_with("0x")).then_some(target)
 }

@@ -422,7 +422,10 @@ fn a_module_that_is_not_what_was_counted_is_refused() {
         "{said}"
     );
     let said = it.refused(&["export", "--format", "bolt", "--module", "nothing"]);
-    assert!(said.contains("no module is called nothing"), "{said}");
+    assert!(
+        said.contains("no module that was counted is called nothing"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -200,8 +200,8 @@ fn annotate_understands_programs_files_and_functions() {
     }
     let (_, stderr, status) = headcount(folder.path(), &["annotate", "ma"]);
     assert_eq!(status, 2);
-    let answer =
-        "headcount: nothing counted is called ma; did you mean main, max, max(int*, int), max.c?\n";
+    let answer = "headcount: nothing counted is called ma: no function, source file or module; did you mean \
+         main, max, max(int*, int), max.c?\n";
     assert_eq!(stderr, answer);
 }
 
@@ -339,7 +339,7 @@ fn explain_tells_why_a_function_is_not_counted() {
     );
     let (_, stderr, status) = headcount(folder.path(), &["explain", "nothing"]);
     assert_eq!(status, 2);
-    assert!(stderr.contains("nothing counted is called nothing"));
+    assert!(stderr.contains("no function that was counted is called nothing;"));
 }
 
 #[test]

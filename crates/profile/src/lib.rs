@@ -21,6 +21,7 @@ mod facts;
 mod merge;
 mod module_facts;
 mod open;
+mod plain;
 mod read;
 mod shape;
 mod sum;
@@ -31,6 +32,7 @@ mod write;
 pub use error::{Error, Problem};
 pub use merge::{Merged, merge};
 pub use module_facts::{FunctionFacts, ModuleFacts};
+pub use plain::{PlainTables, Value};
 pub use read::{Executed, Loaded, RunInfo, RunSelection};
 pub use write::{Added, SparseCounts};
 

@@ -17,7 +17,8 @@
 --
 -- The functions, blocks and edges of one module have consecutive ids, in the module's own order:
 -- `modules.first_block` and `modules.blocks` say which blocks are its, and so on. Blocks and edges
--- have no tables: what is known of them is in `functions.facts`, as `facts.rs` tells.
+-- have no tables: what is known of them is in `functions.facts`, as `facts.rs` tells. `headcount
+-- export --format sqlite` writes plain tables of everything.
 
 -- An executable or a shared library; two files with the same build_id are the same build.
 CREATE TABLE modules (

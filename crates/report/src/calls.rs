@@ -2,7 +2,7 @@
 
 use crate::names::{Named, functions};
 use crate::report::Request;
-use crate::rows::{by_address, row, wanted};
+use crate::rows::{by_address, row};
 use crate::table::{Cell, Row};
 use headcount_model::{Counted, LinkAddr};
 use std::collections::HashMap;
@@ -16,18 +16,22 @@ pub fn calls(counted: &[Counted], request: &Request<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for module in counted {
         let named = functions(module, request.demangle);
-        let names: HashMap<LinkAddr, Arc<str>> = named
-            .iter()
-            .map(|it| (it.function.address, it.name.clone()))
-            .collect();
-        for caller in named.iter().filter(|it| wanted(it, request)) {
+        let names = names(&named);
+        for caller in named.iter().filter(|it| request.only.wants(it)) {
             of_function(caller, &names, request, &mut rows);
         }
     }
     rows
 }
 
-fn of_function(
+/// The names of functions, by their entries.
+pub fn names(all: &[Named<'_>]) -> HashMap<LinkAddr, Arc<str>> {
+    let name = |it: &Named<'_>| (it.function.address, it.name.clone());
+    all.iter().map(name).collect()
+}
+
+/// The rows of one caller.
+pub fn of_function(
     caller: &Named<'_>,
     names: &HashMap<LinkAddr, Arc<str>>,
     request: &Request<'_>,

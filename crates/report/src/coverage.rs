@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How many names or numbers a sentence gives; of others it says how many they are.
 const MOST: usize = 10;
 
-/// What holds for every report on these modules: functions that were not selected, and counts that
-/// reached their limit.
+/// What holds for every report on these modules: functions that were not selected, counts that
+/// reached their limit, and modules of which there are several builds.
 pub fn coverage_notes(counted: &[Counted], demangle: bool) -> Vec<String> {
     let mut notes = Vec::new();
     match not_selected(counted) {
@@ -28,7 +28,22 @@ pub fn coverage_notes(counted: &[Counted], demangle: bool) -> Vec<String> {
         )),
     }
     notes.extend(limits(counted, demangle));
+    notes.extend(builds(counted));
     notes
+}
+
+/// Which modules were built anew between the runs: what looks alike is not the same.
+fn builds(counted: &[Counted]) -> impl Iterator<Item = String> {
+    let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
+    for it in counted {
+        *builds.entry(&it.module.path).or_default() += 1;
+    }
+    builds
+        .into_iter()
+        .filter(|(_, number)| *number > 1)
+        .map(|(path, number)| {
+            format!("{path} was counted in {number} builds, which have rows of their own.")
+        })
 }
 
 /// Was any of the module counted as source text?

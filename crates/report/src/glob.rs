@@ -44,6 +44,26 @@ impl Pattern {
         let mut ends = path.match_indices('/').map(|(slash, _)| &path[slash + 1..]);
         self.matches(path) || ends.any(|end| self.matches(end))
     }
+
+    /// Is the path of a module of this form, or its file name without what begins with `.so`?
+    pub fn matches_module(&self, path: &str) -> bool {
+        let name = base_name(path).split_once(".so");
+        self.matches_path(path) || name.is_some_and(|(name, _)| self.matches(name))
+    }
+}
+
+/// The last parts of a path, as many as tell it from the others.
+pub fn short_name<'a>(path: &'a str, all: &[String]) -> &'a str {
+    let is_like = |end: &str| {
+        let mut others = all.iter().filter(|it| *it != path);
+        others.any(|it| {
+            it.strip_suffix(end)
+                .is_some_and(|it| it.is_empty() || it.ends_with('/'))
+        })
+    };
+    let slashes = path.rmatch_indices('/');
+    let mut ends = slashes.map(|(slash, _)| &path[slash + 1..]);
+    ends.find(|end| !is_like(end)).unwrap_or(path)
 }
 
 /// The last part of a path.
@@ -69,6 +89,38 @@ mod tests {
     #[test]
     fn many_stars_do_not_take_for_ever() {
         assert!(!Pattern::new(&("a*".repeat(40) + "c")).matches(&"a".repeat(5000)));
+    }
+
+    #[test]
+    fn a_library_matches_without_its_version() {
+        let is = |pattern: &str, path: &str| Pattern::new(pattern).matches_module(path);
+        for name in [
+            "libm",
+            "libm.so.6",
+            "lib/libm.so.6",
+            "libm*",
+            "/lib/libm.so.6",
+        ] {
+            assert!(is(name, "/lib/libm.so.6"), "{name}");
+        }
+        assert!(!is("libm.so", "/lib/libm.so.6") && !is("m", "/lib/libm.so.6"));
+        assert!(is("max", "/home/u/max") && !is("home", "/home/u/max"));
+    }
+
+    #[test]
+    fn short_names_tell_paths_apart() {
+        let all = [
+            "/a/one/lib.so",
+            "/b/one/lib.so",
+            "/b/two/lib.so",
+            "/b/it",
+            "it",
+        ];
+        let all = all.map(str::to_owned);
+        let short: Vec<&str> = all.iter().map(|it| short_name(it, &all)).collect();
+        let expected = ["a/one/lib.so", "b/one/lib.so", "two/lib.so", "b/it", "it"];
+        assert_eq!(short, expected);
+        assert_eq!(short_name("/lib/libc.so.6", &all), "libc.so.6");
     }
 
     #[test]

@@ -21,14 +21,17 @@ pub mod export;
 mod glob;
 pub mod html;
 pub mod json;
+mod listed;
 mod names;
 mod number;
+mod only;
 mod report;
 mod rows;
 mod source;
 pub mod stat;
 mod table;
 pub mod text;
+mod unknown_name;
 
 pub use branches::{Branch, Way, branches};
 pub use count::{Count, CountedBlock, blocks, edges};
@@ -39,9 +42,11 @@ pub use escape::{visible, visible_lines};
 pub use glob::Pattern;
 pub use names::is_counted;
 pub use number::{share, thousands};
+pub use only::{Only, split_module};
 pub use report::{CallSite, Decode, FindCalls, Refused, Report, Request, RunSummary, refused};
 pub use source::{LineCount, line_counts};
 pub use table::{Cell, Row, Table, Unit};
+pub use unknown_name::{bare_name, no_function_called, no_module_called, nothing_called};
 
 /// Why there is no report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

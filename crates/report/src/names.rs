@@ -1,7 +1,7 @@
 //! Functions in the order of reports, with the names reports show.
 
 use crate::count::{self, CountedBlock};
-use crate::glob::Pattern;
+use crate::listed::{Beginnings, beginnings};
 use headcount_model::{Counted, FileId, Function, FunctionCounts, Module};
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ pub struct Named<'a> {
     /// As reports show it.
     pub name: Arc<str>,
     pub module_path: Arc<str>,
+    /// Where functions of its module begin, if that is not where they are called.
+    pub beginnings: Arc<Beginnings>,
 }
 
 impl<'a> Named<'a> {
@@ -26,15 +28,6 @@ impl<'a> Named<'a> {
     /// The file its own source is in.
     pub fn own_file(&self) -> Option<&'a str> {
         self.function.source.and_then(|(file, _)| self.file(file))
-    }
-
-    /// Does one of the patterns match one of its names, or are there none?
-    pub fn is_wanted(&self, only: &[Pattern]) -> bool {
-        only.is_empty() || only.iter().any(|it| self.is_called(it))
-    }
-
-    fn is_called(&self, pattern: &Pattern) -> bool {
-        pattern.matches(&self.name) || pattern.matches(&self.function.name)
     }
 
     /// Blocks with their counts.
@@ -49,9 +42,18 @@ pub fn is_counted(counts: &FunctionCounts) -> bool {
     counts.blocks.is_empty() || all.any(Option::is_some)
 }
 
-/// Is there no pattern, or does one match this file?
-pub fn file_is_wanted(file: &str, only: &[Pattern]) -> bool {
-    only.is_empty() || only.iter().any(|it| it.matches_path(file))
+/// The source files that a module has code of.
+pub fn files_with_code(module: &Module) -> Vec<&str> {
+    let mut has_code = vec![false; module.files.len()];
+    let blocks = module.functions.iter().flat_map(|it| &it.blocks);
+    for run in blocks.flat_map(|block| &block.lines) {
+        if let (1.., Some(has_code)) = (run.line, has_code.get_mut(run.file.index())) {
+            *has_code = true;
+        }
+    }
+    let files = module.files.iter().zip(has_code);
+    let with_code = files.filter(|(_, has_code)| *has_code);
+    with_code.map(|(file, _)| file.as_str()).collect()
 }
 
 /// The functions of one module of which anything was counted, by address.
@@ -64,6 +66,7 @@ pub fn functions(counted: &Counted, demangle: bool) -> Vec<Named<'_>> {
 /// All functions of one module, by address.
 pub fn all_functions(counted: &Counted, demangle: bool) -> Vec<Named<'_>> {
     let module_path: Arc<str> = counted.module.path.as_str().into();
+    let beginnings = Arc::new(beginnings(&counted.module));
     let mut all: Vec<Named<'_>> = counted
         .module
         .functions
@@ -80,6 +83,7 @@ pub fn all_functions(counted: &Counted, demangle: bool) -> Vec<Named<'_>> {
                 false => function.name.as_str().into(),
             },
             module_path: module_path.clone(),
+            beginnings: beginnings.clone(),
         })
         .collect();
     all.sort_by(|a, b| {

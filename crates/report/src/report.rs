@@ -3,7 +3,7 @@
 use crate::calls;
 use crate::count::Count;
 use crate::coverage;
-use crate::glob::Pattern;
+use crate::only::Only;
 use crate::rows::{self, Tally};
 use crate::table::{Table, Unit};
 use crate::{Error, source};
@@ -27,8 +27,8 @@ pub struct Request<'a> {
     pub sort: Option<String>,
     /// How many rows to show.
     pub top: Option<usize>,
-    /// Only functions and files with such names; all, if there is no pattern.
-    pub only: Vec<Pattern>,
+    /// What to show.
+    pub only: Only,
     /// Only what never ran.
     pub never: bool,
     /// Whether names are shown as the programmer wrote them.
@@ -72,8 +72,8 @@ pub struct Report {
     pub never: Count,
     /// Whether what is called an instruction is a statement of source text, at least in part.
     pub of_source: bool,
-    /// How many modules took part.
-    pub modules: usize,
+    /// The paths of the modules that took part.
+    pub modules: Vec<String>,
     /// What is not counted.
     pub refused: Vec<Refused>,
     /// How many functions are not counted because nobody asked for them.
@@ -102,7 +102,7 @@ impl Report {
             instructions: whole.instructions,
             never: whole.never,
             of_source: whole.of_source,
-            modules: counted.len(),
+            modules: counted.iter().map(|it| it.module.path.clone()).collect(),
             refused: refused(counted),
             not_selected: coverage::not_selected(counted),
             notes: without_repetition(notes),

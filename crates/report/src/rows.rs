@@ -1,7 +1,8 @@
 //! Counts into rows, for the units of code: module, function, block, instruction, edge.
 
 use crate::count::{self, Count, CountedBlock};
-use crate::names::{self, Named};
+use crate::listed::Listed;
+use crate::names::Named;
 use crate::report::Request;
 use crate::table::{Cell, Row};
 use crate::{Error, names::functions};
@@ -98,12 +99,6 @@ pub fn calls(named: &Named<'_>) -> Count {
     named.blocks().find_map(entry).unwrap_or_default()
 }
 
-/// Is the function wanted, by its own name or by its file's?
-pub fn wanted(named: &Named<'_>, request: &Request<'_>) -> bool {
-    let by_file = |file| names::file_is_wanted(file, &request.only);
-    named.is_wanted(&request.only) || named.own_file().is_some_and(by_file)
-}
-
 fn text(text: &str) -> Cell {
     Cell::Text(text.into())
 }
@@ -112,13 +107,13 @@ pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, E
     let mut rows = Vec::new();
     for module in counted {
         let path = &module.module.path;
-        let whole = names::file_is_wanted(path, &request.only);
+        let whole = request.only.wants_module(&module.module);
         let mut tally = Tally::default();
         // Nothing is not zero: of a module without a counted function there is nothing to tell.
         let functions = functions(module, request.demangle);
         let mut any = whole && (!functions.is_empty() || module.module.functions.is_empty());
         for named in functions {
-            if whole || wanted(&named, request) {
+            if whole || request.only.wants(&named) {
                 tally.join(Tally::of(&named)?)?;
                 any = true;
             }
@@ -146,7 +141,7 @@ pub fn of_functions(
     let mut rows = Vec::new();
     for module in counted {
         for named in functions(module, request.demangle) {
-            if wanted(&named, request) {
+            if request.only.wants(&named) {
                 rows_of(&named, &mut rows)?;
             }
         }
@@ -240,10 +235,11 @@ pub fn instructions(
     notes: &mut Vec<String>,
 ) -> Result<(), Error> {
     let linkage_name: Arc<str> = named.function.name.as_str().into();
+    let listed = Listed::new(named, request.decode);
     for it in by_address(named) {
         let block = it.block;
         let mut found = 0;
-        for (address, words) in block.code.iter().flat_map(|span| (request.decode)(span)) {
+        for (address, words) in listed.instructions(block) {
             let count = it.at(found);
             let rest = vec![
                 Cell::Address(Some(address)),

@@ -2,8 +2,8 @@
 
 use crate::Error;
 use crate::count::{Count, CountedBlock};
-use crate::glob::Pattern;
-use crate::names::{self, Named, all_functions, functions, is_counted};
+use crate::names::{Named, all_functions, functions, is_counted};
+use crate::only::Only;
 use crate::report::Request;
 use crate::rows::Tally;
 use crate::table::{Cell, Row};
@@ -39,13 +39,13 @@ impl LineCount {
 pub fn line_counts(
     counted: &[Counted],
 ) -> Result<BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>, Error> {
-    all_lines(counted, false, &[])
+    all_lines(counted, false, &Only::default())
 }
 
 pub type Lines = BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>;
 
 /// The same, of the files that are wanted, or of the wanted functions in them.
-pub fn all_lines(counted: &[Counted], demangle: bool, only: &[Pattern]) -> Result<Lines, Error> {
+pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lines, Error> {
     let mut sums: BTreeMap<Arc<str>, BTreeMap<u32, LineSum>> = BTreeMap::new();
     for module in counted {
         let names: Vec<Arc<str>> = module
@@ -56,11 +56,12 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &[Pattern]) -> Resul
             .collect();
         for named in all_functions(module, demangle) {
             let selected = is_counted(named.counts);
+            let whole = only.names_function(&named);
             for (place, copy) in lines_of(&named)? {
                 let Some(name) = names.get(place.file.index()) else {
                     continue;
                 };
-                if named.is_wanted(only) || names::file_is_wanted(name, only) {
+                if whole || only.wants_file(named.module, name) {
                     let lines = sums.entry(name.clone()).or_default();
                     let line = lines.entry(place.line).or_default();
                     if selected {
@@ -184,13 +185,13 @@ pub struct FileTally {
 pub fn file_tallies(
     counted: &[Counted],
     demangle: bool,
-    only: &[Pattern],
+    only: &Only,
 ) -> Result<BTreeMap<String, FileTally>, Error> {
     let mut files: BTreeMap<String, FileTally> = BTreeMap::new();
     for module in counted {
         for named in functions(module, demangle) {
-            let whole = named.is_wanted(only);
-            let wanted = |file: &str| whole || names::file_is_wanted(file, only);
+            let whole = only.names_function(&named);
+            let wanted = |file: &str| whole || only.wants_file(named.module, file);
             for block in named.blocks() {
                 let pieces = pieces(&named, &block);
                 let first = pieces.first().map_or(UNKNOWN, |(file, _)| file);

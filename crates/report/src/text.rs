@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::annotate::is_of_the_system;
 use crate::count::Count;
 use crate::escape::visible;
-use crate::glob::base_name;
+use crate::glob::short_name;
 use crate::number::{share, thousands};
 use crate::report::{Refused, Report, RunSummary};
 use crate::table::{Cell, Row, Unit};
@@ -32,7 +32,7 @@ pub fn write(report: &Report) -> String {
     out.push('\n');
     // The notes tell of functions that were not selected.
     if report.not_selected == 0 || !report.refused.is_empty() {
-        out.push_str(&not_counted(&report.refused, report.modules > 1));
+        out.push_str(&not_counted(&report.refused, &report.modules));
     }
     if !report.notes.is_empty() {
         out.push_str("\nNotes:\n");
@@ -101,8 +101,8 @@ pub fn command(run: &RunSummary) -> String {
 const NAMED: usize = 3;
 const MANY: usize = 20;
 
-/// What is not counted, and why; also when there is nothing to tell.
-pub fn not_counted(refused: &[Refused], many_modules: bool) -> String {
+/// What is not counted of some modules, and why; also when there is nothing to tell.
+pub fn not_counted(refused: &[Refused], modules: &[String]) -> String {
     if refused.is_empty() {
         return "Not counted: nothing.\n".into();
     }
@@ -120,13 +120,13 @@ pub fn not_counted(refused: &[Refused], many_modules: bool) -> String {
         let alike = alike.entry(kind).or_default();
         alike.told += 1;
         if alike.all <= MANY || alike.told <= NAMED {
-            out.push_str(&refusal(it, many_modules));
+            out.push_str(&refusal(it, modules));
         } else if alike.told == NAMED + 1 {
             let more = thousands((alike.all - NAMED) as u64);
             let (module, reason) = kind;
             out.push_str(&format!(
                 "  {more} more in {} (--json names them): {}\n",
-                visible(base_name(module)),
+                visible(short_name(module, modules)),
                 visible(reason)
             ));
         }
@@ -142,7 +142,7 @@ struct Alike {
 }
 
 /// One thing that is not counted, in a line.
-fn refusal(it: &Refused, many_modules: bool) -> String {
+fn refusal(it: &Refused, modules: &[String]) -> String {
     let refusal = &it.refusal;
     let mut out = format!("  {}", visible(&crate::demangle(&refusal.subject)));
     match (refusal.file.as_str(), refusal.line) {
@@ -150,8 +150,9 @@ fn refusal(it: &Refused, many_modules: bool) -> String {
         (file, 0) => out.push_str(&format!(" ({})", visible(file))),
         (file, line) => out.push_str(&format!(" ({}:{line})", visible(file))),
     }
-    if many_modules {
-        out.push_str(&format!(" in {}", visible(base_name(&it.module))));
+    if modules.len() > 1 {
+        let module = short_name(&it.module, modules);
+        out.push_str(&format!(" in {}", visible(module)));
     }
     out.push_str(&format!(": {}\n", visible(&refusal.reason)));
     out
@@ -293,9 +294,9 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
         ],
     };
     let names_module = unit.columns()[0] == "module" && unit != Unit::Module;
-    if report.modules > 1 && names_module {
+    if report.modules.len() > 1 && names_module {
         let module = of_row("module", false, &|row| match &row.cells[0] {
-            Cell::Text(path) => visible(base_name(path)).into_owned(),
+            Cell::Text(path) => visible(short_name(path, &report.modules)).into_owned(),
             _ => String::new(),
         });
         let before_function = columns.iter().position(|it| it.title == "function");

@@ -56,7 +56,7 @@ fn compare(old: &Counted, new: &Counted) -> Diff {
         runs: Vec::new(),
         cpus: Vec::new(),
     };
-    Diff::new(&side(old), &side(new), &[]).unwrap()
+    Diff::new(&side(old), &side(new), &Default::default()).unwrap()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use headcount_model::{
     FunctionEdge, InlineFrame, LineRun, LinkAddr, Module, Refusal, SourcePlace, Span,
 };
 use headcount_report::export::{Exported, Format, Material, Source, write};
-use headcount_report::{Pattern, RunSummary};
+use headcount_report::{Only, RunSummary};
 use std::rc::Rc;
 
 const ALL: [Format; 10] = [
@@ -95,7 +95,8 @@ fn export(
         command: vec!["./it".into()],
         status: Some(0),
     }];
-    let only = [Pattern::new("*")];
+    let wanted = source.is_none().then(|| "*".to_owned());
+    let only = Only::new(wanted.as_slice(), &[counted], true);
     let found = |file: &str| {
         let lines = source?.lines().map(str::to_owned);
         Some(Source {
@@ -121,7 +122,7 @@ fn export(
         counted,
         runs: &runs,
         notes: &[],
-        only: if source.is_none() { &only } else { &[] },
+        only: &only,
         demangle: true,
         max_count,
         source: &found,

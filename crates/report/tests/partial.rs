@@ -4,7 +4,7 @@ use headcount_model::{
     Block, Counted, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, LineRun, LinkAddr,
     Module, Shift, Span,
 };
-use headcount_report::{Report, Request, RunSummary, Unit, csv, json, text};
+use headcount_report::{Only, Report, Request, RunSummary, Unit, csv, json, text};
 
 /// A run of lines: line, instructions, inlined copy.
 type Lines<'a> = &'a [(u32, u32, u32)];
@@ -79,7 +79,7 @@ fn report(it: &Counted, by: Unit, never: bool) -> Report {
         by,
         sort: None,
         top: None,
-        only: Vec::new(),
+        only: Only::default(),
         never,
         demangle: true,
         decode: &decode,

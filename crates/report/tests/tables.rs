@@ -5,8 +5,7 @@ use headcount_model::{
     LinkAddr, Module, Refusal, SourcePlace, Span,
 };
 use headcount_report::{
-    Cell, Error, Pattern, Report, Request, RunSummary, Table, Unit, csv, diff, json, line_counts,
-    text,
+    Cell, Error, Only, Report, Request, RunSummary, Table, Unit, csv, diff, json, line_counts, text,
 };
 
 /// A run of lines: file, line, whether a statement begins, instructions.
@@ -74,7 +73,7 @@ fn request(by: Unit) -> Request<'static> {
         by,
         sort: None,
         top: None,
-        only: Vec::new(),
+        only: Only::default(),
         never: false,
         demangle: true,
         decode: &decode,
@@ -259,7 +258,7 @@ fn only_means_functions_and_files() {
     )];
     let only = |by: Unit, pattern: &str| {
         let request = Request {
-            only: vec![Pattern::new(pattern)],
+            only: Only::new(&[pattern.into()], &[&it], true),
             ..request(by)
         };
         rows(&report(&it, &request).table)
@@ -442,7 +441,7 @@ fn csv_begins_no_formula_and_leaves_ordinary_names_alone() {
             runs: Vec::new(),
             cpus: Vec::new(),
         };
-        let diff = diff::Diff::new(&run(&[]), &run(&it), &[]).unwrap();
+        let diff = diff::Diff::new(&run(&[]), &run(&it), &Only::default()).unwrap();
         let wanted = format!("it,{shown},,1,1,,1");
         let csv = diff::csv(&diff);
         assert_eq!(csv.lines().skip(1).collect::<Vec<_>>(), [wanted]);

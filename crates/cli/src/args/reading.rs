@@ -10,6 +10,7 @@ use std::path::PathBuf;
 Examples:
   headcount report                                 hottest functions first
   headcount report --by line --only max.c          every line of one file
+  headcount report --only libm.so.6                every function of one library
   headcount report --never                         functions that never ran
   headcount report --by instruction --format csv -o all.csv")]
 pub struct Report {
@@ -24,7 +25,9 @@ pub struct Report {
     /// Show only the first rows.
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
-    /// Show only functions and files with such names (`*` any text, `?` any character).
+    /// Show only functions and source files with such names (`*` any text, `?` any character), or
+    /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
+    /// the whole library.
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
     /// Show only what never ran.
@@ -53,12 +56,14 @@ Examples:
   headcount annotate max              all sources of the program max
   headcount annotate max.c 'max()'    one file; one function
   headcount annotate --asm main       every instruction with its count
+  headcount annotate --asm 'libm!sin' the same of a function in a library
   headcount annotate --histogram scaled max.c    a bar beside each line
   headcount annotate --never --context 2         what never ran, in its place
   headcount annotate --columns max.c  each operand of ?:, && and ||, if built with --via source
   headcount annotate --write .bb      beside each source max.c, a max.c.bb with counts")]
 pub struct Annotate {
-    /// Programs, source files or functions; `max()` is the function where `max` is a program too.
+    /// Programs, libraries, source files or functions; `max()` is the function where `max` is a
+    /// program too, and `libz!inflate` that of a library.
     #[arg(value_name = "NAME")]
     pub names_wanted: Vec<String>,
     #[command(flatten)]
@@ -124,7 +129,9 @@ pub struct Html {
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Show only functions and files with such names (`*` any text, `?` any character).
+    /// Show only functions and source files with such names (`*` any text, `?` any character), or
+    /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
+    /// the whole library.
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
     /// Leave out instructions: the page is smaller.
@@ -150,7 +157,7 @@ Examples:
   headcount explain 'shape::*'
   headcount explain -i other.db main")]
 pub struct Explain {
-    /// The function (`*` any text, `?` any character).
+    /// The function (`*` any text, `?` any character); `libz!inflate` is that of a library.
     #[arg(value_name = "FUNCTION")]
     pub function: String,
     #[command(flatten)]
@@ -178,6 +185,7 @@ Examples:
   headcount export --format folded | flamegraph.pl > flame.svg
   headcount export --format json | jq .totals.executed
   headcount export --format bolt -o it.fdata        then: llvm-bolt -data it.fdata
+  headcount export --format sqlite -o it.sqlite     then: sqlite3 it.sqlite .schema
   headcount export --format zprof | sort -t: -k3 -nr | head")]
 pub struct Export {
     #[command(flatten)]
@@ -193,10 +201,12 @@ pub struct Export {
     /// Print the JSON Schema of the format json.
     #[arg(long, conflicts_with = "format")]
     pub schema: bool,
-    /// Export only functions and files with such names (`*` any text, `?` any character).
+    /// Export only functions and source files with such names (`*` any text, `?` any character), or
+    /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
+    /// the whole library.
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
-    /// Export only modules with such paths (`*` any text, `?` any character). For bolt and
+    /// Export only modules with such names or paths (`*` any text, `?` any character). For bolt and
     /// llvm-sample, which are about one module, it is the program itself unless this says another.
     #[arg(long, value_name = "PATTERN")]
     pub module: Option<String>,
@@ -246,7 +256,9 @@ pub struct Diff {
     /// be given several times.
     #[arg(long, value_name = "LIMIT", value_parser = headcount_report::diff::Limit::parse)]
     pub fail_over: Vec<headcount_report::diff::Limit>,
-    /// Compare only functions and files with such names (`*` any text, `?` any character).
+    /// Compare only functions and source files with such names (`*` any text, `?` any character), or
+    /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
+    /// the whole library.
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
     /// Show so many functions.
@@ -423,6 +435,8 @@ pub enum ExportFormat {
     Zprof,
     /// Everything that is known; --schema says how.
     Json,
+    /// Functions, lines, blocks, edges and calls as plain tables, for sqlite3 and for scripts.
+    Sqlite,
 }
 
 fn run_selection(text: &str) -> Result<RunSelection, String> {

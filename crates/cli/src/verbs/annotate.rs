@@ -9,7 +9,7 @@ use headcount_profile::Loaded;
 use headcount_report::{
     LineCount,
     annotate::{self, Around, Chosen, Fold, Scale, View},
-    coverage_notes, demangle, is_counted, line_counts, text, visible,
+    coverage_notes, line_counts, nothing_called, text, visible,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -77,43 +77,12 @@ fn chosen(loaded: &Loaded, names: &[String]) -> anyhow::Result<Chosen> {
     for name in names {
         let found = annotate::choose(&loaded.counted, name);
         if found.is_empty() {
-            bail!("{}", nothing_called(loaded, name));
+            bail!("{}", nothing_called(&loaded.counted, name));
         }
         all.files.extend(found.files);
         all.functions.extend(found.functions);
     }
     Ok(all)
-}
-
-/// Says that there is no such thing, whether it was refused or not selected, and what has a
-/// similar name.
-pub fn nothing_called(loaded: &Loaded, name: &str) -> String {
-    let mut refusals = loaded.counted.iter().flat_map(|it| &it.module.refusals);
-    if let Some(refusal) = refusals.find(|it| it.subject == name) {
-        return format!("{name} is not counted: {}", refusal.reason);
-    }
-    if is_unselected(loaded, name.strip_suffix("()").unwrap_or(name)) {
-        return format!("{name} was not counted: not selected");
-    }
-    let similar = annotate::similar(&loaded.counted, name);
-    let similar: Vec<&str> = similar.iter().take(5).map(String::as_str).collect();
-    match similar.is_empty() {
-        true => format!("nothing counted is called {name}; `headcount report` lists what is"),
-        false => format!(
-            "nothing counted is called {name}; did you mean {}?",
-            similar.join(", ")
-        ),
-    }
-}
-
-fn is_unselected(loaded: &Loaded, name: &str) -> bool {
-    let modules = loaded.counted.iter();
-    let mut functions = modules.flat_map(|it| it.module.functions.iter().zip(&it.functions));
-    functions.any(|(function, counts)| {
-        let shown = demangle(&function.name);
-        let bare = shown.split('(').next().unwrap_or(&shown);
-        !is_counted(counts) && [&function.name, shown.as_ref(), bare].contains(&name)
-    })
 }
 
 fn listings(
@@ -306,9 +275,10 @@ fn assembly(
 /// What was not counted, if anything, and what makes counts uncertain.
 fn ending(loaded: &Loaded, demangle: bool) -> String {
     let refused = headcount_report::refused(&loaded.counted);
+    let modules = loaded.counted.iter().map(|it| it.module.path.clone());
     let mut out = match refused.is_empty() {
         true => String::new(),
-        false => text::not_counted(&refused, loaded.counted.len() > 1),
+        false => text::not_counted(&refused, &modules.collect::<Vec<_>>()),
     };
     let mut notes = super::notes(loaded);
     notes.extend(coverage_notes(&loaded.counted, demangle));

@@ -4,7 +4,6 @@ use crate::args::{Diff as Args, DiffFormat};
 use crate::{output, progress, talk};
 use anyhow::{Context, bail};
 use headcount_profile::{Loaded, RunSelection};
-use headcount_report::Pattern;
 use headcount_report::diff::{self, Diff, Regression, Side};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,7 +12,7 @@ use std::process::ExitCode;
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (old, new) = load(args)?;
-    let only: Vec<Pattern> = args.only.iter().map(|it| Pattern::new(it)).collect();
+    let only = super::only(&args.only, &[&old, &new], true);
     let diff = progress::during("comparing", || Diff::new(&side(&old), &side(&new), &only))?;
     let regressions = diff.regressions(&args.fail_over);
     let shown = match args.format {

@@ -1,24 +1,20 @@
 //! Say how a function is counted, or why it is not.
 
-use super::annotate::nothing_called;
 use crate::args::Explain;
 use crate::copied::{Copied, Files};
 use crate::output;
 use anyhow::bail;
 use headcount_model::{Counted, Function, FunctionCounts, Refusal};
 use headcount_profile::Loaded;
-use headcount_report::{Pattern, demangle, is_counted, thousands, visible};
+use headcount_report::{
+    Pattern, bare_name, demangle, is_counted, no_function_called, split_module, thousands, visible,
+};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
 pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
     let loaded = super::load(args.profile.input.as_ref(), &args.runs.runs)?;
-    let pattern = Pattern::new(&args.function);
-    let is_meant = |name: &str| {
-        let shown = demangle(name);
-        let bare = shown.split('(').next().unwrap_or(&shown);
-        [name, &shown, bare].iter().any(|it| pattern.matches(it))
-    };
+    let is_meant = |it: &Counted, name: &str| is_meant(&args.function, it, name);
     if args.json {
         return as_json(&loaded, &is_meant, args);
     }
@@ -27,19 +23,20 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
     let mut all_counted = true;
     for it in &loaded.counted {
         for (function, counts) in it.module.functions.iter().zip(&it.functions) {
-            if is_meant(&function.name) {
+            if is_meant(it, &function.name) {
                 let name = shown_name(&function.name, args);
                 all_counted &= is_counted(counts);
                 counted.push_str(&explanation(&mut files, it, function, counts, &name));
             }
         }
-        for refusal in it.module.refusals.iter().filter(|it| is_meant(&it.subject)) {
+        let refusals = it.module.refusals.iter();
+        for refusal in refusals.filter(|refusal| is_meant(it, &refusal.subject)) {
             let name = shown_name(&refusal.subject, args);
             refused.push_str(&refusal_text(it, refusal, &name));
         }
     }
     if counted.is_empty() && refused.is_empty() {
-        bail!("{}", nothing_called(&loaded, &args.function));
+        bail!("{}", no_function_called(&loaded.counted, &args.function));
     }
     output::write(None, &format!("{counted}{refused}"))?;
     Ok(match refused.is_empty() && all_counted {
@@ -48,22 +45,36 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Is a function, or what was refused, called so: `NAME`, or `MODULE!NAME`?
+fn is_meant(typed: &str, it: &Counted, name: &str) -> bool {
+    let shown = demangle(name);
+    let names = [name, &shown, bare_name(&shown)];
+    let is_called = |pattern: &str| {
+        let pattern = Pattern::new(pattern);
+        names.iter().any(|it| pattern.matches(it))
+    };
+    let is_here = |module: &str| Pattern::new(module).matches_module(&it.module.path);
+    let within = split_module(typed);
+    is_called(typed) || within.is_some_and(|(module, name)| is_here(module) && is_called(name))
+}
+
 /// The same for machines: functions with blocks and edges, and what was refused.
 fn as_json(
     loaded: &Loaded,
-    is_meant: &dyn Fn(&str) -> bool,
+    is_meant: &dyn Fn(&Counted, &str) -> bool,
     args: &Explain,
 ) -> anyhow::Result<ExitCode> {
     let (mut functions, mut refused) = (Vec::new(), Vec::new());
     let mut all_counted = true;
     for it in &loaded.counted {
         for (function, counts) in it.module.functions.iter().zip(&it.functions) {
-            if is_meant(&function.name) {
+            if is_meant(it, &function.name) {
                 all_counted &= is_counted(counts);
                 functions.push(function_as_json(it, function, counts, args));
             }
         }
-        for refusal in it.module.refusals.iter().filter(|it| is_meant(&it.subject)) {
+        let refusals = it.module.refusals.iter();
+        for refusal in refusals.filter(|refusal| is_meant(it, &refusal.subject)) {
             refused.push(json!({
                 "module": it.module.path,
                 "subject": plain_name(&refusal.subject, args),
@@ -74,7 +85,7 @@ fn as_json(
         }
     }
     if functions.is_empty() && refused.is_empty() {
-        bail!("{}", nothing_called(loaded, &args.function));
+        bail!("{}", no_function_called(&loaded.counted, &args.function));
     }
     let is_well = refused.is_empty() && all_counted;
     let all = json!({ "version": 1, "functions": functions, "refused": refused });

@@ -3,27 +3,30 @@
 use crate::args::{Export, ExportFormat};
 use crate::module_files::Files;
 use crate::sources::Sources;
-use crate::{output, progress, talk};
+use crate::{database, output, progress, talk};
 use anyhow::bail;
 use headcount_model::{Counted, Span};
 use headcount_profile::Loaded;
 use headcount_report::export::{self, Format, Material};
-use headcount_report::{Pattern, thousands};
+use headcount_report::{Pattern, Request, Unit, coverage_notes, no_module_called, thousands};
 use std::process::ExitCode;
 
 pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
-    let Some(format) = args.format.map(format) else {
+    let Some(format) = args.format else {
         output::write_exact(args.output.as_deref(), export::JSON_SCHEMA)?;
         return Ok(ExitCode::SUCCESS);
     };
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
     let mut loaded = super::load(named, &args.runs.runs)?;
     choose_modules(&mut loaded, args.module.as_deref(), format)?;
+    let Some(format) = text_format(format) else {
+        return plain_tables(args, &loaded);
+    };
     let files = Files::default();
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
     let mut notes = super::notes(&loaded);
-    notes.extend(headcount_report::coverage_notes(&loaded.counted, true));
-    let only: Vec<Pattern> = args.only.iter().map(|it| Pattern::new(it)).collect();
+    notes.extend(coverage_notes(&loaded.counted, true));
+    let only = super::only(&args.only, &[&loaded], !args.names.no_demangle);
     let material = Material {
         counted: &loaded.counted,
         runs: &super::summaries(&loaded),
@@ -47,8 +50,36 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn format(format: ExportFormat) -> Format {
-    match format {
+/// Writes a database.
+fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+    if args.max_count.is_some() {
+        bail!("--max-count is not for the format sqlite, which has room for every count");
+    }
+    let request = Request {
+        by: Unit::Function,
+        sort: None,
+        top: None,
+        only: super::only(&args.only, &[loaded], !args.names.no_demangle),
+        never: false,
+        demangle: !args.names.no_demangle,
+        decode: &super::decode,
+        calls: &super::calls,
+    };
+    let mut notes = super::notes(loaded);
+    notes.extend(coverage_notes(&loaded.counted, request.demangle));
+    let material = database::Material {
+        counted: &loaded.counted,
+        runs: &super::summaries(loaded),
+        notes: &notes,
+        request: &request,
+    };
+    database::write(args.output.as_deref(), &material)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The format of a file that is written in one go; none, of a database.
+fn text_format(format: ExportFormat) -> Option<Format> {
+    Some(match format {
         ExportFormat::Lcov => Format::Lcov,
         ExportFormat::Cobertura => Format::Cobertura,
         ExportFormat::Callgrind => Format::Callgrind,
@@ -59,7 +90,8 @@ fn format(format: ExportFormat) -> Format {
         ExportFormat::Drcov => Format::Drcov,
         ExportFormat::Zprof => Format::Zprof,
         ExportFormat::Json => Format::Json,
-    }
+        ExportFormat::Sqlite => return None,
+    })
 }
 
 /// The lengths of the instructions in a piece of code, up to where it is none.
@@ -68,16 +100,19 @@ fn lengths(span: &Span) -> Vec<u8> {
 }
 
 /// Leaves out modules that are not wanted.
-fn choose_modules(loaded: &mut Loaded, wanted: Option<&str>, format: Format) -> anyhow::Result<()> {
+fn choose_modules(
+    loaded: &mut Loaded,
+    wanted: Option<&str>,
+    format: ExportFormat,
+) -> anyhow::Result<()> {
     if let Some(wanted) = wanted {
         let pattern = Pattern::new(wanted);
-        loaded
-            .counted
-            .retain(|it| pattern.matches_path(&it.module.path));
-        if loaded.counted.is_empty() {
-            bail!("no module is called {wanted}; `headcount report --by module` lists them");
+        let is_meant = |it: &Counted| pattern.matches_module(&it.module.path);
+        if !loaded.counted.iter().any(is_meant) {
+            bail!("{}", no_module_called(&loaded.counted, wanted));
         }
-    } else if matches!(format, Format::Bolt | Format::LlvmSample) {
+        loaded.counted.retain(is_meant);
+    } else if matches!(format, ExportFormat::Bolt | ExportFormat::LlvmSample) {
         let programs: Vec<&str> = loaded
             .runs
             .iter()

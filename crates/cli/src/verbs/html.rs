@@ -4,7 +4,6 @@ use crate::args::Html;
 use crate::sources::Sources;
 use crate::{output, progress, talk};
 use headcount_profile::RunInfo;
-use headcount_report::Pattern;
 use headcount_report::html::{self, Page, RunFacts};
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,7 +17,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
         counted: &loaded.counted,
         runs: &runs,
         notes: super::notes(&loaded),
-        only: args.only.iter().map(|it| Pattern::new(it)).collect(),
+        only: super::only(&args.only, &[&loaded], !args.names.no_demangle),
         demangle: !args.names.no_demangle,
         assembly: !args.no_asm,
         decode: &super::decode,

@@ -20,10 +20,10 @@ pub mod run;
 pub mod runs;
 pub mod stat;
 
-use crate::progress;
-use headcount_model::{LinkAddr, Span};
+use crate::{progress, talk};
+use headcount_model::{Counted, LinkAddr, Span};
 use headcount_profile::{Loaded, Profile, RunSelection};
-use headcount_report::{CallSite, RunSummary};
+use headcount_report::{CallSite, Only, RunSummary, nothing_called};
 use std::path::{Path, PathBuf};
 
 /// The profile where the user names none.
@@ -70,6 +70,17 @@ fn shorten(file: &mut String, here: &Path) {
     if let Ok(inside) = Path::new(file.as_str()).strip_prefix(here) {
         *file = inside.to_string_lossy().into_owned();
     }
+}
+
+/// What `--only` means in some profiles; says which names nothing has in the last of them.
+fn only(texts: &[String], loaded: &[&Loaded], demangle: bool) -> Only {
+    let counted: Vec<&[Counted]> = loaded.iter().map(|it| it.counted.as_slice()).collect();
+    let only = Only::new(texts, &counted, demangle);
+    let last = counted.last().copied().unwrap_or_default();
+    for name in only.unmet() {
+        talk::say(nothing_called(last, name));
+    }
+    only
 }
 
 /// The runs, as far as reports tell of them.

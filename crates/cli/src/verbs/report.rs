@@ -2,7 +2,7 @@
 
 use crate::args::{By, Format, Report};
 use crate::{output, progress, talk};
-use headcount_report::{self as report, Pattern, Request, Unit, thousands};
+use headcount_report::{self as report, Request, Unit, thousands};
 use std::process::ExitCode;
 
 pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
@@ -12,7 +12,7 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
         by: unit(args.by),
         sort: args.sort.clone(),
         top: args.top,
-        only: args.only.iter().map(|it| Pattern::new(it)).collect(),
+        only: super::only(&args.only, &[&loaded], !args.names.no_demangle),
         never: args.never,
         demangle: !args.names.no_demangle,
         decode: &super::decode,

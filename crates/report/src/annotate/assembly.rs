@@ -6,6 +6,7 @@ use super::{HEADING, Margin, QUIET};
 use crate::Error;
 use crate::count::CountedBlock;
 use crate::escape::{visible, visible_lines};
+use crate::listed::Listed;
 use crate::names::{Named, functions};
 use crate::report::Decode;
 use crate::rows::by_address;
@@ -55,8 +56,9 @@ fn one_function(
         "count", "address"
     ));
     let mut last_line = None;
+    let listed = Listed::new(named, decode);
     for it in by_address(named) {
-        let code = it.block.code.iter().flat_map(decode);
+        let code = listed.instructions(it.block);
         for ((number, (address, text)), run) in (0..).zip(code).zip(lines_of(it.block)) {
             let line = run.map(|run| (run.file, run.line));
             if line != last_line {

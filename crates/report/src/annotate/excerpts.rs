@@ -4,6 +4,7 @@ use super::find::Chosen;
 use super::listing::Excerpt;
 use crate::count::Count;
 use crate::names::{Named, functions};
+use crate::only::Only;
 use crate::rows::{Tally, calls};
 use crate::source::file_tallies;
 use crate::{Error, text};
@@ -19,7 +20,7 @@ pub fn excerpts(
     chosen: &Chosen,
     demangle: bool,
 ) -> Result<BTreeMap<String, Vec<Excerpt>>, Error> {
-    let tallies = file_tallies(counted, demangle, &[])?;
+    let tallies = file_tallies(counted, demangle, &Only::default())?;
     let mut all: BTreeMap<String, Vec<Excerpt>> = BTreeMap::new();
     for file in &chosen.files {
         let sums = match tallies.get(file) {
@@ -67,6 +68,8 @@ pub fn function_heading(named: &Named<'_>) -> Result<String, Error> {
     let mut text = named.name.to_string();
     if let (Some(file), Some((_, line))) = (named.own_file(), named.function.source) {
         text.push_str(&format!("  {file}:{line}"));
+    } else {
+        text.push_str(&format!("  in {}", named.module_path));
     }
     let calls = match calls {
         Count::Unknown => "calls not counted".to_owned(),

@@ -1,8 +1,10 @@
 //! What did the user mean by this name: a program, a source file, or a function?
 
-use crate::glob::{Pattern, base_name};
-use crate::names::{functions, is_counted};
-use headcount_model::{Counted, Module};
+use crate::glob::Pattern;
+use crate::names::{files_with_code, is_counted};
+use crate::only::split_module;
+use crate::unknown_name::bare_name;
+use headcount_model::Counted;
 use std::collections::BTreeSet;
 
 /// What to show.
@@ -21,45 +23,71 @@ impl Chosen {
     }
 }
 
-/// Finds what `name` means. A program means all source files it has code of, but for those of
-/// the system; `max.c` and `src/max.c` mean
+/// Finds what `name` means. A program or a library means all source files it has code of, but
+/// for those of the system; if there are none, all its functions. `max.c` and `src/max.c` mean
 /// every file whose path ends like that; `max()` means the function where `max` alone would mean
-/// a program. `*` and `?` stand for any text and any character.
+/// a program; `libm!sin` means the function of such a library, and `libm!` all that is in it. `*`
+/// and `?` stand for any text and any character.
 pub fn choose(counted: &[Counted], name: &str) -> Chosen {
+    let everywhere = |_: &Counted| true;
     let mut chosen = Chosen::default();
     if let Some(function) = name.strip_suffix("()") {
-        chosen.functions = functions_called(counted, function);
+        chosen.functions = functions_called(counted, function, &everywhere);
     }
     if chosen.is_empty() {
-        chosen.files = files_of_programs(counted, name);
+        chosen = modules_called(counted, name);
     }
     if chosen.is_empty() {
         chosen.files = files_called(counted, name);
     }
     if chosen.is_empty() {
-        chosen.functions = functions_called(counted, name);
+        chosen.functions = functions_called(counted, name, &everywhere);
+    }
+    if let (true, Some((module, inside))) = (chosen.is_empty(), split_module(name)) {
+        chosen = inside_of_modules(counted, module, inside);
     }
     chosen
 }
 
-fn files_of_programs(counted: &[Counted], name: &str) -> BTreeSet<String> {
-    let is_meant = |it: &&Counted| path_ends_in(&it.module.path, name);
-    let programs = counted.iter().filter(is_meant);
-    let files = programs.flat_map(|it| files_with_code(&it.module));
-    files.filter(|file| !is_of_the_system(file)).collect()
+/// Modules with such a name: their sources, or their functions if they have none to show.
+fn modules_called(counted: &[Counted], name: &str) -> Chosen {
+    let is_meant = |it: &Counted| is_called(it, name);
+    let meant = counted.iter().filter(|it| is_meant(it));
+    let files = meant.flat_map(|it| files_with_code(&it.module));
+    let files: BTreeSet<String> = files
+        .filter(|file| !is_of_the_system(file))
+        .map(str::to_owned)
+        .collect();
+    let functions = match files.is_empty() {
+        true => functions_called(counted, "*", &is_meant),
+        false => BTreeSet::new(),
+    };
+    Chosen { files, functions }
 }
 
-fn files_with_code(module: &Module) -> Vec<String> {
-    let mut has_code = vec![false; module.files.len()];
-    let blocks = module.functions.iter().flat_map(|it| &it.blocks);
-    for run in blocks.flat_map(|block| &block.lines) {
-        if let (1.., Some(has_code)) = (run.line, has_code.get_mut(run.file.index())) {
-            *has_code = true;
-        }
+/// What has a name in some modules. A source file may have code in others as well: what is meant
+/// are the functions that it has here.
+fn inside_of_modules(counted: &[Counted], module: &str, name: &str) -> Chosen {
+    let is_meant = |it: &Counted| is_called(it, module);
+    let name = name.strip_suffix("()").unwrap_or(name);
+    let mut functions = functions_called(counted, name, &is_meant);
+    for (index, it) in counted.iter().enumerate().filter(|(_, it)| is_meant(it)) {
+        let of_file = crate::names::functions(it, false)
+            .into_iter()
+            .filter(|named| {
+                let file = named.own_file();
+                file.is_some_and(|file| path_ends_in(file, name))
+            });
+        functions.extend(of_file.map(|named| (index, named.index)));
     }
-    let files = module.files.iter().zip(has_code);
-    let with_code = files.filter(|(_, has_code)| *has_code);
-    with_code.map(|(file, _)| file.clone()).collect()
+    Chosen {
+        functions,
+        ..Chosen::default()
+    }
+}
+
+fn is_called(it: &Counted, name: &str) -> bool {
+    path_ends_in(&it.module.path, name) || Pattern::new(name).matches_module(&it.module.path)
 }
 
 /// Is this a file of the compiler or of a library that came with the system? Users who want to
@@ -86,15 +114,19 @@ fn path_ends_in(path: &str, name: &str) -> bool {
     is_something && (said_more || Pattern::new(name).matches_path(path))
 }
 
-fn functions_called(counted: &[Counted], name: &str) -> BTreeSet<(usize, usize)> {
+/// The functions with such a name in the modules that are meant.
+fn functions_called(
+    counted: &[Counted],
+    name: &str,
+    is_meant: &dyn Fn(&Counted) -> bool,
+) -> BTreeSet<(usize, usize)> {
     let pattern = Pattern::new(name);
     let mut found = BTreeSet::new();
-    for (module, it) in counted.iter().enumerate() {
+    for (module, it) in counted.iter().enumerate().filter(|(_, it)| is_meant(it)) {
         let all = it.module.functions.iter().zip(&it.functions).enumerate();
         for (index, (function, _)) in all.filter(|(_, (_, counts))| is_counted(counts)) {
             let shown = crate::demangle(&function.name);
-            let bare = shown.split('(').next().unwrap_or(&shown);
-            if [&function.name, shown.as_ref(), bare]
+            if [&function.name, shown.as_ref(), bare_name(&shown)]
                 .iter()
                 .any(|it| pattern.matches(it))
             {
@@ -103,26 +135,4 @@ fn functions_called(counted: &[Counted], name: &str) -> BTreeSet<(usize, usize)>
         }
     }
     found
-}
-
-/// Names of programs, files and functions that contain what the user typed.
-pub fn similar(counted: &[Counted], name: &str) -> BTreeSet<String> {
-    let wanted = name.to_lowercase();
-    let mut all: BTreeSet<String> = BTreeSet::new();
-    for it in counted {
-        all.insert(base_name(&it.module.path).to_owned());
-        all.extend(
-            it.module
-                .files
-                .iter()
-                .map(|file| base_name(file).to_owned()),
-        );
-        all.extend(
-            functions(it, true)
-                .iter()
-                .map(|named| named.name.to_string()),
-        );
-    }
-    all.retain(|it| it.to_lowercase().contains(&wanted));
-    all
 }

@@ -4,6 +4,7 @@ use super::find::is_of_the_system;
 use super::jumps::LineBranches;
 use super::listing::Excerpt;
 use crate::Error;
+use crate::listed::Listed;
 use crate::names::functions;
 use crate::report::Decode;
 use crate::rows::{Tally, by_address, calls};
@@ -62,8 +63,9 @@ pub fn functions_as_json(
             continue;
         }
         let mut instructions = Vec::new();
+        let listed = Listed::new(&named, decode);
         for block in by_address(&named) {
-            let code = block.block.code.iter().flat_map(decode);
+            let code = listed.instructions(block.block);
             instructions.extend((0..).zip(code).map(|(number, (address, text))| {
                 json!({
                     "address": address.to_string(),

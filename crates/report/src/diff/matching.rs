@@ -2,8 +2,9 @@
 
 use crate::Error;
 use crate::count::Count;
-use crate::glob::{Pattern, base_name};
-use crate::names::{self, Named, functions};
+use crate::glob::base_name;
+use crate::names::{Named, functions};
+use crate::only::Only;
 use crate::rows::{self, Tally};
 use headcount_model::Counted;
 use std::collections::{BTreeMap, BTreeSet};
@@ -128,15 +129,14 @@ pub fn namesakes<'f, 'a>(old: &'f [Function<'a>], new: &'f [Function<'a>]) -> Ve
 pub type Sides<'f, 'a> = [Option<&'f Function<'a>>; 2];
 
 impl<'a> Functions<'a> {
-    pub fn of(module: Option<&'a Counted>, only: &[Pattern]) -> Result<Self, Error> {
+    pub fn of(module: Option<&'a Counted>, only: &Only) -> Result<Self, Error> {
         let mut all = Self::default();
         let Some(module) = module else {
             return Ok(all);
         };
         all.build_id = &module.module.build_id;
         for named in functions(module, true) {
-            let by_file = |file| names::file_is_wanted(file, only);
-            if named.is_wanted(only) || named.own_file().is_some_and(by_file) {
+            if only.wants(&named) {
                 all.add(&named)?;
             }
         }

@@ -15,7 +15,7 @@ pub use limits::{Amount, Limit, Regression, Scope};
 pub use markdown::{annotations, markdown};
 pub use shown::{csv, json, sentence, text};
 
-use crate::glob::Pattern;
+use crate::only::Only;
 use crate::{Error, RunSummary};
 use headcount_model::Counted;
 
@@ -89,7 +89,7 @@ impl LineChange {
 
 impl Diff {
     /// Compares what is wanted of both sides.
-    pub fn new(old: &Side<'_>, new: &Side<'_>, only: &[Pattern]) -> Result<Self, Error> {
+    pub fn new(old: &Side<'_>, new: &Side<'_>, only: &Only) -> Result<Self, Error> {
         let mut diff = Self {
             commands: [old, new].map(commands),
             ..Self::default()

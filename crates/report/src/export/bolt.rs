@@ -24,7 +24,7 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
     };
     let (mut uncounted, mut called) = (0, BTreeMap::new());
     let functions = functions(module, false);
-    for named in functions.iter().filter(|it| super::is_wanted(it, material)) {
+    for named in functions.iter().filter(|it| material.only.wants(it)) {
         uncounted += branches(named, material, &mut records)?;
         for (at, target, count) in code::calls(named, material) {
             if let (Some(target), Some(count @ 1..)) = (target, count.value())
@@ -35,7 +35,7 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
             }
         }
     }
-    for named in functions.iter().filter(|it| super::is_wanted(it, material)) {
+    for named in functions.iter().filter(|it| material.only.wants(it)) {
         let entry = named.function.address;
         let known = called.get(&entry).copied().unwrap_or(0);
         let entered = rows::calls(named).value().unwrap_or(0);

@@ -66,7 +66,7 @@ fn wanted<'a>(material: &Material<'a>) -> Vec<(usize, Named<'a>)> {
     for (number, module) in material.counted.iter().enumerate() {
         for named in functions(module, material.demangle) {
             let ran = || named.blocks().any(|block| !block.count().is_never());
-            if super::is_wanted(&named, material) && ran() {
+            if material.only.wants(&named) && ran() {
                 wanted.push((number, named));
             }
         }

@@ -1,7 +1,7 @@
 //! Lines, functions and branches of source files: what formats for coverage are made of.
 
 use super::exclusions::Exclusions;
-use super::{Exported, Material, is_wanted, several};
+use super::{Exported, Material, several};
 use crate::Error;
 use crate::annotate::is_of_the_system;
 use crate::count::{Count, edges};
@@ -110,7 +110,7 @@ impl Coverage {
     fn add_lines(&mut self, material: &Material<'_>) -> Result<(), Error> {
         for (name, lines) in all_lines(material.counted, material.demangle, material.only)? {
             let is_here = || !is_of_the_system(&name) && (material.source)(&name).is_some();
-            if material.only.is_empty() && !is_here() {
+            if material.only.is_everything() && !is_here() {
                 self.left_out += 1;
                 continue;
             }
@@ -191,7 +191,7 @@ impl Coverage {
 fn wanted<'a>(material: &Material<'a>) -> Vec<Named<'a>> {
     let of_module = |module| functions(module, material.demangle);
     let all = material.counted.iter().flat_map(of_module);
-    all.filter(|named| is_wanted(named, material)).collect()
+    all.filter(|named| material.only.wants(named)).collect()
 }
 
 /// A line in a function, or in one copy of another that was inlined there.

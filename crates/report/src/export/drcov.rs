@@ -59,7 +59,7 @@ pub fn write(material: &Material<'_>, _: &Limit) -> Result<Exported, Error> {
 fn pieces_that_ran(module: &Counted, material: &Material<'_>) -> BTreeSet<(LinkAddr, u64)> {
     let mut pieces = BTreeSet::new();
     for named in functions(module, false) {
-        if !super::is_wanted(&named, material) {
+        if !material.only.wants(&named) {
             continue;
         }
         for block in named.blocks() {

@@ -15,7 +15,7 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for module in material.counted {
         for named in functions(module, material.demangle) {
-            if !super::is_wanted(&named, material) {
+            if !material.only.wants(&named) {
                 continue;
             }
             let place = [base_name(&named.module_path), &named.name]

@@ -119,7 +119,7 @@ impl Json<'_> {
         self.raw(",\"functions\":[");
         let mut first = true;
         for named in functions(module, material.demangle) {
-            if super::is_wanted(&named, material) {
+            if material.only.wants(&named) {
                 self.next(&mut first);
                 self.function(&named, material)?;
             }

@@ -75,7 +75,7 @@ fn samples(
 ) -> Result<BTreeMap<String, Samples>, Error> {
     let mut ran = Vec::new();
     for named in functions(module, false) {
-        if super::is_wanted(&named, material) {
+        if material.only.wants(&named) {
             ran.extend(ran_of(&named, names, material));
         }
     }

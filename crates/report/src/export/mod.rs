@@ -17,12 +17,13 @@ mod lcov;
 mod limit;
 mod llvm_sample;
 pub mod pprof;
+mod tables;
 mod zprof;
 
 pub use json::SCHEMA as JSON_SCHEMA;
+pub use tables::tables;
 
-use crate::glob::Pattern;
-use crate::names::{self, Named};
+use crate::only::Only;
 use crate::report::FindCalls;
 use crate::{Error, RunSummary};
 use headcount_model::{CodeSymbol, Counted, InlineFrame, LinkAddr, Module, Span};
@@ -62,8 +63,8 @@ pub struct Material<'a> {
     pub runs: &'a [RunSummary],
     /// What makes them uncertain, in sentences.
     pub notes: &'a [String],
-    /// Only functions and files with such names; all, if there is no pattern.
-    pub only: &'a [Pattern],
+    /// What to export.
+    pub only: &'a Only,
     /// Whether names are shown as the programmer wrote them, where the format does not care.
     pub demangle: bool,
     /// The largest count to write.
@@ -129,12 +130,6 @@ pub fn write(format: Format, material: &Material<'_>) -> Result<Exported, Error>
     };
     exported.notes.extend(limit.note());
     Ok(exported)
-}
-
-/// Is a function wanted, by its own name or by its file's?
-fn is_wanted(named: &Named<'_>, material: &Material<'_>) -> bool {
-    let by_file = |file| names::file_is_wanted(file, material.only);
-    named.is_wanted(material.only) || named.own_file().is_some_and(by_file)
 }
 
 /// The module, where a format is about one alone.

@@ -21,7 +21,7 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
     let mut builder = Builder::new(&own_limit);
     for module in material.counted {
         for named in functions(module, material.demangle) {
-            if super::is_wanted(&named, material) {
+            if material.only.wants(&named) {
                 builder.function(&named, material)?;
             }
         }

@@ -24,7 +24,7 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
     for module in material.counted {
         if is_of_source(module) {
             for named in functions(module, material.demangle) {
-                if !super::is_wanted(&named, material) {
+                if !material.only.wants(&named) {
                     continue;
                 }
                 for block in blocks(named.function, named.counts) {

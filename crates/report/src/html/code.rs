@@ -4,6 +4,7 @@ use super::files::Files;
 use super::functions::{Functions, Shown};
 use super::{Page, may_have_run, value};
 use crate::count::{self, Count, CountedBlock};
+use crate::listed::Listed;
 use headcount_model::{FunctionEdge, LinkAddr, Span};
 use serde_json::{Value, json};
 
@@ -62,8 +63,9 @@ fn function(page: &Page<'_>, place: usize, it: &Shown<'_>, files: &Files) -> Val
     let mut text = String::new();
     let mut blocks = Vec::new();
     let mut last_line = 0;
+    let listed = Listed::new(&it.named, page.decode);
     for block in it.named.blocks() {
-        let code = block.block.code.iter().flat_map(|span| (page.decode)(span));
+        let code = listed.instructions(block.block).into_iter();
         let (at, words): (Vec<LinkAddr>, Vec<String>) = code.unzip();
         blocks.push(json!([
             format!("{:x}", block.block.address.0),

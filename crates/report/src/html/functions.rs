@@ -30,8 +30,7 @@ pub fn all<'a>(page: &Page<'a>) -> Result<Functions<'a>, Error> {
     let mut list = Vec::new();
     for (module, counted) in page.counted.iter().enumerate() {
         for named in names::functions(counted, page.demangle) {
-            let by_file = |file| names::file_is_wanted(file, &page.only);
-            if !named.is_wanted(&page.only) && !named.own_file().is_some_and(by_file) {
+            if !page.only.wants(&named) {
                 continue;
             }
             list.push(Shown {

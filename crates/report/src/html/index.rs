@@ -39,7 +39,7 @@ pub fn index(
         "functions": rows.collect::<Vec<_>>(),
         "refused": refusals(page),
         "notes": notes.iter().map(|it| value::name(it)).collect::<Vec<_>>(),
-        "narrowed": !page.only.is_empty(),
+        "narrowed": !page.only.is_everything(),
         "assembly": page.assembly,
     }))
 }

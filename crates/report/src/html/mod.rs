@@ -14,7 +14,7 @@ mod sites;
 mod value;
 
 use crate::count::Count;
-use crate::glob::Pattern;
+use crate::only::Only;
 use crate::report::{Decode, FindCalls};
 use crate::{Error, escape};
 use headcount_model::Counted;
@@ -50,7 +50,7 @@ pub struct Page<'a> {
     /// What makes the counts uncertain, in sentences.
     pub notes: Vec<String>,
     /// Only functions and files with such names; all, if there is no pattern.
-    pub only: Vec<Pattern>,
+    pub only: Only,
     /// Whether names are shown as the programmer wrote them.
     pub demangle: bool,
     /// Whether instructions are shown.

@@ -10,7 +10,7 @@ fn page(counted: &[Counted], runs: &[RunFacts], notes: &[&str]) -> String {
         counted,
         runs,
         notes: notes.iter().map(|it| (*it).to_owned()).collect(),
-        only: Vec::new(),
+        only: Default::default(),
         demangle: true,
         assembly: true,
         decode: &|_| Vec::new(),

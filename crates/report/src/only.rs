@@ -1,0 +1,159 @@
+//! What `--only` names: functions, source files, or whole modules.
+//!
+//! `NAME` is a function or a source file, in any module; only if nothing else has that name, it is
+//! a module. `MODULE!NAME` is a function or a source file of such a module, and `MODULE!` is all of
+//! it. Because the names of some functions have a `!` in them (`operator!=`), a text with one
+//! may also be the whole name of a function.
+
+use crate::glob::Pattern;
+use crate::names::{Named, all_functions, files_with_code, is_counted};
+use headcount_model::{Counted, Module};
+
+/// What is wanted of some counted modules: everything, if nothing is named.
+#[derive(Clone, Debug, Default)]
+pub struct Only {
+    wishes: Vec<Wish>,
+    unmet: Vec<String>,
+}
+
+/// One text that the user typed.
+#[derive(Clone, Debug)]
+struct Wish {
+    /// All of it, as the name of a function or a file.
+    whole: Pattern,
+    /// Or a module, and functions and files in there.
+    within: Option<(Pattern, Pattern)>,
+}
+
+impl Only {
+    /// Finds out what the texts mean for these modules, with the names that reports show.
+    pub fn new(texts: &[String], counted: &[&[Counted]], demangle: bool) -> Self {
+        let mut only = Self {
+            wishes: texts.iter().map(|text| Wish::new(text)).collect(),
+            unmet: Vec::new(),
+        };
+        if texts.is_empty() {
+            return only;
+        }
+        let modules = || counted.iter().copied().flatten();
+        let found = only.found(modules(), demangle);
+        for ((wish, text), found) in only.wishes.iter_mut().zip(texts).zip(found) {
+            let is_module = |it: &Counted| wish.whole.matches_module(&it.module.path);
+            match found {
+                Found::Counted => (),
+                Found::Nothing if wish.within.is_none() && modules().any(is_module) => {
+                    wish.within = Some((wish.whole.clone(), Pattern::new("*")));
+                }
+                Found::Nothing | Found::Uncounted => only.unmet.push(text.clone()),
+            }
+        }
+        only
+    }
+
+    /// Is everything wanted?
+    pub fn is_everything(&self) -> bool {
+        self.wishes.is_empty()
+    }
+
+    /// What nothing that was counted is called.
+    pub fn unmet(&self) -> &[String] {
+        &self.unmet
+    }
+
+    /// Is this function wanted, by its own name, by its file's, or by its module's?
+    pub fn wants(&self, named: &Named<'_>) -> bool {
+        let by_file = |file| self.wants_file(named.module, file);
+        self.names_function(named) || named.own_file().is_some_and(by_file)
+    }
+
+    /// The same, whatever file it is in.
+    pub fn names_function(&self, named: &Named<'_>) -> bool {
+        let names = |it: &Wish| it.names_function(named);
+        self.is_everything() || self.wishes.iter().any(names)
+    }
+
+    /// Is all of this source file wanted that is in this module?
+    pub fn wants_file(&self, module: &Module, file: &str) -> bool {
+        let names = |it: &Wish| it.names_file(module, file);
+        self.is_everything() || self.wishes.iter().any(names)
+    }
+
+    /// Is all of this module wanted? In a table of modules, every name may be one of a module.
+    pub fn wants_module(&self, module: &Module) -> bool {
+        let names = |it: &Wish| it.whole.matches_module(&module.path) || it.names_all_of(module);
+        self.is_everything() || self.wishes.iter().any(names)
+    }
+
+    /// What there is for each wish.
+    fn found<'a>(&self, modules: impl Iterator<Item = &'a Counted>, demangle: bool) -> Vec<Found> {
+        let mut found = vec![Found::Nothing; self.wishes.len()];
+        for module in modules {
+            let files = files_with_code(&module.module);
+            for (wish, found) in self.wishes.iter().zip(&mut found) {
+                let names_it = |file: &&str| wish.names_file(&module.module, file);
+                if files.iter().any(names_it) {
+                    *found = Found::Counted;
+                }
+            }
+            for named in all_functions(module, demangle) {
+                let here = match is_counted(named.counts) {
+                    true => Found::Counted,
+                    false => Found::Uncounted,
+                };
+                for (wish, found) in self.wishes.iter().zip(&mut found) {
+                    if *found < here && wish.names_function(&named) {
+                        *found = here;
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+/// What has a name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Found {
+    Nothing,
+    /// A function of which nothing was counted.
+    Uncounted,
+    Counted,
+}
+
+impl Wish {
+    fn new(text: &str) -> Self {
+        let within = split_module(text);
+        Self {
+            whole: Pattern::new(text),
+            within: within.map(|(module, name)| (Pattern::new(module), Pattern::new(name))),
+        }
+    }
+
+    fn names_function(&self, named: &Named<'_>) -> bool {
+        let is_called = |it: &Pattern| it.matches(&named.name) || it.matches(&named.function.name);
+        is_called(&self.whole) || self.within(named.module).is_some_and(is_called)
+    }
+
+    fn names_file(&self, module: &Module, file: &str) -> bool {
+        let is_called = |it: &Pattern| it.matches_path(file);
+        is_called(&self.whole) || self.within(module).is_some_and(is_called)
+    }
+
+    fn names_all_of(&self, module: &Module) -> bool {
+        self.within(module) == Some(&Pattern::new("*"))
+    }
+
+    /// What is wanted of a module that is named, if it is this one.
+    fn within(&self, module: &Module) -> Option<&Pattern> {
+        let within = self.within.as_ref();
+        let (_, name) = within.filter(|(it, _)| it.matches_module(&module.path))?;
+        Some(name)
+    }
+}
+
+/// `libz.so*!inflate` into module and name; `libz!` into the module and every name.
+pub fn split_module(text: &str) -> Option<(&str, &str)> {
+    let (module, name) = text.split_once('!')?;
+    let name = if name.is_empty() { "*" } else { name };
+    (!module.is_empty()).then_some((module, name))
+}
