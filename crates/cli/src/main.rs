@@ -13,6 +13,7 @@ mod disclosure;
 mod heap;
 #[cfg(test)]
 mod hostile;
+mod kept_modules;
 mod module;
 mod module_files;
 mod monitored;
