@@ -21,6 +21,7 @@ mod output;
 mod progress;
 mod recovered;
 mod reserve;
+mod response_files;
 mod selection;
 mod source_module;
 mod source_route;
