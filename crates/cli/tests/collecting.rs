@@ -389,6 +389,18 @@ fn a_killed_program_that_is_gone_has_its_counts() {
 }
 
 #[test]
+fn a_program_whose_threads_were_stopped_is_named() {
+    let shop = threads();
+    let program = Started::new(shop.command(shop.path("threads")).arg(FOR_EVER));
+    snapshot(&shop, &program.pid());
+    program.kill();
+    let report = shop.must(&[HEADCOUNT, "report"]);
+    let program = shop.path("threads");
+    let told = format!("{}: 9 threads did not end by exit: ", program.display());
+    assert!(report.contains(&told), "{report}");
+}
+
+#[test]
 fn a_build_is_kept_once_for_its_owner_alone_until_its_runs_are_collected() {
     let shop = program();
     for _ in 0..3 {

@@ -5,6 +5,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -32,8 +33,8 @@ pub struct CannotRun {
 
 /// Becomes the compiler. Comes back only if that fails.
 pub fn run(args: &Cc) -> Result<ExitCode> {
-    let command = args.command.as_slice();
-    let at = compiler_position(command);
+    let command = without_end_of_options(&args.command);
+    let at = compiler_position(&command);
     let Some(compiler) = command.get(at) else {
         bail!("no compiler given; try `headcount cc -- gcc -O2 -g prog.c -o prog`");
     };
@@ -349,6 +350,22 @@ fn links_with_llvm(arguments: &[OsString]) -> bool {
     let mut words = arguments.iter().filter_map(|word| word.to_str());
     let last = words.rfind(|word| word.starts_with("-flto") || *word == "-fno-lto");
     last.is_some_and(|word| word != "-fno-lto")
+}
+
+/// `ccache headcount cc -- gcc -c it.c` takes our `--` for the compiler's, and says `-- it.c` in the
+/// end. gcc does not know that; nobody needs it where no name of a file begins with a dash.
+fn without_end_of_options(command: &[OsString]) -> Vec<OsString> {
+    let end = command.iter().position(|word| word == "--");
+    let is_needed = |end: usize| {
+        let mut files = command[end + 1..].iter();
+        files.any(|word| word.as_bytes().starts_with(b"-"))
+    };
+    let dropped = end.filter(|end| !is_needed(*end));
+    let words = command.iter().enumerate();
+    words
+        .filter(|(at, _)| Some(*at) != dropped)
+        .map(|(_, word)| word.clone())
+        .collect()
 }
 
 /// Launchers stand before the compiler proper: `ccache gcc ...`.

@@ -660,26 +660,29 @@ fn remove(path: &Path) {
     }
 }
 
-/// Threads that were stopped, rather than coming to an end. (No process numbers: equal runs make
-/// equal reports.)
-fn unfinished(parts: &[Counters]) -> Option<String> {
-    let mut threads: Vec<_> = parts
-        .iter()
-        .flat_map(|part| &part.threads)
-        .filter(|thread| !thread.ended)
-        .map(|thread| (thread.process, thread.tid))
-        .collect();
-    threads.sort_unstable();
-    threads.dedup();
-    let count = match threads.len() {
-        0 => return None,
-        1 => "a thread".to_owned(),
-        many => format!("{many} threads"),
-    };
-    Some(format!(
-        "{count} did not end by exit: if a signal stopped the program, counts in the function that each \
-         was in at that moment may be off by one"
-    ))
+/// Threads that were stopped, rather than coming to an end, by the programs they ran: a process may
+/// have been several. (No process numbers: equal runs make equal reports.)
+fn unfinished(parts: &[Counters]) -> Vec<String> {
+    let mut programs: BTreeMap<String, HashSet<(ProcessKey, u32)>> = BTreeMap::new();
+    for part in parts {
+        let program = part.command.first().cloned();
+        let program = program.unwrap_or_else(|| part.module.display().to_string());
+        let stopped = part.threads.iter().filter(|thread| !thread.ended);
+        let stopped = stopped.map(|thread| (thread.process, thread.tid));
+        programs.entry(program).or_default().extend(stopped);
+    }
+    let told = programs.into_iter().filter_map(|(program, threads)| {
+        let count = match threads.len() {
+            0 => return None,
+            1 => "a thread".to_owned(),
+            many => format!("{many} threads"),
+        };
+        Some(format!(
+            "{program}: {count} did not end by exit: if a signal stopped the program, counts in the \
+             function that each was in at that moment may be off by one"
+        ))
+    });
+    told.collect()
 }
 
 fn processes(parts: &[Counters]) -> Vec<Process> {
