@@ -20,6 +20,8 @@ use headcount_asm::{Counted, Keeper, Options, Source};
 use headcount_model::Refusal;
 use headcount_monitor::give_back_to;
 
+use crate::response_files;
+
 /// The compiler that `headcount cc` was asked to run: it knows where its assembler is.
 pub const COMPILER_VARIABLE: &str = "HEADCOUNT_COMPILER";
 /// Set if that compiler is clang, which has an assembler of its own.
@@ -38,7 +40,7 @@ pub fn is_called() -> bool {
 /// Assembles, counting. `arguments` are the assembler's own.
 pub fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     let assembler = real_assembler()?;
-    let job = Job::new(&arguments);
+    let job = Job::new(&response_files::expanded(&arguments));
     let Some((job, bytes)) = job.and_then(|job| job.read().map(|bytes| (job, bytes))) else {
         return become_assembler(&assembler, &arguments);
     };
@@ -267,7 +269,7 @@ impl Job {
         while let Some(argument) = arguments.get(position) {
             let text = argument.to_str()?;
             wide |= text == "--64";
-            if text.starts_with('@') || matches!(text, "--32" | "--x32" | "--version" | "--help") {
+            if matches!(text, "--32" | "--x32" | "--version" | "--help") {
                 return None;
             }
             if takes_value(text) {

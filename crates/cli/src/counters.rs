@@ -97,6 +97,14 @@ impl Counters {
         Self::read_slots(path).with_context(|| path.display().to_string())
     }
 
+    /// The build that a counter file is about, if that can be read.
+    pub fn fingerprint_in(path: &Path) -> Option<u64> {
+        let mut header = vec![0; HEADER_BYTES];
+        let file = foreign_file::open(path).ok()?;
+        file.read_exact_at(&mut header, 0).ok()?;
+        Some(Self::header(&header).ok()?.fingerprint)
+    }
+
     fn read_slots(path: &Path) -> Result<Self> {
         // Anything else (a link, a pipe) was not put there by a counted program.
         if !fs::symlink_metadata(path)

@@ -14,6 +14,7 @@ mod disclosure;
 mod heap;
 #[cfg(test)]
 mod hostile;
+mod kept_modules;
 mod module;
 mod module_files;
 mod monitored;
@@ -22,6 +23,7 @@ mod output;
 mod progress;
 mod recovered;
 mod reserve;
+mod response_files;
 mod selection;
 mod source_module;
 mod source_route;

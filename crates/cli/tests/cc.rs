@@ -899,6 +899,36 @@ fn the_user_may_have_chosen_an_assembler() {
 }
 
 #[test]
+fn ccache_may_stand_before_us_too() {
+    if !have("ccache") {
+        return;
+    }
+    for via in ["assembly", "source"] {
+        for compiler in c_compilers() {
+            let shop = Workshop::with_sources();
+            let compile = |source: &str, object: &str| {
+                let ours = [HEADCOUNT, "cc", "--via", via, "--", compiler];
+                let words = [&ours, &["-O1", "-g", "-c", source, "-o", object][..]].concat();
+                let mut command = shop.command("ccache");
+                let said = said(command.args(words).env("CCACHE_DIR", shop.path("cache")));
+                assert_eq!(
+                    (said.stderr.as_str(), said.status),
+                    ("", Some(0)),
+                    "{compiler}"
+                );
+            };
+            // The second time from the cache.
+            for _ in 0..2 {
+                compile("main.c", "main.o");
+                compile("helper.c", "helper.o");
+                shop.cc(&[compiler, "main.o", "helper.o", "-o", "prog"]);
+                assert_eq!(shop.count("prog")["helper"].calls, 100, "{via} {compiler}");
+            }
+        }
+    }
+}
+
+#[test]
 fn functions_with_short_names_are_counted() {
     // `f` and `b` also end the names of numbered labels: `1f`, `1b`.
     let shop = Workshop::new();

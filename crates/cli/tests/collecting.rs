@@ -4,11 +4,12 @@ mod workshop;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
-use workshop::{ANSWER, HEADCOUNT, Said, Workshop, have, said};
+use workshop::{ANSWER, HEADCOUNT, Said, Workshop, have, is_root, said};
 
 /// Eight threads call `leaf` as often as the first argument says. With another argument, `main`
 /// aborts when a line comes in.
@@ -334,75 +335,174 @@ fn said_with_folder(shop: &Workshop, folder: &str) -> Said {
     )
 }
 
+/// A counted program with a counted library.
+fn program_with_library() -> Workshop {
+    let shop = Workshop::with_sources();
+    build_with_library(&shop, "-O1");
+    shop
+}
+
+fn build_with_library(shop: &Workshop, level: &str) {
+    let library = ["-shared", "-fPIC", "helper.c", "-o", "libhelper.so"];
+    shop.cc(&[&["gcc", level, "-g"], &library[..]].concat());
+    let program = ["main.c", "-L.", "-lhelper", "-Wl,-rpath,$ORIGIN", "-o"];
+    shop.cc(&[&["gcc", level, "-g"], &program[..], &["prog"]].concat());
+}
+
 #[test]
-fn a_replaced_program_does_not_explain_old_counts() {
-    let shop = program();
+fn counts_outlive_the_build_that_made_them() {
+    let shop = program_with_library();
     shop.must(&["prog"]);
+    build_with_library(&shop, "-O0");
+    shop.must(&["prog"]);
+    build_with_library(&shop, "-O2");
+    fs::remove_file(shop.path("prog")).unwrap();
+    let said = shop.headcount(&["collect"]);
+    let collected = "headcount: collected 2 runs into headcount.db\n";
+    assert_eq!((said.stderr.as_str(), said.status), (collected, Some(0)));
+    for run in ["1", "2"] {
+        let functions = shop.functions_of(&["--runs", run]);
+        assert_eq!(functions["helper"].calls, 100, "{run}");
+        assert_eq!(functions["main"].calls, 1, "{run}");
+    }
+    // They are the counts of what was there under that name.
+    let modules = shop.must(&[HEADCOUNT, "report", "--by", "module", "--format", "csv"]);
+    for name in ["prog", "libhelper.so"] {
+        let path = shop.path(name).canonicalize();
+        let path = path.unwrap_or_else(|_| shop.path(".").canonicalize().unwrap().join(name));
+        assert!(modules.contains(path.to_str().unwrap()), "{modules}");
+    }
+    assert!(!shop.path("headcount.counts").exists());
+}
+
+#[test]
+fn a_killed_program_that_is_gone_has_its_counts() {
+    let shop = threads();
+    let program = Started::new(shop.command(shop.path("threads")).arg(FOR_EVER));
+    let before = snapshot(&shop, &program.pid());
+    fs::remove_file(shop.path("threads")).unwrap();
+    // While it runs, too.
+    let later = snapshot(&shop, &program.pid());
+    assert!(before <= later);
+    program.kill();
+    assert!(leaves(&shop, &[]) >= later);
+}
+
+#[test]
+fn a_program_whose_threads_were_stopped_is_named() {
+    let shop = threads();
+    let program = Started::new(shop.command(shop.path("threads")).arg(FOR_EVER));
+    snapshot(&shop, &program.pid());
+    program.kill();
+    let report = shop.must(&[HEADCOUNT, "report"]);
+    let program = shop.path("threads");
+    let told = format!("{}: 9 threads did not end by exit: ", program.display());
+    assert!(report.contains(&told), "{report}");
+}
+
+#[test]
+fn a_build_is_kept_once_for_its_owner_alone_until_its_runs_are_collected() {
+    let shop = program();
+    for _ in 0..3 {
+        shop.must(&["prog"]);
+    }
+    let kept = shop.kept_modules();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let mode = fs::metadata(&kept[0]).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let bytes = |path: &Path| fs::read(path).unwrap();
+    assert!(bytes(&kept[0]) == bytes(&shop.path("prog")));
+    assert_eq!(shop.headcount(&["collect", "--keep"]).status, Some(0));
+    assert_eq!(shop.kept_modules(), kept);
+    assert_eq!(shop.headcount(&["collect"]).status, Some(0));
+    assert!(!shop.path("headcount.counts").exists());
+}
+
+#[test]
+fn a_copy_stays_while_a_program_runs_that_needs_it() {
+    let shop = threads();
+    shop.must(&["threads", "10"]);
+    let program = Started::new(shop.command(shop.path("threads")).arg(FOR_EVER));
+    // What a killed process left goes; what is needed stays.
+    shop.write("headcount.counts/dead.1.2.partial", "half of a program");
+    let said = shop.headcount(&["collect"]);
+    assert!(said.stderr.contains("collected 1 run into"), "{said:?}");
+    assert_eq!(shop.counter_files().len(), 1);
+    assert_eq!(shop.kept_modules().len(), 1);
+    fs::remove_file(shop.path("threads")).unwrap();
+    program.kill();
+    assert_eq!(shop.functions()["work"].calls, 8);
+    assert!(!shop.path("headcount.counts").exists());
+}
+
+/// As if the copies could not be made.
+fn lose_copies(shop: &Workshop) {
+    for copy in shop.kept_modules() {
+        fs::remove_file(copy).unwrap();
+    }
+}
+
+#[test]
+fn counts_that_nothing_explains_are_told_of_once() {
+    let shop = program();
+    for _ in 0..3 {
+        shop.must(&["prog"]);
+    }
+    lose_copies(&shop);
     fs::rename(shop.path("prog"), shop.path("old")).unwrap();
     shop.cc(&["gcc", "-O0", "-g", "main.c", "helper.c", "-o", "prog"]);
-    let said = shop.headcount(&["collect"]);
-    assert_eq!(said.status, Some(2));
-    assert!(
-        said.stderr.contains("counts of another build of"),
-        "{said:?}"
-    );
-    assert!(said.stderr.contains("--program"), "{said:?}");
-    let old = shop.only_counter_file();
     // New counts are shown all the same.
     shop.must(&["prog"]);
     let said = shop.headcount(&["report", "--format", "csv"]);
     assert_eq!(said.status, Some(0), "{said:?}");
-    assert!(
-        said.stderr.contains("counts of another build of"),
-        "{said:?}"
-    );
-    assert_eq!(shop.only_counter_file(), old);
-    assert_eq!(
-        shop.headcount(&["collect", "--program", "old"]).status,
-        Some(0)
-    );
-    assert_eq!(shop.counter_files().len(), 0);
-    assert_eq!(helpers(&shop, &["--runs", "1"]), 100);
+    let told = "/prog: was removed or rebuilt, with no copy kept, so 3 counter files of it cannot be \
+                read: moved to headcount.counts/unread, from where `headcount collect \
+                headcount.counts/unread --program FILE` collects with the file that ran\n";
+    assert!(said.stderr.contains(told), "{said:?}");
+    assert_eq!(said.stderr.lines().count(), 2, "{said:?}");
+    let said = shop.headcount(&["report", "--format", "csv"]);
+    assert_eq!((said.stderr.as_str(), said.status), ("", Some(0)));
+    // A copy of the wrong program explains nothing.
+    let aside = "headcount.counts/unread";
+    let said = shop.headcount(&["collect", aside, "--program", "prog"]);
+    assert_eq!(said.status, Some(2), "{said:?}");
+    let said = shop.headcount(&["collect", aside, "--program", "old"]);
+    let collected = "headcount: collected 3 runs into headcount.db\n";
+    assert_eq!((said.stderr.as_str(), said.status), (collected, Some(0)));
+    assert_eq!(helpers(&shop, &["--runs", "2-4"]), 300);
 }
 
 #[test]
 fn a_program_that_is_gone_can_be_named() {
     let shop = program();
     shop.must(&["prog"]);
+    lose_copies(&shop);
     fs::rename(shop.path("prog"), shop.path("elsewhere")).unwrap();
-    let said = shop.headcount(&["collect"]);
+    let said = shop.headcount(&["collect", "--keep"]);
     assert_eq!(said.status, Some(2));
     assert!(said.stderr.contains("/prog: is gone"), "{said:?}");
-    assert_eq!(
-        shop.headcount(&["collect", "--program", "elsewhere"])
-            .status,
-        Some(0)
-    );
+    let named = ["collect", "--program", "elsewhere"];
+    assert_eq!(shop.headcount(&named).status, Some(0));
     assert_eq!(helpers(&shop, &[]), 100);
 }
 
 #[test]
+fn a_copy_that_another_user_made_is_not_read() {
+    if !is_root() {
+        return;
+    }
+    let shop = program();
+    shop.must(&["prog"]);
+    std::os::unix::fs::chown(&shop.kept_modules()[0], Some(65534), None).unwrap();
+    fs::remove_file(shop.path("prog")).unwrap();
+    let said = shop.headcount(&["collect", "--keep"]);
+    assert_eq!(said.status, Some(2), "{said:?}");
+    assert!(said.stderr.contains("/prog: is gone"), "{said:?}");
+}
+
+#[test]
 fn a_named_program_does_not_stand_for_its_libraries() {
-    let shop = Workshop::with_sources();
-    shop.cc(&[
-        "gcc",
-        "-O1",
-        "-shared",
-        "-fPIC",
-        "helper.c",
-        "-o",
-        "libhelper.so",
-    ]);
-    shop.cc(&[
-        "gcc",
-        "-O1",
-        "main.c",
-        "-L.",
-        "-lhelper",
-        "-Wl,-rpath,$ORIGIN",
-        "-o",
-        "prog",
-    ]);
+    let shop = program_with_library();
     shop.must(&["prog"]);
     fs::rename(shop.path("prog"), shop.path("moved")).unwrap();
     let said = shop.headcount(&["collect", "--program", "moved"]);
@@ -415,26 +515,7 @@ fn a_named_program_does_not_stand_for_its_libraries() {
 
 #[test]
 fn two_collectors_store_every_run_once() {
-    let shop = Workshop::with_sources();
-    shop.cc(&[
-        "gcc",
-        "-O1",
-        "-shared",
-        "-fPIC",
-        "helper.c",
-        "-o",
-        "libhelper.so",
-    ]);
-    shop.cc(&[
-        "gcc",
-        "-O1",
-        "main.c",
-        "-L.",
-        "-lhelper",
-        "-Wl,-rpath,$ORIGIN",
-        "-o",
-        "prog",
-    ]);
+    let shop = program_with_library();
     for round in 1..=3 {
         for _ in 0..20 {
             shop.must(&["prog"]);

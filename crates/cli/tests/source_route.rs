@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use headcount_oracle::stated::Stated;
-use workshop::{ANSWER, Workshop, c_compilers, c_programs, have};
+use workshop::{ANSWER, HEADCOUNT, Workshop, c_compilers, c_programs, have};
 
 /// Kinds and counts of the blocks of a line.
 type Blocks = BTreeMap<(u32, u32, String), u64>;
@@ -499,4 +499,148 @@ fn nonsense_is_an_error() {
     assert!(said.stderr.contains("a.c:1: a bracket"), "{}", said.stderr);
     let said = shop.headcount(&["csource", "--cpp", "false", "a.c"]);
     assert!(said.stderr.contains("`false` failed"), "{}", said.stderr);
+}
+
+/// The files that a command leaves in a folder with both sources.
+fn files_after(command: &[&str]) -> Vec<String> {
+    let shop = Workshop::with_sources();
+    shop.must(command);
+    let entries = fs::read_dir(shop.path(".")).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_a_compiler_makes_besides_is_where_it_is_without_us() {
+    let both = ["main.c", "helper.c", "-o", "prog"];
+    let one = ["-c", "main.c", "-o", "x.o"];
+    let commands = [
+        [&["-save-temps"], &both[..]].concat(),
+        [&["-save-temps=obj"], &both[..]].concat(),
+        [&["-save-temps=obj"], &one[..]].concat(),
+        vec!["-save-temps", "-c", "main.c", "helper.c"],
+        [&["-g", "-gsplit-dwarf"], &both[..]].concat(),
+        [&["-g", "-gsplit-dwarf"], &one[..]].concat(),
+        vec!["-g", "-gsplit-dwarf", "main.c", "helper.c"],
+        vec!["-g", "-gsplit-dwarf", "-c", "main.c", "helper.c"],
+    ];
+    for compiler in c_compilers() {
+        for words in &commands {
+            let plain = files_after(&[&[compiler], &words[..]].concat());
+            for via in ["assembly", "source"] {
+                let ours = [HEADCOUNT, "cc", "--via", via, "--", compiler];
+                let counted = files_after(&[&ours, &words[..]].concat());
+                assert_eq!(counted, plain, "{via}: {compiler} {words:?}");
+            }
+        }
+    }
+    // gcc alone makes these; they are named after the program, too.
+    let words = ["-fstack-usage", "--coverage", "-fdump-tree-optimized"];
+    let words = [&words[..], &both].concat();
+    let plain = files_after(&[&["gcc"], &words[..]].concat());
+    let ours = [HEADCOUNT, "cc", "--via", "source", "--", "gcc"];
+    assert_eq!(files_after(&[&ours, &words[..]].concat()), plain);
+}
+
+#[test]
+fn debug_information_in_a_file_of_its_own_is_that_of_the_counted_program() {
+    let shop = Workshop::with_sources();
+    let words = [
+        "gcc",
+        "-g",
+        "-gsplit-dwarf",
+        "main.c",
+        "helper.c",
+        "-o",
+        "prog",
+    ];
+    via_source(&shop, &words);
+    assert_eq!(shop.count("prog")["helper"].calls, 100);
+    let facts = shop.must(&["readelf", "--debug-dump=info", "prog"]);
+    assert!(facts.contains(": prog-main.dwo"), "{facts}");
+    assert!(facts.contains(": prog-helper.dwo"), "{facts}");
+}
+
+#[test]
+fn saved_texts_are_those_of_the_user_and_the_program_counts() {
+    let shop = Workshop::with_sources();
+    via_source(
+        &shop,
+        &["gcc", "-save-temps", "main.c", "helper.c", "-o", "prog"],
+    );
+    let text = fs::read_to_string(shop.path("prog-helper.s")).unwrap();
+    assert!(
+        text.contains("helper:") && !text.contains("headcount"),
+        "{text}"
+    );
+    assert_eq!(shop.count("prog")["helper"].calls, 100);
+    // What does not compile, does not compile.
+    shop.write("helper.c", "int helper(int x) { return y; }\n");
+    let said = shop.headcount(&[
+        "cc",
+        "--via",
+        "source",
+        "--",
+        "gcc",
+        "-save-temps",
+        "-c",
+        "helper.c",
+    ]);
+    assert_eq!(said.status, Some(1));
+    assert_eq!(said.stderr.matches("error:").count(), 1, "{said:?}");
+}
+
+#[test]
+fn a_compiler_may_be_told_in_files() {
+    for compiler in c_compilers() {
+        for via in ["assembly", "source"] {
+            let shop = Workshop::with_sources();
+            fs::create_dir(shop.path("a folder")).unwrap();
+            shop.write("a folder/extra.h", "#define EXTRA 1\n");
+            fs::rename(shop.path("helper.c"), shop.path("the helper.c")).unwrap();
+            shop.write(
+                "outer",
+                "-g '-Ia folder' -include extra.h\n\"-DNAME=\\\"it's\\\"\" @inner",
+            );
+            shop.write("inner", "-O1 main.c the\\ helper.c");
+            let said =
+                shop.headcount(&["cc", "--via", via, "--", compiler, "@outer", "-o", "prog"]);
+            assert_eq!(
+                (said.stderr.as_str(), said.status),
+                ("", Some(0)),
+                "{via} {compiler}"
+            );
+            assert_eq!(shop.count("prog")["helper"].calls, 100, "{via} {compiler}");
+            // Statements are what a source is made of; instructions, what assembly is.
+            let report = shop.must(&[HEADCOUNT, "report"]);
+            assert_eq!(
+                report.contains("statements executed"),
+                via == "source",
+                "{report}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_header_that_is_there_precompiled_alone_is_counted_as_assembly_and_told_of() {
+    let shop = Workshop::with_sources();
+    shop.write("types.h", "typedef int number;\n");
+    shop.must(&["gcc", "types.h"]);
+    fs::remove_file(shop.path("types.h")).unwrap();
+    let helper = "#include \"types.h\"\nnumber helper(number x) { return x % 3 ? 2 : 1; }\n";
+    shop.write("helper.c", helper);
+    let words = [
+        "cc", "--via", "source", "--", "gcc", "main.c", "helper.c", "-o", "prog",
+    ];
+    let said = shop.headcount(&words);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let told =
+        "headcount: not counted as source, but as assembly: helper.c: cannot be preprocessed: ";
+    assert!(said.stderr.starts_with(told), "{said:?}");
+    assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+    assert_eq!(shop.count("prog")["helper"].calls, 100);
 }

@@ -9,13 +9,70 @@ const LONGEST: usize = 4096;
 
 /// The name as written in Rust or C++, if the linker's name is one of theirs.
 pub fn demangle(name: &str) -> Cow<'_, str> {
-    if let Some(rust) = rust(name) {
-        return Cow::Owned(rust);
-    }
-    match cpp(name) {
-        Some(cpp) => Cow::Owned(cpp),
+    match written(name) {
+        Some(written) => Cow::Owned(written),
         None => Cow::Borrowed(name),
     }
+}
+
+fn written(name: &str) -> Option<String> {
+    set_up_of_globals(name).or_else(|| symbol(name))
+}
+
+fn symbol(name: &str) -> Option<String> {
+    // A version of the symbol: `name@@GLIBCXX_3.4`.
+    let (name, version) = name.split_at(name.find('@').unwrap_or(name.len()));
+    let written = rust(name).or_else(|| thunk(name)).or_else(|| cpp(name))?;
+    Some(written + version)
+}
+
+/// What a compiler makes of a file to construct its global variables, and to destroy them, is named
+/// after one of its symbols.
+fn set_up_of_globals(name: &str) -> Option<String> {
+    const KINDS: [(&str, &str); 4] = [
+        ("_GLOBAL__sub_I_", "constructors"),
+        ("_GLOBAL__sub_D_", "destructors"),
+        ("_GLOBAL__I_", "constructors"),
+        ("_GLOBAL__D_", "destructors"),
+    ];
+    KINDS.iter().find_map(|(start, kind)| {
+        let symbol = symbol(name.strip_prefix(start)?)?;
+        Some(format!("global {kind} keyed to {symbol}"))
+    })
+}
+
+/// A function that moves `this` and jumps to another: `_ZThn8_` and what the other is called.
+fn thunk(name: &str) -> Option<String> {
+    let (kind, rest) = match name.strip_prefix("_ZT")?.split_at_checked(1)? {
+        ("h", rest) => ("non-virtual thunk", after_numbers(rest, 1)?),
+        ("v", rest) => ("virtual thunk", after_numbers(rest, 2)?),
+        ("c", rest) => ("covariant return thunk", after_offset(after_offset(rest)?)?),
+        _ => return None,
+    };
+    Some(format!("{kind} to {}", cpp(&format!("_Z{rest}"))?))
+}
+
+/// What follows `h8_` or `v0_n24_`.
+fn after_offset(name: &str) -> Option<&str> {
+    match name.split_at_checked(1)? {
+        ("h", rest) => after_numbers(rest, 1),
+        ("v", rest) => after_numbers(rest, 2),
+        _ => None,
+    }
+}
+
+/// What follows so many numbers, each with `_` behind it, and with `n` before it where it is
+/// negative.
+fn after_numbers(mut name: &str, count: usize) -> Option<&str> {
+    for _ in 0..count {
+        let (number, rest) = name.split_once('_')?;
+        let digits = number.strip_prefix('n').unwrap_or(number);
+        if digits.is_empty() || !digits.bytes().all(|it| it.is_ascii_digit()) {
+            return None;
+        }
+        name = rest;
+    }
+    Some(name)
 }
 
 fn rust(name: &str) -> Option<String> {
@@ -67,8 +124,50 @@ mod tests {
     }
 
     #[test]
+    fn what_compilers_add_to_a_name_stays_readable() {
+        for (name, written) in [
+            ("_Z3foov.part.0", "foo() [clone .part.0]"),
+            ("_Z3foov.constprop.0", "foo() [clone .constprop.0]"),
+            ("_Z3foov.isra.0.cold", "foo() [clone .isra.0] [clone .cold]"),
+            ("_Z3foov._omp_fn.0", "foo() [clone ._omp_fn.0]"),
+            ("_Z3foov@@V_1.2", "foo()@@V_1.2"),
+            ("_Z3foov.cold@V_1.2", "foo() [clone .cold]@V_1.2"),
+            ("_Z3foov@plt", "foo()@plt"),
+            ("_ZGVZ3foovE1x", "guard variable for foo()::x"),
+            ("_ZThn8_N1A1fEv", "non-virtual thunk to A::f()"),
+            ("_ZTv0_n24_N1AD1Ev", "virtual thunk to A::~A()"),
+            ("_ZTch0_v0_n32_N1A1fEv", "covariant return thunk to A::f()"),
+            (
+                "_ZTh8_N1A1fEv.cold",
+                "non-virtual thunk to A::f() [clone .cold]",
+            ),
+            (
+                "_GLOBAL__sub_I__Z3foov",
+                "global constructors keyed to foo()",
+            ),
+            ("_GLOBAL__D__Z3foov", "global destructors keyed to foo()"),
+        ] {
+            assert_eq!(demangle(name), written);
+        }
+    }
+
+    #[test]
     fn what_only_looks_mangled_is_left_alone() {
-        for name in ["_Z", "_ZN", "_R", "_Z9", "", "_ZNSt", "__libc_start_main"] {
+        for name in [
+            "_Z",
+            "_ZN",
+            "_R",
+            "_Z9",
+            "",
+            "_ZNSt",
+            "__libc_start_main",
+            "memcpy@@GLIBC_2.14",
+            "_ZTh",
+            "_ZThn_N1A1fEv",
+            "_ZTc",
+            "_GLOBAL__sub_I_prog.cc",
+            "_GLOBAL__sub_I_",
+        ] {
             assert_eq!(demangle(name), name);
         }
     }

@@ -15,7 +15,7 @@ use super::lane::Thread;
 use super::module::Module;
 use super::scratch::Scratch;
 use super::table::Table;
-use super::{linker, slot};
+use super::{keep, linker, slot};
 
 /// How much of a module's name goes into the name of its counter file.
 const NAME_BYTES: usize = 100;
@@ -29,9 +29,9 @@ pub fn create(module: &Module, table: Option<&Table>, room: Option<u64>) -> *mut
     // SAFETY: zeros, which are a valid header, on a page boundary; the draft is ours alone.
     let header = unsafe { &mut *draft.bytes().as_mut_ptr().cast::<FileHeader>() };
     describe(module, header);
-    let file = make(module, table, header);
-    let mapped = match &file {
-        Some((file, status)) => {
+    let made = make(module, table, header);
+    let mapped = match &made {
+        Some(Made { file, status, .. }) => {
             module.device.store(status.device, Relaxed);
             module.inode.store(status.inode, Relaxed);
             map_header(room, kernel::MAP_SHARED, Some(file))
@@ -46,7 +46,18 @@ pub fn create(module: &Module, table: Option<&Table>, room: Option<u64>) -> *mut
         return core::ptr::null_mut();
     };
     copy_header(header, address as *mut FileHeader);
+    if let Some(Made { folder, .. }) = &made {
+        // Last: whoever clears the folder knows from the header that the copy is needed.
+        _ = keep::keep(folder, header);
+    }
     address as *mut FileHeader
+}
+
+/// A new counter file, and the folder it is in.
+struct Made {
+    file: File,
+    status: kernel::Status,
+    folder: File,
 }
 
 /// Fills in everything about the module and its process.
@@ -106,11 +117,7 @@ fn module_path(buffer: &mut [u8], into: &mut [u8]) -> Option<usize> {
 }
 
 /// Makes an empty counter file with room for its header, and writes its path into the module.
-fn make(
-    module: &Module,
-    table: Option<&Table>,
-    header: &FileHeader,
-) -> Option<(File, kernel::Status)> {
+fn make(module: &Module, table: Option<&Table>, header: &FileHeader) -> Option<Made> {
     let privileged = table.map_or_else(kernel::is_privileged, Table::is_privileged);
     if privileged || header.id == [0; 16] {
         return None;
@@ -133,7 +140,7 @@ fn make(
     }
 
     let (folder_part, name) = path.split_at_mut_checked(folder_length + 1)?;
-    file_name(header, name)?;
+    file_name(header, wire::FILE_SUFFIX, name)?;
     *folder_part.last_mut()? = b'/';
     let name = Path::new(name)?;
     let flags = kernel::O_RDWR | kernel::O_CREAT | kernel::O_EXCL | kernel::O_NOFOLLOW;
@@ -144,7 +151,11 @@ fn make(
     if status.is_err() {
         kernel::remove_at(&folder, name);
     }
-    Some((file, status.ok()?))
+    Some(Made {
+        file,
+        status: status.ok()?,
+        folder,
+    })
 }
 
 /// Writes the absolute path of the folder for counter files; says its length, and whether the
@@ -207,8 +218,8 @@ unsafe fn bytes_at(text: *const u8) -> &'static [u8] {
     unsafe { core::slice::from_raw_parts(text, length) }
 }
 
-/// `<module>.<process>.<random>.counts`
-fn file_name(header: &FileHeader, into: &mut [u8]) -> Option<usize> {
+/// `<module>.<process>.<random><suffix>`
+pub fn file_name(header: &FileHeader, suffix: &str, into: &mut [u8]) -> Option<usize> {
     let path = header.path.get(..header.path_len as usize)?;
     let name = match facts::base_name(path) {
         [] => b"unknown",
@@ -221,24 +232,23 @@ fn file_name(header: &FileHeader, into: &mut [u8]) -> Option<usize> {
         .decimal(header.pid)
         .bytes(b".")
         .hexadecimal(random);
-    text.bytes(wire::FILE_SUFFIX.as_bytes())
-        .bytes(b"\0")
-        .length()
+    text.bytes(suffix.as_bytes()).bytes(b"\0").length()
 }
 
 /// Makes sure that writing to this part of the file cannot fail.
 fn make_room(file: &File, offset: u64, bytes: u64) -> kernel::Result<()> {
-    // Past this limit the kernel would send SIGXFSZ.
-    if offset
-        .checked_add(bytes)
-        .is_none_or(|end| end > kernel::limit(kernel::RLIMIT_FSIZE))
-    {
+    if offset.checked_add(bytes).is_none_or(is_too_long) {
         return Err(kernel::EFBIG);
     }
     match kernel::allocate(file, offset, bytes) {
         Err(kernel::EOPNOTSUPP | kernel::ENOSYS) => write_zeros(file, offset, bytes),
         result => result,
     }
+}
+
+/// Whether a file may not have so many bytes: the kernel would send SIGXFSZ.
+pub fn is_too_long(bytes: u64) -> bool {
+    bytes > kernel::limit(kernel::RLIMIT_FSIZE)
 }
 
 /// For file systems that cannot promise room, but keep what was written.

@@ -91,6 +91,7 @@ pub const O_RDONLY: u32 = 0;
 pub const O_RDWR: u32 = 0o2;
 pub const O_CREAT: u32 = 0o100;
 pub const O_EXCL: u32 = 0o200;
+pub const O_NONBLOCK: u32 = 0o4_000;
 pub const O_DIRECTORY: u32 = 0o200_000;
 pub const O_NOFOLLOW: u32 = 0o400_000;
 pub const O_CLOEXEC: u32 = 0o2_000_000;
@@ -152,6 +153,37 @@ pub fn make_folder(path: Path, mode: u32) -> Result<()> {
 pub fn remove_at(folder: &File, name: Path) {
     // SAFETY: the name ends in NUL. (263: unlinkat)
     _ = unsafe { call3(263, u64::from(folder.0), name.pointer(), 0) };
+}
+
+/// Puts an entry of a folder in the place of another, whatever is there.
+pub fn rename_at(folder: &File, from: Path, to: Path) -> Result<()> {
+    let fd = u64::from(folder.0);
+    // SAFETY: both names end in NUL. (264: renameat)
+    unsafe { call4(264, fd, from.pointer(), fd, to.pointer()) }.map(drop)
+}
+
+/// Whether a folder has an entry of this name.
+pub fn is_there(folder: &File, name: Path) -> bool {
+    const F_OK: u64 = 0;
+    // SAFETY: the name ends in NUL. (269: faccessat)
+    unsafe { call3(269, u64::from(folder.0), name.pointer(), F_OK) }.is_ok()
+}
+
+/// Adds bytes of one file, from where it was read last, to another; says how many.
+pub fn send(to: &File, from: &File, bytes: u64) -> Result<u64> {
+    // SAFETY: no memory is involved. (40: sendfile)
+    unsafe { call4(40, u64::from(to.0), u64::from(from.0), 0, bytes) }
+}
+
+/// How many bytes are free for us on the disk that a file is on.
+pub fn free_bytes(file: &File) -> Result<u64> {
+    // `struct statfs` of x86-64: type, block size, blocks, free ones, and those free for users,
+    // ..., 120 bytes in all.
+    let mut facts = [0_u64; 15];
+    // SAFETY: the kernel writes 120 bytes. (138: fstatfs)
+    unsafe { call3(138, u64::from(file.0), facts.as_mut_ptr() as u64, 0) }?;
+    let [_, block, _, _, free, ..] = facts;
+    Ok(block.saturating_mul(free))
 }
 
 /// Fills `into` from its beginning; says how many bytes came.
@@ -222,18 +254,25 @@ pub struct Status {
     pub device: u64,
     pub inode: u64,
     pub owner: u32,
+    pub is_regular: bool,
+    pub bytes: u64,
 }
 
 pub fn status(file: &File) -> Result<Status> {
-    // `struct stat` of x86-64: device, inode, links, mode and uid, ..., 144 bytes in all.
+    // `struct stat` of x86-64: device, inode, links, mode and uid, gid, special device, size, ...,
+    // 144 bytes in all.
+    const S_IFMT: u64 = 0o170_000;
+    const S_IFREG: u64 = 0o100_000;
     let mut stat = [0_u64; 18];
     // SAFETY: the kernel writes 144 bytes. (5: fstat)
     unsafe { call3(5, u64::from(file.0), stat.as_mut_ptr() as u64, 0) }?;
-    let [device, inode, _, mode_and_owner, ..] = stat;
+    let [device, inode, _, mode_and_owner, _, _, bytes, ..] = stat;
     Ok(Status {
         device,
         inode,
         owner: (mode_and_owner >> 32) as u32,
+        is_regular: mode_and_owner & S_IFMT == S_IFREG,
+        bytes,
     })
 }
 

@@ -6,13 +6,14 @@
 //!
 //! `entry.s` has the doors: they save the registers and call the functions below. Then, in
 //! reading order: `slot.rs` (a thread gets its counters), `table.rs` with `lane.rs` and
-//! `registration.rs` (what the modules of a process agree on), `module.rs`, `file.rs`.
+//! `registration.rs` (what the modules of a process agree on), `module.rs`, `file.rs`, `keep.rs`.
 
 #[cfg(not(any(test, clippy)))]
 mod builtins;
 mod delta;
 mod facts;
 mod file;
+mod keep;
 mod kernel;
 mod lane;
 mod linker;

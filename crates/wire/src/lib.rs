@@ -44,6 +44,12 @@ pub const DEFAULT_FOLDER: &str = "headcount.counts";
 pub const FOLDER_VARIABLE: &str = "HEADCOUNT_DIR";
 /// How every counter file's name ends.
 pub const FILE_SUFFIX: &str = ".counts";
+/// A counter file says nothing without the file of its module, so a copy of that is kept beside
+/// it, once for each build: sixteen hexadecimal digits, the [`fingerprint`], and this.
+pub const MODULE_SUFFIX: &str = ".module";
+/// What a copy is called while it is written: like the counter file of who writes it, with this in
+/// the place of [`FILE_SUFFIX`].
+pub const PARTIAL_SUFFIX: &str = ".partial";
 
 /// The section, mapped nowhere, that explains the counters of a module.
 pub const MAP_SECTION: &str = ".headcount";

@@ -12,8 +12,8 @@ pub struct Arguments {
     pub output: Option<PathBuf>,
     /// Whether the compiler stops before linking (`-c`).
     pub only_compiles: bool,
-    /// Whether something is in them that we do not take part in.
-    pub is_beyond_us: Option<String>,
+    /// Whether the user wants to see what is made on the way (`-save-temps`).
+    pub saves_temps: bool,
 }
 
 /// One argument, with its value if that is a word of its own.
@@ -33,7 +33,7 @@ pub enum Word {
     Linking(Vec<OsString>),
     /// `-x language`
     Language(OsString),
-    /// `-c` or `-o file`
+    /// `-c`, `-o file` or `-save-temps`
     Purpose,
 }
 
@@ -115,16 +115,17 @@ impl Arguments {
                     found.only_compiles = true;
                     found.words.push(Word::Purpose);
                 }
+                "-save-temps" | "--save-temps" | "-save-temps=cwd" | "-save-temps=obj"
+                | "--save-temps=cwd" | "--save-temps=obj" => {
+                    found.saves_temps = true;
+                    found.words.push(Word::Purpose);
+                }
                 "-x" => {
                     let named = rest.next().cloned().unwrap_or_default();
                     language = Some(named.clone()).filter(|it| it != "none");
                     found.words.push(Word::Language(named));
                 }
                 "-" => found.file(word, language.as_ref()),
-                _ if text.starts_with('@') => {
-                    found.is_beyond_us = Some(format!("it is told more in {text}"));
-                    found.words.push(Word::Option(vec![word.clone()]));
-                }
                 _ if !text.starts_with('-') => found.file(word, language.as_ref()),
                 _ => found.option(word, &text, &mut language),
             }
@@ -294,6 +295,5 @@ mod tests {
         assert_eq!(it.sources().collect::<Vec<_>>(), [Path::new("b.c")]);
         assert_eq!(it.output.as_deref(), Some(Path::new("out.o")));
         assert!(it.only_compiles);
-        assert!(arguments("@more a.c").is_beyond_us.is_some());
     }
 }

@@ -5,6 +5,7 @@
 //! is, with a record of the reason; if that fails too, the compiler is asked to do what the user
 //! said, and its words and its status are ours.
 
+mod by_products;
 pub mod command;
 pub mod dialect;
 pub mod planned;
@@ -24,6 +25,7 @@ use headcount_csource::{Options, Unreadable};
 use headcount_model::Refusal;
 use headcount_monitor::give_back_to;
 
+use crate::response_files;
 use crate::talk;
 use command::{Arguments, Word};
 use dialect::Gnu;
@@ -34,6 +36,8 @@ pub struct Job<'a> {
     /// What stands before the compiler's own arguments: launchers, and its name.
     pub program: &'a [OsString],
     pub arguments: Arguments,
+    /// The same words as the user said them: some may be in files.
+    pub said: &'a [OsString],
     pub every_block: bool,
     /// Whether it is clang.
     pub is_clang: bool,
@@ -52,6 +56,7 @@ impl Job<'_> {
             .prefix("headcount-")
             .tempdir()
             .context("cannot make a temporary folder")?;
+        let names = self.names_of_by_products();
         let mut objects = Vec::new();
         let sources: Vec<(&Path, Option<&OsString>)> = self
             .arguments
@@ -66,8 +71,16 @@ impl Job<'_> {
             let folder = folder.path().join(number.to_string());
             fs::create_dir(&folder)?;
             let object = self.object(source, &folder);
-            if !self.compile((source, language), &object, &folder, refused)? {
-                return Ok(Rest::Everything);
+            let task = Task {
+                source,
+                language,
+                object: &object,
+                folder: &folder,
+                names: names.get(source.as_os_str()).map_or(&[], Vec::as_slice),
+            };
+            if let Some(reason) = self.compile(&task, refused)? {
+                let source = source.display();
+                return Ok(Rest::Everything(format!("{source}: {reason}")));
             }
             objects.push(object);
         }
@@ -75,7 +88,29 @@ impl Job<'_> {
         if self.arguments.only_compiles && !self.arguments.words.iter().any(is_file) {
             return Ok(Rest::Nothing);
         }
-        Ok(Rest::These(self.remaining(&objects)?, folder))
+        let words = self.shortened(self.remaining(&objects)?, folder.path())?;
+        Ok(Rest::These(words, folder))
+    }
+
+    /// As many words as can be said. Where the user needed a file for theirs, so do we.
+    fn shortened(&self, words: Vec<OsString>, folder: &Path) -> Result<Vec<OsString>> {
+        if !response_files::has_any(self.said) {
+            return Ok(words);
+        }
+        let path = folder.join("words");
+        let written = fs::write(&path, response_files::text(&words));
+        written.with_context(|| path.display().to_string())?;
+        let mut word = OsString::from("@");
+        word.push(path);
+        Ok(vec![word])
+    }
+
+    /// How to name what the compiler makes besides objects.
+    fn names_of_by_products(&self) -> by_products::Names {
+        match by_products::are_wanted(&self.arguments) {
+            true => by_products::names(self.compiler().args(self.said), self.is_clang),
+            false => by_products::Names::new(),
+        }
     }
 
     /// Where the object of a source goes.
@@ -95,22 +130,18 @@ impl Job<'_> {
         command
     }
 
-    /// Compiles one file. False if the user's compiler will not have it, counted or not.
-    fn compile(
-        &self,
-        (source, language): (&Path, Option<&OsString>),
-        object: &Path,
-        folder: &Path,
-        refused: Option<&str>,
-    ) -> Result<bool> {
-        let stem = source.file_stem().unwrap_or(OsStr::new("a"));
-        let text_path = folder.join(Path::new(stem).with_extension("i"));
-        let preprocessed = self.preprocess(source, language, object, &text_path)?;
-        if !preprocessed {
-            return Ok(false);
+    /// Compiles one file. If the user's compiler will not have it in pieces, counted or not, the
+    /// reason.
+    fn compile(&self, task: &Task, refused: Option<&str>) -> Result<Option<String>> {
+        let stem = task.source.file_stem().unwrap_or(OsStr::new("a"));
+        let text_path = task.folder.join(Path::new(stem).with_extension("i"));
+        let output = self.preprocess(task, &text_path)?;
+        if !output.status.success() {
+            let complaint = first_complaint(&output);
+            return Ok(Some(format!("cannot be preprocessed: {complaint}")));
         }
         let text = fs::read(&text_path).with_context(|| text_path.display().to_string())?;
-        let name = source.to_string_lossy();
+        let name = task.source.to_string_lossy();
         let counted = match refused {
             Some(reason) => Err(reason.to_owned()),
             None => self.counted(&text, &name).map_err(|unreadable| {
@@ -120,12 +151,13 @@ impl Job<'_> {
         };
         let reason = match counted {
             Ok(counted) => {
-                let output = self.compile_text(&with_record(counted), &text_path, object)?;
+                let output = self.compile_text(&with_record(counted), &text_path, task)?;
                 if output.status.success() {
                     std::io::stderr().write_all(&output.stderr)?;
-                    return Ok(true);
+                    return Ok(None);
                 }
-                first_complaint(&output)
+                let complaint = first_complaint(&output);
+                format!("the compiler rejects its counted form: {complaint}")
             }
             Err(reason) => reason,
         };
@@ -136,14 +168,18 @@ impl Job<'_> {
             declared: Vec::new(),
             is_raw: false,
         };
-        let output = self.compile_text(&with_record(plain), &text_path, object)?;
-        if output.status.success() {
-            std::io::stderr().write_all(&output.stderr)?;
-            if refused.is_none() {
-                talk::say(not_counted);
-            }
+        let output = self.compile_text(&with_record(plain), &text_path, task)?;
+        if !output.status.success() {
+            let complaint = first_complaint(&output);
+            return Ok(Some(format!(
+                "cannot be compiled once it is preprocessed: {complaint}"
+            )));
         }
-        Ok(output.status.success())
+        std::io::stderr().write_all(&output.stderr)?;
+        if refused.is_none() {
+            talk::say(not_counted);
+        }
+        Ok(None)
     }
 
     fn counted(&self, text: &[u8], name: &str) -> Result<Counted, Unreadable> {
@@ -179,16 +215,10 @@ impl Job<'_> {
             || is_old && (self.arguments.has_like("-pedantic") || self.arguments.has("-Wpedantic"))
     }
 
-    fn preprocess(
-        &self,
-        source: &Path,
-        language: Option<&OsString>,
-        object: &Path,
-        text: &Path,
-    ) -> Result<bool> {
+    fn preprocess(&self, task: &Task, text: &Path) -> Result<Output> {
         let mut command = self.compiler();
-        command.args(self.arguments.to_preprocess());
-        command.args(self.arguments.dependencies(object));
+        command.args(self.shortened(self.arguments.to_preprocess(), task.folder)?);
+        command.args(self.arguments.dependencies(task.object));
         command.arg("-E");
         // A comment may say that a case falls through.
         let reads_comments = ["-W", "-Wextra", "-Wimplicit-fallthrough"];
@@ -200,29 +230,30 @@ impl Job<'_> {
         if self.is_clang {
             command.arg("-Wno-unused-command-line-argument");
         }
-        if let Some(language) = language {
+        if let Some(language) = task.language {
             command.arg("-x").arg(language);
         }
         // With -MD, gcc would take a name behind -o for that of the list of dependencies.
         let file = fs::File::create(text).with_context(|| text.display().to_string())?;
-        let status = command
-            .arg(source)
+        let output = command
+            .arg(task.source)
             .stdout(Stdio::from(file))
             .stderr(Stdio::piped())
             .stdin(Stdio::inherit())
             .spawn()
             .and_then(std::process::Child::wait_with_output)
             .with_context(|| format!("cannot run {}", self.program[0].display()))?;
-        if status.status.success() {
-            std::io::stderr().write_all(&status.stderr)?;
+        if output.status.success() {
+            std::io::stderr().write_all(&output.stderr)?;
         }
-        Ok(status.status.success())
+        Ok(output)
     }
 
-    fn compile_text(&self, text: &[u8], path: &Path, object: &Path) -> Result<Output> {
+    fn compile_text(&self, text: &[u8], path: &Path, task: &Task) -> Result<Output> {
         fs::write(path, text).with_context(|| path.display().to_string())?;
         let mut command = self.compiler();
-        command.args(self.arguments.to_compile());
+        command.args(self.shortened(self.arguments.to_compile(), task.folder)?);
+        command.args(task.names);
         // The runtime is one long string; where everything is compiled at once in the end, there
         // would be as many of it as files.
         command.args([
@@ -235,7 +266,7 @@ impl Job<'_> {
         if self.is_clang {
             command.arg("-Wno-unused-command-line-argument");
         }
-        command.arg(path).arg("-o").arg(object);
+        command.arg(path).arg("-o").arg(task.object);
         command
             .output()
             .with_context(|| format!("cannot run {}", self.program[0].display()))
@@ -271,11 +302,24 @@ impl Job<'_> {
     }
 }
 
+/// One file to compile.
+struct Task<'a> {
+    source: &'a Path,
+    /// What the user said it is written in.
+    language: Option<&'a OsString>,
+    /// Where the result goes.
+    object: &'a Path,
+    /// For what is made on the way.
+    folder: &'a Path,
+    /// Words that name what the compiler makes besides.
+    names: &'a [OsString],
+}
+
 /// What is left for the compiler to do.
 pub enum Rest {
     Nothing,
-    /// What the user said: it has something to say about that.
-    Everything,
+    /// What the user said, for this reason. Most often the compiler has something to say about it.
+    Everything(String),
     /// These words, while the folder is there.
     These(Vec<OsString>, tempfile::TempDir),
 }
@@ -306,6 +350,5 @@ fn first_complaint(output: &Output) -> String {
     let complaint = said
         .lines()
         .find(|line| line.to_lowercase().contains("error"));
-    let complaint = complaint.unwrap_or_default();
-    format!("the compiler rejects its counted form: {complaint}")
+    complaint.unwrap_or_default().to_owned()
 }

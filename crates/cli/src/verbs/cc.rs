@@ -5,16 +5,18 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 use headcount_monitor::{OwnFolder, give_back_to};
 
 use crate::args::{Cc, Route};
 use crate::assembler::{BARE_VARIABLE, CLANG_VARIABLE, COMPILER_VARIABLE};
+use crate::response_files;
 use crate::source_route::command::Arguments;
 use crate::source_route::{self, Rest};
 use crate::talk;
@@ -31,13 +33,14 @@ pub struct CannotRun {
 
 /// Becomes the compiler. Comes back only if that fails.
 pub fn run(args: &Cc) -> Result<ExitCode> {
-    let command = args.command.as_slice();
-    let at = compiler_position(command);
+    let command = without_end_of_options(&args.command);
+    let at = compiler_position(&command);
     let Some(compiler) = command.get(at) else {
         bail!("no compiler given; try `headcount cc -- gcc -O2 -g prog.c -o prog`");
     };
     let arguments = &command[at + 1..];
-    if is_compiler(compiler) && assembles(arguments) && !is_like_gcc(compiler) {
+    let is_for_us = is_compiler(compiler) && assembles(&response_files::expanded(arguments));
+    if is_for_us && !is_like_gcc(compiler) {
         talk::say(format!(
             "not counted: {} is no compiler that headcount knows; it counts what gcc, clang and \
              what calls them compile",
@@ -48,7 +51,7 @@ pub fn run(args: &Cc) -> Result<ExitCode> {
             become_it(&command[..=at], arguments)
         ));
     }
-    if args.via == Route::Source && is_compiler(compiler) && assembles(arguments) {
+    if args.via == Route::Source && is_for_us {
         return count_source(args, &command[..=at], arguments);
     }
     let error = become_compiler(&command[..=at], arguments);
@@ -58,55 +61,83 @@ pub fn run(args: &Cc) -> Result<ExitCode> {
 /// Counts what is C in the command, and leaves the rest to the assembler's place.
 fn count_source(args: &Cc, program: &[OsString], arguments: &[OsString]) -> Result<ExitCode> {
     let compiler = &program[program.len() - 1];
+    let words = response_files::expanded(arguments);
     let job = source_route::Job {
         program,
-        arguments: Arguments::new(arguments),
+        arguments: Arguments::new(&words),
+        said: arguments,
         every_block: args.every_block,
         is_clang: is_clang(compiler),
     };
-    let reason = job
-        .arguments
-        .is_beyond_us
-        .clone()
-        .or_else(|| not_countable(compiler, arguments));
-    if let Some(reason) = reason.filter(|_| job.has_c()) {
+    if !job.has_c() {
+        bail!(cannot_run(&program[0], become_compiler(program, arguments)));
+    }
+    if let Some(reason) = not_countable(compiler, &words) {
         talk::say(format!("not counted as source: {reason}"));
         let error = become_compiler(program, arguments);
         bail!(cannot_run(&program[0], error));
     }
-    let rest = match job.has_c() {
-        true => job.run(None).context("--via source"),
-        false => Ok(Rest::Everything),
+    let not_run = |error| cannot_run(&program[0], error);
+    if job.arguments.saves_temps
+        && let Some(status) = save_temps(program, arguments).map_err(not_run)?
+    {
+        return Ok(status);
+    }
+    let rest = job.run(None).context("--via source")?;
+    let status = match rest {
+        Rest::Nothing => Ok(ExitCode::SUCCESS),
+        Rest::Everything(reason) => in_one_piece(program, arguments, &reason),
+        Rest::These(words, _folder) => finish(&job, program, &words),
     };
-    let error = match rest? {
-        Rest::Nothing => return Ok(ExitCode::SUCCESS),
-        Rest::Everything if job.has_c() => become_it(program, arguments),
-        Rest::Everything => become_compiler(program, arguments),
-        Rest::These(words, folder) => match finish(&job, program, &words) {
-            Ok(Some(status)) => {
-                drop(folder);
-                return Ok(status);
-            }
-            Ok(None) => become_it(program, arguments),
-            Err(error) => error,
-        },
-    };
-    bail!(cannot_run(&program[0], error));
+    Ok(status.map_err(not_run)?)
+}
+
+/// Has the compiler do what the user said, so that all files are there that it makes on the way,
+/// under its own names; ours would be others. What comes of it in the end is made again, counted.
+/// The status, if it fails.
+fn save_temps(program: &[OsString], arguments: &[OsString]) -> std::io::Result<Option<ExitCode>> {
+    let output = as_said(program, arguments).output()?;
+    if output.status.success() {
+        return Ok(None);
+    }
+    std::io::stderr().write_all(&output.stderr)?;
+    Ok(Some(status_of(output.status)))
+}
+
+/// C that the compiler takes only in one go: a header may be there in precompiled form alone. The
+/// assembler's place can be taken even so.
+fn in_one_piece(
+    program: &[OsString],
+    arguments: &[OsString],
+    reason: &str,
+) -> std::io::Result<ExitCode> {
+    let status = prepared(program, arguments).status()?;
+    if status.success() {
+        talk::say(format!("not counted as source, but as assembly: {reason}"));
+    }
+    Ok(status_of(status))
+}
+
+/// What a shell would say that it was.
+fn status_of(status: ExitStatus) -> ExitCode {
+    let signal = status.signal().map(|signal| 128 + signal);
+    let code = status.code().or(signal).unwrap_or(1);
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
 /// Links, or whatever else is left to do. Some programs link only if an optimiser sees that a call
 /// is never made, which it may not see through our counters: those are linked uncounted, and
-/// listed. Nothing, if they do not link even then.
+/// listed. If they do not link even then, the compiler is asked to do what the user said.
 fn finish(
     job: &source_route::Job,
     program: &[OsString],
     words: &[OsString],
-) -> std::io::Result<Option<ExitCode>> {
+) -> std::io::Result<ExitCode> {
     let output = prepared(program, words).output()?;
     if output.status.success() {
         std::io::stdout().write_all(&output.stdout)?;
         std::io::stderr().write_all(&output.stderr)?;
-        return Ok(Some(ExitCode::SUCCESS));
+        return Ok(ExitCode::SUCCESS);
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let complaint = said
@@ -117,18 +148,19 @@ fn finish(
         complaint.unwrap_or_default()
     );
     let again = job.run(Some(&reason)).map_err(std::io::Error::other)?;
+    let as_said = || as_said(program, job.said).status().map(status_of);
     let Rest::These(words, _folder) = again else {
-        return Ok(None);
+        return as_said();
     };
     let output = prepared(program, &words).output()?;
-    let works = output.status.success();
-    if works {
-        std::io::stderr().write_all(&output.stderr)?;
-        for source in job.arguments.sources() {
-            talk::say(format!("{}: not counted: {reason}", source.display()));
-        }
+    if !output.status.success() {
+        return as_said();
     }
-    Ok(works.then_some(ExitCode::SUCCESS))
+    std::io::stderr().write_all(&output.stderr)?;
+    for source in job.arguments.sources() {
+        talk::say(format!("{}: not counted: {reason}", source.display()));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Why C that goes to this compiler cannot be counted before it is compiled.
@@ -161,9 +193,14 @@ fn become_compiler(program: &[OsString], arguments: &[OsString]) -> std::io::Err
 
 /// The same, with nobody in its assembler's place.
 fn become_it(program: &[OsString], arguments: &[OsString]) -> std::io::Error {
+    as_said(program, arguments).exec()
+}
+
+/// What the user said, and nothing else.
+fn as_said(program: &[OsString], arguments: &[OsString]) -> Command {
     let mut command = Command::new(&program[0]);
-    command.args(&program[1..]).args(arguments);
-    give_back_to(&mut command).exec()
+    give_back_to(command.args(&program[1..]).args(arguments));
+    command
 }
 
 /// The compiler's command, with ourselves in the place of its assembler.
@@ -171,12 +208,17 @@ fn prepared(program: &[OsString], arguments: &[OsString]) -> Command {
     let compiler = &program[program.len() - 1];
     let mut run = Command::new(&program[0]);
     give_back_to(run.args(&program[1..]));
-    let place = match is_compiler(compiler) && assembles(arguments) {
+    let words = response_files::expanded(arguments);
+    let place = match is_compiler(compiler) && assembles(&words) {
         true => assembler_folder().map(Some),
         false => Ok(None),
     };
     match place {
-        Ok(Some(folder)) => take_the_assemblers_place(&mut run, compiler, arguments, &folder),
+        Ok(Some(folder)) => {
+            take_the_assemblers_place(&mut run, compiler, &words, &folder);
+            run.args(arguments);
+            run.args(last_words(compiler, &words));
+        }
         Ok(None) => _ = run.args(arguments),
         Err(error) => {
             talk::say(format!("not counted: {error:#}"));
@@ -222,21 +264,27 @@ fn take_the_assemblers_place(
         }
         run.args(["-fno-integrated-as", "-Wno-unused-command-line-argument"]);
         run.env(CLANG_VARIABLE, "1");
-        let others = |word: &&OsString| *word != "-fintegrated-as" && *word != "-integrated-as";
-        run.args(arguments.iter().filter(others));
     } else {
         run.env_remove(CLANG_VARIABLE);
-        run.args(arguments);
+    }
+}
+
+/// What must be said after the user's words, because it takes some of them back.
+fn last_words(compiler: &OsStr, words: &[OsString]) -> Vec<&'static str> {
+    let mut last = Vec::new();
+    let asks_clang = |word: &OsString| word == "-fintegrated-as" || word == "-integrated-as";
+    if is_clang(compiler) && words.iter().any(asks_clang) {
+        last.push("-fno-integrated-as");
     }
     // gold takes our map, which speaks of all code, for a mistake where it throws some away.
     let has = |text: &str| {
-        arguments
-            .iter()
-            .any(|word| word.to_string_lossy().contains(text))
+        let mut words = words.iter();
+        words.any(|word| word.to_string_lossy().contains(text))
     };
     if has("-fuse-ld=gold") && has("--gc-sections") {
-        run.arg("-Wl,--no-gc-sections");
+        last.push("-Wl,--no-gc-sections");
     }
+    last
 }
 
 /// Some build systems put the same words before every command they run.
@@ -299,6 +347,22 @@ fn links_with_llvm(arguments: &[OsString]) -> bool {
     let mut words = arguments.iter().filter_map(|word| word.to_str());
     let last = words.rfind(|word| word.starts_with("-flto") || *word == "-fno-lto");
     last.is_some_and(|word| word != "-fno-lto")
+}
+
+/// `ccache headcount cc -- gcc -c it.c` takes our `--` for the compiler's, and says `-- it.c` in the
+/// end. gcc does not know that; nobody needs it where no name of a file begins with a dash.
+fn without_end_of_options(command: &[OsString]) -> Vec<OsString> {
+    let end = command.iter().position(|word| word == "--");
+    let is_needed = |end: usize| {
+        let mut files = command[end + 1..].iter();
+        files.any(|word| word.as_bytes().starts_with(b"-"))
+    };
+    let dropped = end.filter(|end| !is_needed(*end));
+    let words = command.iter().enumerate();
+    words
+        .filter(|(at, _)| Some(*at) != dropped)
+        .map(|(_, word)| word.clone())
+        .collect()
 }
 
 /// Launchers stand before the compiler proper: `ccache gcc ...`.

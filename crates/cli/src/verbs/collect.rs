@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use crate::source_route::portable::SUFFIX;
 use crate::text_counts;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use headcount_model::{ModuleCounts, Process, Run};
 use headcount_monitor::journal::Unreadable;
 use headcount_monitor::{OwnFolder, foreign_file};
@@ -21,6 +21,7 @@ use headcount_wire::{DEFAULT_FOLDER, FILE_SUFFIX, FOLDER_VARIABLE};
 
 use crate::args::Collect;
 use crate::counters::{self, Counters, ProcessKey};
+use crate::kept_modules::{self, Unexplained};
 use crate::module::CountedModule;
 use crate::monitored::{self, Taken};
 use crate::ordinary_memory::{self, Core, MappedFile, OfProcess, Reader};
@@ -35,6 +36,7 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
         .unwrap_or_else(|| DEFAULT_PROFILE.into());
     let mut collector = Collector::new(args.program.clone());
     let mut _locks = Vec::new();
+    let mut folders = Vec::new();
     if let Some(pid) = args.running {
         collector.take(running(pid)?, true)?;
     } else if let Some(core) = &args.core {
@@ -45,13 +47,11 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
         let counters = ordinary_memory::written_out(dump, program, modified(dump));
         collector.take(vec![counters], false)?;
     } else {
-        let folders = if args.dirs.is_empty() {
-            let mut folders = vec![default_folder(), folder_of(&profile)];
-            folders.dedup();
-            folders
-        } else {
-            args.dirs.clone()
+        folders = match args.dirs.is_empty() {
+            true => vec![default_folder(), folder_of(&profile)],
+            false => args.dirs.clone(),
         };
+        folders.dedup();
         _locks = lock(&folders)?;
         say_foreign(&folders)?;
         let files = counter_files(&folders)?;
@@ -70,6 +70,9 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
         collector.take_files(files);
     }
     let failed = collector.store(&profile, args.keep || args.running.is_some())?;
+    if !args.keep {
+        tidy(&folders);
+    }
     if failed > 0 {
         let files = if failed == 1 {
             "file was"
@@ -112,7 +115,19 @@ fn try_collect_pending(profile: &Path) -> Result<()> {
     collector.take_files(counter_files(&folders)?);
     collector.take_texts(&folders, profile, false)?;
     collector.store(profile, false)?;
+    tidy(&folders);
     Ok(())
+}
+
+/// Removes from folders what was there for the sake of counter files that are collected; then, if
+/// nothing is left in it, the folder that programs make on their own.
+fn tidy(folders: &[PathBuf]) {
+    for folder in folders {
+        kept_modules::clear(folder);
+        if folder.ends_with(DEFAULT_FOLDER) {
+            let _ = fs::remove_dir(folder);
+        }
+    }
 }
 
 /// Keeps other collectors away until it is dropped: one that takes the files of a process while
@@ -252,7 +267,10 @@ fn entries(folders: &[PathBuf], is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<
 struct Collector {
     /// A module to read instead of those the files name.
     program: Option<PathBuf>,
+    /// By the files they were read from.
     modules: BTreeMap<PathBuf, Result<CountedModule, String>>,
+    /// Counter files that nothing explains, by module.
+    unexplained: BTreeMap<PathBuf, Vec<PathBuf>>,
     runs: BTreeMap<(u64, ProcessKey), Vec<Counters>>,
     live: bool,
     failed: usize,
@@ -263,6 +281,7 @@ impl Collector {
         Self {
             program,
             modules: BTreeMap::new(),
+            unexplained: BTreeMap::new(),
             runs: BTreeMap::new(),
             live: false,
             failed: 0,
@@ -391,18 +410,21 @@ impl Collector {
         let mut stored = 0;
         for (_, mut parts) in std::mem::take(&mut self.runs) {
             parts.sort_by_key(|part| part.created);
-            let Some(run) = self.run(&parts) else {
-                continue;
+            let run = match self.run(&parts) {
+                Ok(run) => run,
+                Err(error) => {
+                    self.leave(&error, &parts, keep);
+                    continue;
+                }
             };
             let profile = match &mut profile {
                 Some(profile) => profile,
                 none => none.insert(Profile::create_or_open(profile_path)?),
             };
-            let modules: Vec<_> = parts
-                .iter()
-                .filter_map(|part| self.modules.get(&part.module)?.as_ref().ok())
-                .map(|module| module.module.clone())
-                .collect();
+            let mut modules = Vec::new();
+            for part in &parts {
+                modules.push(self.explained(part)?.module.clone());
+            }
             let added = profile.add(&modules, &run)?;
             stored += usize::from(!matches!(added, Added::AlreadyThere));
             if !keep {
@@ -421,29 +443,61 @@ impl Collector {
                 profile_path.display()
             ));
         }
+        self.set_unexplained_aside();
         Ok(self.failed)
     }
 
-    /// One run from what its process counted, the oldest first; `None` if a module cannot be
-    /// understood.
-    fn run(&mut self, parts: &[Counters]) -> Option<Run> {
+    /// Does without a run. If that is for ever, its files should not be in the way for ever.
+    fn leave(&mut self, error: &anyhow::Error, parts: &[Counters], keep: bool) {
+        match error.downcast_ref::<Unexplained>() {
+            Some(unexplained) if !keep && parts.iter().all(|part| part.origin.is_file()) => {
+                let files = self.unexplained.entry((&unexplained.module).into());
+                let origins = parts.iter().map(|part| part.origin.clone());
+                files.or_default().extend(origins);
+            }
+            _ => self.complain(error),
+        }
+    }
+
+    /// Says it once, and puts the files where only who asks for them finds them.
+    fn set_unexplained_aside(&mut self) {
+        for (module, files) in std::mem::take(&mut self.unexplained) {
+            let module = module.display();
+            self.failed += files.len();
+            let these = match files.len() {
+                1 => "a counter file of it".to_owned(),
+                many => format!("{many} counter files of it"),
+            };
+            let aside: Option<Vec<_>> =
+                files.iter().map(|it| kept_modules::set_aside(it)).collect();
+            let folder = aside.and_then(|folders| Some(folders.first()?.display().to_string()));
+            let cure = folder.map_or_else(
+                || "name the file that ran with --program, or remove them".to_owned(),
+                |folder| {
+                    format!(
+                        "moved to {folder}, from where `headcount collect {folder} --program FILE` \
+                         collects with the file that ran"
+                    )
+                },
+            );
+            say(format!(
+                "{module}: was removed or rebuilt, with no copy kept, so {these} cannot be read: {cure}"
+            ));
+        }
+    }
+
+    /// One run from what its process counted, the oldest first.
+    fn run(&mut self, parts: &[Counters]) -> Result<Run> {
         let mut run = Run {
-            started: parts.first()?.created,
+            started: parts.iter().map(|part| part.created).min().unwrap_or(0),
             cpu: cpu(),
             ..Run::default()
         };
         let mut ids: Vec<String> = Vec::new();
         for part in parts {
-            match self.counts(part) {
-                Ok((counts, notes)) => {
-                    add_up(&mut run.modules, counts);
-                    run.notes.extend(notes);
-                }
-                Err(error) => {
-                    self.complain(&error);
-                    return None;
-                }
-            }
+            let (counts, notes) = self.counts(part)?;
+            add_up(&mut run.modules, counts);
+            run.notes.extend(notes);
             ids.push(part.id.iter().map(|byte| format!("{byte:02x}")).collect());
             // What was started first is the command; the others are what it became by `exec`.
             if run.command.is_empty() {
@@ -467,34 +521,56 @@ impl Collector {
         run.processes = processes(parts);
         run.notes.sort();
         run.notes.dedup();
-        Some(run)
+        Ok(run)
     }
 
-    fn counts(&mut self, part: &Counters) -> Result<(ModuleCounts, Vec<String>)> {
-        let origin = match part.origin.as_os_str().is_empty() {
-            true => String::new(),
-            false => format!("{}: ", part.origin.display()),
+    /// The module that counted.
+    fn explained(&mut self, part: &Counters) -> Result<&CountedModule> {
+        let file = self.file_that_explains(part)?;
+        let module = self.module(&file).as_ref();
+        module.map_err(|error| anyhow!("{}{error}", origin(part)))
+    }
+
+    /// The module's file, if it still is the build that counted; or the copy that was kept of that.
+    fn file_that_explains(&mut self, part: &Counters) -> Result<PathBuf> {
+        let is_it = |module: &Result<CountedModule, String>| {
+            module
+                .as_ref()
+                .is_ok_and(|it| it.fingerprint == part.fingerprint && it.counters == part.count)
         };
-        if !part.module.exists() {
-            bail!(
-                "{origin}{}: is gone; it explains its counts, so name a copy of it with --program, or build \
-                 and run it again",
-                part.module.display()
-            );
+        if is_it(self.module(&part.module)) {
+            return Ok(part.module.clone());
         }
-        let module = match self.module(&part.module) {
-            Ok(module) => module,
+        if let Some(copy) = kept_modules::copy_for(part) {
+            let read = || kept_modules::read(&copy, &part.module).map_err(|it| format!("{it:#}"));
+            if is_it(self.modules.entry(copy.clone()).or_insert_with(read)) {
+                return Ok(copy);
+            }
+        }
+        let origin = origin(part);
+        let reason = match self.module(&part.module) {
+            _ if !part.module.exists() => {
+                "is gone; it explains its counts, so name a copy of it with --program, or build and \
+                 run it again"
+            }
+            Ok(_) => {
+                "these are counts of another build of it; it was rebuilt since. Run it again, or \
+                 name the old file with --program"
+            }
             Err(error) => bail!(
                 "{origin}{error}; name a good copy of it with --program, or build and run it again"
             ),
         };
-        if module.fingerprint != part.fingerprint || module.counters != part.count {
-            bail!(
-                "{origin}counts of another build of {}; it was rebuilt since. Run it again, or name \
-                 the old file with --program",
-                part.module.display()
-            );
-        }
+        let module = part.module.display().to_string();
+        bail!(Unexplained {
+            origin,
+            module,
+            reason
+        })
+    }
+
+    fn counts(&mut self, part: &Counters) -> Result<(ModuleCounts, Vec<String>)> {
+        let module = self.explained(part)?;
         let none;
         let sums = match part.sums.is_empty() {
             true => {
@@ -504,6 +580,7 @@ impl Collector {
             false => &part.sums,
         };
         let recovered = module.recover(sums, &part.memory).with_context(|| {
+            let origin = origin(part);
             format!("{origin}the counts contradict each other; run the program again")
         })?;
         let cut_short = recovered.uncertain.iter();
@@ -516,6 +593,14 @@ impl Collector {
             functions: recovered.functions,
         };
         Ok((counts, notes))
+    }
+}
+
+/// Where counts were read, as the beginning of a message.
+fn origin(part: &Counters) -> String {
+    match part.origin.as_os_str().is_empty() {
+        true => String::new(),
+        false => format!("{}: ", part.origin.display()),
     }
 }
 
@@ -577,35 +662,31 @@ fn remove(path: &Path) {
             path.display()
         ));
     }
-    // The folder goes with its last file; otherwise this fails, as it should.
-    if let Some(folder) = path
-        .parent()
-        .filter(|folder| folder.ends_with(DEFAULT_FOLDER))
-    {
-        let _ = fs::remove_dir(folder);
-    }
 }
 
-/// Threads that were stopped, rather than coming to an end. (No process numbers: equal runs make
-/// equal reports.)
-fn unfinished(parts: &[Counters]) -> Option<String> {
-    let mut threads: Vec<_> = parts
-        .iter()
-        .flat_map(|part| &part.threads)
-        .filter(|thread| !thread.ended)
-        .map(|thread| (thread.process, thread.tid))
-        .collect();
-    threads.sort_unstable();
-    threads.dedup();
-    let count = match threads.len() {
-        0 => return None,
-        1 => "a thread".to_owned(),
-        many => format!("{many} threads"),
-    };
-    Some(format!(
-        "{count} did not end by exit: if a signal stopped the program, counts in the function that each \
-         was in at that moment may be off by one"
-    ))
+/// Threads that were stopped, rather than coming to an end, by the programs they ran: a process may
+/// have been several. (No process numbers: equal runs make equal reports.)
+fn unfinished(parts: &[Counters]) -> Vec<String> {
+    let mut programs: BTreeMap<String, HashSet<(ProcessKey, u32)>> = BTreeMap::new();
+    for part in parts {
+        let program = part.command.first().cloned();
+        let program = program.unwrap_or_else(|| part.module.display().to_string());
+        let stopped = part.threads.iter().filter(|thread| !thread.ended);
+        let stopped = stopped.map(|thread| (thread.process, thread.tid));
+        programs.entry(program).or_default().extend(stopped);
+    }
+    let told = programs.into_iter().filter_map(|(program, threads)| {
+        let count = match threads.len() {
+            0 => return None,
+            1 => "a thread".to_owned(),
+            many => format!("{many} threads"),
+        };
+        Some(format!(
+            "{program}: {count} did not end by exit: if a signal stopped the program, counts in the \
+             function that each was in at that moment may be off by one"
+        ))
+    });
+    told.collect()
 }
 
 /// Functions whose counts were in memory, and are gone.

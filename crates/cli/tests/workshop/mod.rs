@@ -154,13 +154,24 @@ impl Workshop {
         let _ = fs::remove_dir_all(self.path("headcount.counts"));
     }
 
+    /// What waits to be collected: counter files, and folders of runs.
     pub fn counter_files(&self) -> Vec<PathBuf> {
+        let mut files = self.kept();
+        files.retain(|path| path.extension() != Some(OsStr::new("module")));
+        files
+    }
+
+    /// The copies of modules that explain counter files.
+    pub fn kept_modules(&self) -> Vec<PathBuf> {
+        let mut files = self.kept();
+        files.retain(|path| path.extension() == Some(OsStr::new("module")));
+        files
+    }
+
+    fn kept(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path("headcount.counts"));
-        let mut files: Vec<_> = entries
-            .into_iter()
-            .flatten()
-            .map(|entry| entry.unwrap().path())
-            .collect();
+        let entries = entries.into_iter().flatten();
+        let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
         files.sort();
         files
     }

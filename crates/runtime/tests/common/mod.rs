@@ -152,7 +152,9 @@ pub fn files_in(folder: &Path) -> Vec<CounterFile> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let is_counters = |path: &PathBuf| path.to_string_lossy().ends_with(wire::FILE_SUFFIX);
+    let mut paths: Vec<PathBuf> = paths.filter(is_counters).collect();
     paths.sort();
     paths.into_iter().map(CounterFile::read).collect()
 }
