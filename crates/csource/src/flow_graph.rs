@@ -39,6 +39,14 @@ pub struct Block {
     pub statements: Vec<u32>,
 }
 
+impl Block {
+    /// Whether it is what an `if`, an `else` or a loop governs.
+    pub(crate) fn is_governed(&self) -> bool {
+        let kinds = [BlockKind::Then, BlockKind::Else, BlockKind::Body];
+        self.kind.is_some_and(|it| kinds.contains(&it))
+    }
+}
+
 /// How a probe stands in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Site {
@@ -435,11 +443,8 @@ impl<'f> Builder<'f> {
 
     fn statement(&mut self, statement: &'f Statement) -> Result<(), Trouble> {
         match &statement.what {
-            What::Empty | What::LabelNames(_) => {
-                if let What::LabelNames(names) = &statement.what {
-                    self.exposed.extend(names.iter().map(Cow::from));
-                }
-            }
+            What::Empty => self.empty(statement),
+            What::LabelNames(names) => self.exposed.extend(names.iter().map(Cow::from)),
             What::Function(function) => self.inner.push(function),
             What::Block(items) => self.statements(items)?,
             What::Expression(value) => {
@@ -508,6 +513,15 @@ impl<'f> Builder<'f> {
             }
         }
         Ok(())
+    }
+
+    /// An empty statement does nothing, and is shown only where it is all of an arm or a body.
+    fn empty(&mut self, statement: &Statement) {
+        let At::In(block) = self.at else { return };
+        let block = &mut self.blocks[block.index()];
+        if block.is_governed() && block.token == statement.tokens.start {
+            block.statements.push(block.token);
+        }
     }
 
     fn finish(self, function: &Function) -> Unit {

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use headcount_model::{BlockId, BlockKind, Edge, Node, Place, Plan};
+use headcount_model::{BlockId, Edge, Node, Place, Plan};
 
 use crate::flow_graph::{EdgeSite, Site, Unit};
 use crate::lex::Kind;
@@ -177,8 +177,7 @@ impl Inserter<'_, '_> {
     }
 
     fn drop_first_statements(&mut self, unit: &Unit) {
-        let is_arm = |kind| matches!(kind, BlockKind::Then | BlockKind::Else | BlockKind::Body);
-        for block in unit.blocks.iter().filter(|it| it.kind.is_some_and(is_arm)) {
+        for block in unit.blocks.iter().filter(|it| it.is_governed()) {
             let Site::Behind(token) = block.site else {
                 continue;
             };

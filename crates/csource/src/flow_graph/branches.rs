@@ -137,6 +137,8 @@ impl<'f> Builder<'f> {
             breaks: nowhere(),
             continues: nowhere(),
         });
+        // Whatever follows from its rounds, a loop has a beginning of its own.
+        self.loop_start(statement);
         match &statement.what {
             What::While { condition, body } => {
                 let head = self.loop_head(Some(condition), is_bound, Some(statement))?;
@@ -150,7 +152,6 @@ impl<'f> Builder<'f> {
                 body,
                 ..
             } => {
-                self.row(statement);
                 match start.as_deref().map(|it| &it.what) {
                     Some(What::Expression(value)) => self.evaluate(value)?,
                     Some(What::Declaration { values, .. }) => {
@@ -176,6 +177,18 @@ impl<'f> Builder<'f> {
             _ => (),
         }
         Ok(())
+    }
+
+    /// The block in which a loop begins. A `while` with a condition does nothing but evaluate that:
+    /// its line shows how often it did.
+    fn loop_start(&mut self, statement: &Statement) {
+        let is_condition = |it: &Expr| !is_true(it, self.text, self.tokens);
+        match &statement.what {
+            What::While { condition, .. } if is_condition(condition) => {
+                self.at_statement(statement);
+            }
+            _ => _ = self.row(statement),
+        }
     }
 
     /// The condition of a loop, unless it is always true.
