@@ -30,7 +30,7 @@ fn points(text: &str) -> Vec<String> {
 
 fn ran(shop: &Workshop) -> Vec<String> {
     let _ = shop.run(&["./a"]);
-    let found = shop.blocks("a.c").into_iter();
+    let found = shop.source_blocks("a.c").into_iter();
     found
         .map(|((line, column, kind), count)| format!("{line}:{column} {kind} {count}"))
         .collect()
@@ -138,6 +138,31 @@ fn a_conditional_expression() {
             "1:24 false operand 7",
             "2:5 after 10"
         ]
+    );
+}
+
+/// GNU's `a ?: b`; a constant in it is counted, too, unless it may be a null pointer.
+#[test]
+fn a_conditional_expression_without_its_middle() {
+    for (text, place) in [
+        ("    sink = (i > 6) ?: i;", "1:23"),
+        ("    sink = (i > 6) ?: 7;", "1:23"),
+        ("    unsigned char c = (unsigned char)i / 7 ?: 250;", "1:47"),
+        ("    const char *s = (i > 6 ? \"a\" : 0) ?: \"b\";", "1:42"),
+    ] {
+        let found = points_in(text);
+        let wanted = format!("{place} false operand 7");
+        assert!(found.contains(&wanted), "{text}: {found:?}");
+    }
+    let shop = Workshop::new();
+    let text = "char *f(char *p) { return p ?: 0; }\nint main(void)\n{\n    return f(0) != 0;\n}\n";
+    shop.write("a.c", text);
+    shop.via_source(&[], &["gcc", "-w", "a.c", "-o", "a"]);
+    shop.must(&["./a"]);
+    let refusals = shop.refusals();
+    assert!(
+        refusals.contains("f (a.c:1): the constant behind `?:`"),
+        "{refusals}"
     );
 }
 

@@ -33,7 +33,7 @@ fn operands_on_one_line_are_told_apart() {
             shop.write("a.c", OPERANDS);
             shop.via_source(&[], &[compiler, level, "-w", "a.c", "-o", "a"]);
             shop.must(&["./a"]);
-            let found = shop.blocks("a.c");
+            let found = shop.source_blocks("a.c");
             let count = |line: u32, column: u32, kind: &str| {
                 let key = (line, column, kind.to_owned());
                 let found = found.get(&key).copied();
@@ -67,7 +67,7 @@ fn derived_counts_are_those_of_counters_in_every_block() {
     shop.write("a.c", OPERANDS);
     shop.via_source(&[], &["gcc", "-O2", "-w", "a.c", "-o", "a"]);
     shop.must(&["./a"]);
-    let few = shop.blocks("a.c");
+    let few = shop.source_blocks("a.c");
     let words = [
         "cc",
         "--via",
@@ -83,7 +83,7 @@ fn derived_counts_are_those_of_counters_in_every_block() {
     ];
     assert_eq!(shop.headcount(&words).status, Some(0));
     shop.must(&["./b"]);
-    assert_eq!(shop.blocks("a.c"), few);
+    assert_eq!(shop.source_blocks("a.c"), few);
 }
 
 /// In the terminal, below each line; and in files beside the sources, but through no link.

@@ -87,7 +87,7 @@ impl Workshop {
     }
 
     /// The blocks of a file that was counted as source.
-    pub fn blocks(&self, file: &str) -> Blocks {
+    pub fn source_blocks(&self, file: &str) -> Blocks {
         let csv = self.report(&["--by", "block", "--format", "csv"]);
         let mut lines = csv.lines();
         assert_eq!(

@@ -61,6 +61,7 @@ impl<'f> Builder<'f> {
         let Some(index) = index else {
             return Err(trouble(token, "a `break` or `continue` out of nothing"));
         };
+        self.at = self.unreached();
         let target = |around: &mut Around| -> At {
             let place = match around {
                 Around::Loop { continues, .. } if !is_break => continues,
@@ -81,7 +82,7 @@ impl<'f> Builder<'f> {
     fn enter(&mut self, kind: BlockKind, body: &'f Body) -> BlockId {
         let first = body.tokens.start;
         let site = match body.in_braces {
-            true => Site::Behind(self.head(first, &body.items)),
+            true => self.head(first, &body.items),
             false => {
                 self.bodies.push(body.tokens.clone());
                 // Before a label no statement may stand: one in a `switch` is never reached there.
@@ -134,8 +135,8 @@ impl<'f> Builder<'f> {
         // A pragma before a loop may want it to have a certain form.
         let is_bound = self.tokens[statement.tokens.start as usize].after_pragma;
         self.around.push(Around::Loop {
-            breaks: nowhere(),
-            continues: nowhere(),
+            breaks: self.unreached(),
+            continues: self.unreached(),
         });
         // Whatever follows from its rounds, a loop has a beginning of its own.
         self.loop_start(statement);
@@ -275,13 +276,16 @@ impl<'f> Builder<'f> {
     }
 
     pub(super) fn switch(&mut self, body: &'f Body) -> Result<(), Trouble> {
+        if self.manner.unseen_jumps {
+            self.lose();
+        }
         let from = self.here();
         self.around.push(Around::Switch {
             from,
-            breaks: nowhere(),
+            breaks: self.unreached(),
             has_default: false,
         });
-        self.at = nowhere();
+        self.at = self.unreached();
         if !body.in_braces {
             self.bodies.push(body.tokens.clone());
         }
