@@ -322,11 +322,12 @@ pub struct Csource {
     /// Where to write the result; `-` is standard output.
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// The command that preprocesses a file; the file's name is put behind it.
-    #[arg(long, value_name = "CMD", default_value = "cc -E")]
-    pub cpp: String,
-    /// Do not preprocess, so that macros stay readable. Where a file cannot be read as it is, it is
-    /// preprocessed all the same.
+    /// The command that preprocesses a file; the file's name is put behind it [default: what the
+    /// environment variable CPP says, or else `cc -E`].
+    #[arg(long, value_name = "CMD")]
+    pub cpp: Option<String>,
+    /// Do not preprocess, so that macros stay readable. What they stand for is not counted, and
+    /// reports say so. A file that can only be read preprocessed is preprocessed all the same.
     #[arg(long)]
     pub no_cpp: bool,
     /// Give every block a counter, even where its count follows from others.

@@ -105,14 +105,18 @@ fn facts(
                 inline_copy: 0,
             });
         }
-        if lines.is_empty() && is_operand(place.kind) {
-            lines.push(LineRun {
-                file: file(place.file)?,
-                line: place.line,
-                is_stmt: false,
-                instructions: 0,
-                inline_copy: 0,
-            });
+        let here = LineRun {
+            file: file(place.file)?,
+            line: place.line,
+            is_stmt: false,
+            instructions: 0,
+            inline_copy: 0,
+        };
+        let is_shown = |it: &LineRun| (it.file, it.line) == (here.file, here.line);
+        if is_label(place.kind) && !lines.iter().any(is_shown)
+            || is_operand(place.kind) && lines.is_empty()
+        {
+            lines.insert(0, here);
         }
         blocks.push(Block {
             address: LinkAddr(address.0 + blocks.len() as u64),
@@ -134,6 +138,14 @@ fn facts(
         edges: Vec::new(),
         counters: function.plan.counters.len() as u32,
     })
+}
+
+/// A label may have a line for itself.
+fn is_label(kind: BlockKind) -> bool {
+    matches!(
+        kind,
+        BlockKind::Label | BlockKind::Case | BlockKind::Default
+    )
 }
 
 fn is_operand(kind: BlockKind) -> bool {

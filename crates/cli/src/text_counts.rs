@@ -21,6 +21,8 @@ struct TextCounts {
     round: u64,
     map: TextMap,
     counters: Vec<u64>,
+    /// The words of the program's command; none if it could not tell.
+    command: Vec<String>,
 }
 
 /// The runs in some files, each with its modules and the files it came from; and what is wrong
@@ -77,6 +79,11 @@ fn run(process: u64, texts: &[TextCounts]) -> Result<(Run, Vec<Module>)> {
         run.modules.push(counts);
         modules.push(module);
     }
+    let mut commands = texts.iter().map(|it| &it.command);
+    run.command = commands
+        .find(|it| !it.is_empty())
+        .cloned()
+        .unwrap_or_default();
     run.started = run.ended;
     run.key = format!("text {} at {}", names.join("+"), run.ended);
     run.processes.push(Process {
@@ -86,38 +93,67 @@ fn run(process: u64, texts: &[TextCounts]) -> Result<(Run, Vec<Module>)> {
     Ok((run, modules))
 }
 
+const CUT: &str = "was cut off; run the program again";
+
+/// What is left of a file.
+struct Fields<'f>(&'f [u8]);
+
+impl<'f> Fields<'f> {
+    fn bytes(&mut self, length: u64) -> Result<&'f [u8]> {
+        let length = usize::try_from(length).context(CUT)?;
+        let (first, rest) = self.0.split_at_checked(length).context(CUT)?;
+        self.0 = rest;
+        Ok(first)
+    }
+
+    fn number(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.bytes(8)?.try_into()?))
+    }
+
+    /// All that is left: words that end with a 0 each, and the number of their bytes.
+    fn command(&mut self) -> Result<Vec<String>> {
+        let length = (self.0.len() as u64).checked_sub(8).context(CUT)?;
+        let words = self.bytes(length)?;
+        if self.number()? != length {
+            bail!(CUT);
+        }
+        let words = words.strip_suffix(&[0]).unwrap_or(words);
+        if length == 0 {
+            return Ok(Vec::new());
+        }
+        let words = words.split(|it| *it == 0);
+        Ok(words
+            .map(|it| String::from_utf8_lossy(it).into_owned())
+            .collect())
+    }
+}
+
 impl TextCounts {
     fn read(path: &Path) -> Result<Self> {
         let bytes = foreign_file::read(path, foreign_file::MOST_READ).context("cannot be read")?;
-        let mut rest = bytes
+        let rest = bytes
             .strip_prefix(MAGIC)
             .context("is no file of counts; remove it if you do not know it")?;
-        let mut number = || {
-            let (first, more) = rest.split_at_checked(8)?;
-            rest = more;
-            Some(u64::from_le_bytes(first.try_into().ok()?))
-        };
-        let cut = "was cut off; run the program again";
-        let version = number().context(cut)?;
+        let mut rest = Fields(rest);
+        let version = rest.number()?;
         if version != u64::from(VERSION) {
             bail!(
                 "was written by another headcount (format {version}, this one reads {VERSION}); \
                  count its source again"
             );
         }
-        let process = number().context(cut)?;
-        let length = usize::try_from(number().context(cut)?).context(cut)?;
-        let (map, mut rest) = rest.split_at_checked(length).context(cut)?;
-        let map = decode(map).context("has a map that makes no sense; run the program again")?;
-        let mut counters = Vec::new();
-        while let Some((first, more)) = rest.split_at_checked(8) {
-            counters.push(u64::from_le_bytes(first.try_into()?));
-            rest = more;
+        let process = rest.number()?;
+        let length = rest.number()?;
+        let map = decode(rest.bytes(length)?)
+            .context("has a map that makes no sense; run the program again")?;
+        let count = rest.number()?;
+        if count != map.counters() as u64 {
+            bail!(CUT);
         }
-        let count = (!counters.is_empty()).then(|| counters.remove(0));
-        if count != Some(counters.len() as u64) || counters.len() != map.counters() {
-            bail!(cut);
-        }
+        let counters = (0..count)
+            .map(|_| rest.number())
+            .collect::<Result<Vec<u64>>>()?;
+        let command = rest.command()?;
         let name = path
             .file_stem()
             .unwrap_or_default()
@@ -130,6 +166,7 @@ impl TextCounts {
             round: round.unwrap_or(0),
             map,
             counters,
+            command,
         })
     }
 

@@ -87,10 +87,11 @@ fn compare(source: &Path) -> Compared {
     }
     let by_assembly = counts(source, &stated, "assembly");
     let by_source = counts(source, &stated, "source");
-    for line in lines_of_one_statement(source, &stated) {
+    for (line, kind) in lines_of_one_statement(source, &stated) {
         let counts = (by_assembly.get(&line), by_source.get(&line));
         match counts {
             (None, None) => (),
+            (None, Some(_)) if WITHOUT_CODE.contains(&kind) => (),
             (assembly, source) if assembly == source => found.equal += 1,
             (assembly, by_source) => found.differences.push(Difference {
                 name: source.file_name().unwrap().to_str().unwrap().to_owned(),
@@ -131,9 +132,12 @@ fn counts(source: &Path, stated: &Stated, via: &str) -> BTreeMap<u32, u64> {
         .collect()
 }
 
-/// Lines on which one statement begins, blocks in braces aside. The parser decides, not the eye:
-/// what comes out of a macro is on the line where its name is.
-fn lines_of_one_statement(source: &Path, stated: &Stated) -> Vec<u32> {
+/// What has counts, but no instructions of its own.
+const WITHOUT_CODE: [&str; 5] = ["label", "case", "default", "do", "empty"];
+
+/// Lines on which one statement begins, blocks in braces aside, and what it is. The parser decides,
+/// not the eye: what comes out of a macro is on the line where its name is.
+fn lines_of_one_statement(source: &Path, stated: &Stated) -> Vec<(u32, &'static str)> {
     let shop = Workshop::new();
     let mut preprocess = shop.command("gcc");
     preprocess.arg("-E").arg(source);
@@ -142,13 +146,13 @@ fn lines_of_one_statement(source: &Path, stated: &Stated) -> Vec<u32> {
     assert!(output.status.success(), "{}", source.display());
     let options = Options::default();
     let parsed = Source::parse(&output.stdout, &options).unwrap();
-    let mut on_line: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut on_line: BTreeMap<u32, Vec<&'static str>> = BTreeMap::new();
     for start in parsed.statement_starts(&options) {
         let at = parsed.position(start.token);
         if Path::new(parsed.file(at)) == source && start.kind != "block" {
-            *on_line.entry(at.line).or_default() += 1;
+            on_line.entry(at.line).or_default().push(start.kind);
         }
     }
-    let single = on_line.into_iter().filter(|(_, starts)| *starts == 1);
-    single.map(|(line, _)| line).collect()
+    let single = on_line.into_iter().filter(|(_, starts)| starts.len() == 1);
+    single.map(|(line, starts)| (line, starts[0])).collect()
 }

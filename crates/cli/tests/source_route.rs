@@ -8,48 +8,6 @@ use std::fs;
 use headcount_oracle::stated::Stated;
 use workshop::{ANSWER, HEADCOUNT, Workshop, c_compilers, c_programs, have};
 
-/// Kinds and counts of the blocks of a line.
-type Blocks = BTreeMap<(u32, u32, String), u64>;
-
-fn via_source(shop: &Workshop, words: &[&str]) {
-    let said = shop.headcount(&[&["cc", "--via", "source", "--"], words].concat());
-    assert_eq!(
-        (said.status, said.stderr.as_str()),
-        (Some(0), ""),
-        "{words:?}"
-    );
-}
-
-fn must_headcount(shop: &Workshop, words: &[&str]) {
-    let said = shop.headcount(words);
-    assert_eq!(
-        (said.status, said.stderr.as_str()),
-        (Some(0), ""),
-        "{words:?}"
-    );
-}
-
-/// The blocks of a file: line, column, kind; and the count.
-fn blocks(shop: &Workshop, file: &str) -> Blocks {
-    let csv = shop.report(&["--by", "block", "--format", "csv"]);
-    let mut lines = csv.lines();
-    assert_eq!(
-        lines.next(),
-        Some("module,function,address,instructions,count,file,line,column,kind")
-    );
-    let rows = lines.map(|line| line.split(',').collect::<Vec<_>>());
-    rows.filter(|row| row[5] == file)
-        .map(|row| {
-            let place = (
-                row[6].parse().unwrap(),
-                row[7].parse().unwrap(),
-                row[8].to_owned(),
-            );
-            (place, row[4].parse().unwrap())
-        })
-        .collect()
-}
-
 const OPERANDS: &str = "\
 #include <stdlib.h>
 int main(int argc, char **argv)
@@ -73,9 +31,9 @@ fn operands_on_one_line_are_told_apart() {
         for level in ["-O0", "-O2"] {
             let shop = Workshop::new();
             shop.write("a.c", OPERANDS);
-            via_source(&shop, &[compiler, level, "-w", "a.c", "-o", "a"]);
+            shop.via_source(&[], &[compiler, level, "-w", "a.c", "-o", "a"]);
             shop.must(&["./a"]);
-            let found = blocks(&shop, "a.c");
+            let found = shop.source_blocks("a.c");
             let count = |line: u32, column: u32, kind: &str| {
                 let key = (line, column, kind.to_owned());
                 let found = found.get(&key).copied();
@@ -107,9 +65,9 @@ fn operands_on_one_line_are_told_apart() {
 fn derived_counts_are_those_of_counters_in_every_block() {
     let shop = Workshop::new();
     shop.write("a.c", OPERANDS);
-    via_source(&shop, &["gcc", "-O2", "-w", "a.c", "-o", "a"]);
+    shop.via_source(&[], &["gcc", "-O2", "-w", "a.c", "-o", "a"]);
     shop.must(&["./a"]);
-    let few = blocks(&shop, "a.c");
+    let few = shop.source_blocks("a.c");
     let words = [
         "cc",
         "--via",
@@ -125,7 +83,7 @@ fn derived_counts_are_those_of_counters_in_every_block() {
     ];
     assert_eq!(shop.headcount(&words).status, Some(0));
     shop.must(&["./b"]);
-    assert_eq!(blocks(&shop, "a.c"), few);
+    assert_eq!(shop.source_blocks("a.c"), few);
 }
 
 /// In the terminal, below each line; and in files beside the sources, but through no link.
@@ -133,7 +91,7 @@ fn derived_counts_are_those_of_counters_in_every_block() {
 fn counts_are_shown_by_column_and_written_beside_the_source() {
     let shop = Workshop::new();
     shop.write("a.c", OPERANDS);
-    via_source(&shop, &["gcc", "-O1", "-w", "a.c", "-o", "a"]);
+    shop.via_source(&[], &["gcc", "-O1", "-w", "a.c", "-o", "a"]);
     shop.must(&["./a"]);
     let columns = shop.headcount(&["annotate", "--columns", "a.c"]).stdout;
     assert!(columns.contains("^ 3 true operand\n"), "{columns}");
@@ -159,16 +117,13 @@ fn counts_are_shown_by_column_and_written_beside_the_source() {
 fn commands_of_all_kinds_are_understood() {
     for compiler in c_compilers() {
         let shop = Workshop::with_sources();
-        via_source(
-            &shop,
-            &[compiler, "-O2", "main.c", "helper.c", "-o", "prog"],
-        );
+        shop.via_source(&[], &[compiler, "-O2", "main.c", "helper.c", "-o", "prog"]);
         assert_eq!(shop.must(&["./prog"]), ANSWER);
         assert_eq!(shop.calls("helper"), Some(100), "{compiler}");
         // One by one, with lists of what they depend on.
-        via_source(&shop, &[compiler, "-c", "-MMD", "main.c", "-o", "m.o"]);
-        via_source(&shop, &[compiler, "-c", "helper.c"]);
-        via_source(&shop, &[compiler, "m.o", "helper.o", "-o", "prog2"]);
+        shop.via_source(&[], &[compiler, "-c", "-MMD", "main.c", "-o", "m.o"]);
+        shop.via_source(&[], &[compiler, "-c", "helper.c"]);
+        shop.via_source(&[], &[compiler, "m.o", "helper.o", "-o", "prog2"]);
         assert!(
             fs::read_to_string(shop.path("m.d"))
                 .unwrap()
@@ -181,8 +136,8 @@ fn commands_of_all_kinds_are_understood() {
             "extra.s",
             "\t.globl extra\nextra:\tret\n\t.section .note.GNU-stack,\"\",@progbits\n",
         );
-        via_source(
-            &shop,
+        shop.via_source(
+            &[],
             &[
                 compiler, "-x", "c", "main.c", "helper.c", "-x", "none", "extra.s", "-o", "prog3",
             ],
@@ -249,11 +204,11 @@ fn counted_text_compiles_without_a_warning() {
                 words.extend(["-Dinline=", "-pedantic-errors"]);
             }
             words.extend(["-Wno-dangling-else", "-Wno-parentheses", "a.c", "-o", "a"]);
-            via_source(&shop, &words);
+            shop.via_source(&[], &words);
             shop.must(&["./a"]);
         }
         let cpp = format!("{compiler} -E -C");
-        must_headcount(&shop, &["csource", "--cpp", &cpp, "a.c", "-o", "counted.c"]);
+        shop.must_headcount(&["csource", "--cpp", &cpp, "a.c", "-o", "counted.c"]);
         let words = [
             compiler,
             "-Wall",
@@ -280,10 +235,7 @@ fn counts_outlive_threads_forks_and_kills() {
         if (fork() == 0) { work(0); _exit(0); }\n    wait(0);\n    kill(getpid(), SIGKILL);\n}\n";
     shop.write("a.c", text);
     for compiler in c_compilers() {
-        via_source(
-            &shop,
-            &[compiler, "-O2", "-w", "a.c", "-o", "a", "-lpthread"],
-        );
+        shop.via_source(&[], &[compiler, "-O2", "-w", "a.c", "-o", "a", "-lpthread"]);
         let _ = shop.run(&["./a"]);
         assert_eq!(shop.calls("tick"), Some(500_000), "{compiler}");
         assert_eq!(shop.calls("work"), Some(5), "{compiler}");
@@ -297,7 +249,7 @@ fn what_cannot_be_counted_is_compiled_and_listed() {
     let text = "__attribute__((naked)) int odd(void) { __asm__(\"movl $3, %eax; ret\"); }\n\
         int main(void) { return odd() != 3; }\n";
     shop.write("a.c", text);
-    via_source(&shop, &["gcc", "-O2", "a.c", "-o", "a"]);
+    shop.via_source(&[], &["gcc", "-O2", "a.c", "-o", "a"]);
     shop.must(&["./a"]);
     let report = shop.report(&[]);
     assert!(
@@ -358,7 +310,7 @@ fn programs_are_counted_as_they_state() {
             let path = source.to_str().unwrap();
             let mut words = vec!["gcc", "-w", "-g", level, path, "-o", "prog"];
             words.extend(stated.flags.iter().map(String::as_str));
-            via_source(&shop, &words);
+            shop.via_source(&[], &words);
             let mut run = vec!["./prog"];
             run.extend(stated.args.iter().map(String::as_str));
             let _ = shop.run(&run);
@@ -438,7 +390,7 @@ fn a_counted_text_runs_on_other_machines() {
         let shop = Workshop::new();
         shop.write("a.c", text);
         let cpp = format!("{compiler} -E");
-        must_headcount(&shop, &["csource", "--cpp", &cpp, "a.c", "-o", "counted.c"]);
+        shop.must_headcount(&["csource", "--cpp", &cpp, "a.c", "-o", "counted.c"]);
         shop.must(&[
             &compiler,
             "-O2",

@@ -16,11 +16,23 @@ impl Dialect for Plain {
     fn expression(&self, counter: usize, out: &mut String) {
         let _ = write!(out, "c[{counter}]++");
     }
+    fn declaration(&self, counter: usize, out: &mut String) {
+        self.statement(counter, out);
+    }
     fn fall_through(&self) -> &str {
         ""
     }
     fn enter(&self) -> String {
         String::new()
+    }
+    fn enter_declaration(&self) -> String {
+        self.enter()
+    }
+    fn line_marker(&self, line: &str, file: &str, is_system: bool, out: &mut Vec<u8>) {
+        headcount_csource::gnu_line_marker(line, file, is_system, out);
+    }
+    fn rewrites_markers(&self) -> bool {
+        false
     }
     fn around_fork(&self, _: &str) -> Option<(String, String)> {
         None

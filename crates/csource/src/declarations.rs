@@ -90,6 +90,7 @@ impl Parser<'_, '_> {
             items: items?,
             left_alone,
             forks,
+            mixes_declarations: self.mixes_declarations,
         })
     }
 

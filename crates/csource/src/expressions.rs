@@ -3,7 +3,9 @@
 use headcount_model::library;
 
 use crate::lex::Kind;
+use crate::macros::{Holds, Macros, is_loud};
 use crate::parser::{Parser, Trouble};
+use crate::statements::{Constant, constant};
 use crate::tree::{Atom, Call, Expr, Fate, Shape, Tokens, is_unordered};
 use crate::words::Word;
 
@@ -30,6 +32,8 @@ const UNEVALUATED: usize = 7;
 
 const WANTS_CONSTANTS: &str = "operands of a built-in function that may want constants";
 const MACRO: &str = "arguments of what may be a macro";
+const NULL_OPERAND: &str =
+    "the constant behind `?:`, a null pointer perhaps, which only a constant is";
 const GENERIC: &str = "operands inside _Generic";
 
 impl Parser<'_, '_> {
@@ -80,6 +84,10 @@ impl Parser<'_, '_> {
         };
         self.expect(Kind::Colon, "the `:` of a `?`")?;
         let no = Box::new(self.choice()?);
+        let is_short = yes.is_none() && !condition.is_constant && no.is_constant;
+        if is_short && constant(&no, self.text, self.tokens) == Constant::MaybeNull {
+            self.left_alone.push((no.tokens.start, NULL_OPERAND));
+        }
         let arms = || yes.iter().chain([&no]);
         let is_constant = condition.is_constant && arms().all(|it| it.is_constant);
         Ok(Expr {
@@ -192,8 +200,12 @@ impl Parser<'_, '_> {
         match self.kind() {
             Kind::Name if self.next_kind() == Kind::OpenParen => self.called(atoms),
             Kind::Name => {
+                let name = self.at;
                 self.at += 1;
-                Ok(self.names_a_constant(self.at - 1))
+                if self.may_hide_a_call(name) {
+                    atoms.push(Atom::Macro);
+                }
+                Ok(self.names_a_constant(name))
             }
             Kind::Number | Kind::Word(Word::Constant) => {
                 self.at += 1;
@@ -225,8 +237,14 @@ impl Parser<'_, '_> {
     /// Names that are constants; where there may be macros, names in capitals may all be.
     fn names_a_constant(&self, at: u32) -> bool {
         let name = self.bytes(at);
-        let is_loud = |byte: &u8| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'0'..=b'9');
-        matches!(name, b"true" | b"false" | b"NULL") || self.is_raw && name.iter().all(is_loud)
+        matches!(name, b"true" | b"false" | b"NULL") || self.macros.is_some() && is_loud(name)
+    }
+
+    /// Whether a name may be a macro that control does not come back from.
+    fn may_hide_a_call(&self, at: u32) -> bool {
+        let name = self.bytes(at);
+        let holds = |macros: &Macros<'_>| macros.holds(name, false);
+        name != b"NULL" && self.macros.map(holds) > Some(Holds::Values)
     }
 
     /// `"a" PRId64 "b"`: a macro that stands for a string.
@@ -294,7 +312,7 @@ impl Parser<'_, '_> {
             }
             return Ok(rule < UNEVALUATED);
         }
-        if self.is_raw && !self.defined.contains(name) {
+        if self.macros.is_some() && !self.defined.contains(name) {
             self.skip_group()?;
             self.leave_alone(name_token, self.at, MACRO);
             atoms.push(Atom::Call(Call {
@@ -470,7 +488,11 @@ pub fn leaf(tokens: Tokens, atoms: Vec<Atom>) -> Expr {
 }
 
 fn is_constant(atom: &Atom) -> bool {
-    matches!(atom, Atom::Group(inside) if inside.is_constant)
+    match atom {
+        Atom::Group(inside) => inside.is_constant,
+        Atom::Macro => true,
+        _ => false,
+    }
 }
 
 fn joined(tokens: Tokens, items: Vec<Expr>, shape: impl FnOnce(Vec<Expr>) -> Shape) -> Expr {

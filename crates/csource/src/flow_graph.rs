@@ -17,7 +17,7 @@ use headcount_model::{BlockId, BlockKind, Edge, EdgeKind, FlowGraph, Node, Probe
 use crate::expressions::{atoms_are_unordered, items_are_unordered};
 use crate::lex::{Kind, Token};
 use crate::parser::{Trouble, trouble};
-use crate::statements::{is_false, is_true};
+use crate::statements::{Constant, constant, is_false, is_true};
 use crate::tree::{Atom, Body, Call, Expr, Fate, Function, Shape, Statement, Tokens, What};
 use crate::words::Word;
 
@@ -39,6 +39,14 @@ pub struct Block {
     pub statements: Vec<u32>,
 }
 
+impl Block {
+    /// Whether it is what an `if`, an `else` or a loop governs.
+    pub(crate) fn is_governed(&self) -> bool {
+        let kinds = [BlockKind::Then, BlockKind::Else, BlockKind::Body];
+        self.kind.is_some_and(|it| kinds.contains(&it))
+    }
+}
+
 /// How a probe stands in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Site {
@@ -48,10 +56,15 @@ pub enum Site {
     Behind(u32),
     /// The same, where a `case` follows at once: control falls through, and is meant to.
     BeforeCase(u32),
+    /// The same where no statement may stand: as a declaration.
+    Declared(u32),
     /// As the left operand of a comma, with these tokens as the right one, in parentheses.
     Around(Tokens),
     /// The same before all of a condition.
     Before(u32),
+    /// Before a number that must be seen to be constant, or it is suspected of being too large for
+    /// where it goes: in the condition of a `?:` that always chooses these tokens.
+    Chosen(Tokens),
 }
 
 /// How a probe stands on an edge.
@@ -85,8 +98,18 @@ pub struct Unit {
     pub bodies: Vec<Tokens>,
     /// Calls that may make a process behind the C library's back.
     pub forks: Vec<Tokens>,
-    /// The token behind which the function's first statement can stand.
-    pub entry: u32,
+    /// How something can be done before all that the function does.
+    pub entry: Site,
+}
+
+/// What a graph depends on beside the function itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Manner {
+    /// No statement may stand before a declaration of the same block.
+    pub declarations_first: bool,
+    /// There may be jumps, labels and cases in it that nobody sees, because macros stand for them:
+    /// control may come to every place that something jumps to or falls into.
+    pub unseen_jumps: bool,
 }
 
 /// The flow graphs of a function and of the functions inside it.
@@ -94,12 +117,12 @@ pub fn units(
     function: &Function,
     text: &[u8],
     tokens: &[Token],
-    declarations_first: bool,
+    manner: Manner,
 ) -> Result<Vec<Unit>, Trouble> {
     let mut found = Vec::new();
     let mut waiting = vec![function];
     while let Some(function) = waiting.pop() {
-        let mut builder = Builder::new(function, text, tokens, declarations_first);
+        let mut builder = Builder::new(function, text, tokens, manner);
         builder.function(function)?;
         waiting.append(&mut builder.inner);
         found.push(builder.finish(function));
@@ -142,7 +165,7 @@ enum Around {
 struct Builder<'f> {
     text: &'f [u8],
     tokens: &'f [Token],
-    declarations_first: bool,
+    manner: Manner,
     blocks: Vec<Block>,
     cold: Vec<bool>,
     edges: Vec<(Edge, EdgeSite)>,
@@ -155,7 +178,7 @@ struct Builder<'f> {
     placed: BTreeSet<BlockId>,
     bodies: Vec<Tokens>,
     inner: Vec<&'f Function>,
-    entry: u32,
+    entry: Site,
 }
 
 fn nowhere() -> At {
@@ -163,16 +186,11 @@ fn nowhere() -> At {
 }
 
 impl<'f> Builder<'f> {
-    fn new(
-        function: &Function,
-        text: &'f [u8],
-        tokens: &'f [Token],
-        declarations_first: bool,
-    ) -> Self {
+    fn new(function: &Function, text: &'f [u8], tokens: &'f [Token], manner: Manner) -> Self {
         let mut builder = Self {
             text,
             tokens,
-            declarations_first,
+            manner,
             blocks: Vec::new(),
             cold: Vec::new(),
             edges: Vec::new(),
@@ -184,7 +202,7 @@ impl<'f> Builder<'f> {
             placed: BTreeSet::new(),
             bodies: Vec::new(),
             inner: Vec::new(),
-            entry: function.open,
+            entry: Site::Behind(function.open),
         };
         // Anything that looks like the address of a label is taken for one: that costs a counter
         // at most.
@@ -210,7 +228,7 @@ impl<'f> Builder<'f> {
 
     fn function(&mut self, function: &'f Function) -> Result<(), Trouble> {
         self.entry = self.head(function.open, &function.items);
-        let site = Site::Behind(self.entry);
+        let site = self.entry.clone();
         let entry = self.block(Some(BlockKind::Function), function.name_token, site);
         self.blocks[entry.index()]
             .statements
@@ -228,16 +246,23 @@ impl<'f> Builder<'f> {
         Ok(())
     }
 
-    /// The token behind which the first statement of a block can stand: behind `__label__`, and,
-    /// if the user wants it so, behind declarations.
-    fn head(&self, open: u32, items: &[Statement]) -> u32 {
-        let leads = |item: &&Statement| match item.what {
-            What::LabelNames(_) => true,
-            What::Declaration { .. } => self.declarations_first,
-            _ => false,
-        };
-        let last = items.iter().take_while(leads).last();
-        last.map_or(open, |item| item.tokens.end - 1)
+    /// How a probe stands at the beginning of a block: behind `__label__`, and, if the user wants it
+    /// so, behind declarations; but before what one of those may not come back from.
+    fn head(&self, open: u32, items: &[Statement]) -> Site {
+        let mut last = open;
+        for item in items {
+            match &item.what {
+                What::LabelNames(_) => (),
+                What::Declaration { values, .. } if self.manner.declarations_first => {
+                    if values.iter().any(|it| it.may_be_lost) {
+                        return Site::Declared(last);
+                    }
+                }
+                _ => break,
+            }
+            last = item.tokens.end - 1;
+        }
+        Site::Behind(last)
     }
 
     fn block(&mut self, kind: Option<BlockKind>, token: u32, site: Site) -> BlockId {
@@ -310,12 +335,7 @@ impl<'f> Builder<'f> {
         }
         let token = statement.tokens.start;
         let site = match &statement.what {
-            What::Declaration { values, .. } if self.declarations_first => {
-                let value = values
-                    .iter()
-                    .find(|it| !it.is_constant && self.kind(it.tokens.start) != Kind::OpenBrace);
-                value.map_or(Site::None, |it| Site::Around(it.tokens.clone()))
-            }
+            What::Declaration { .. } if self.manner.declarations_first => Site::Declared(token - 1),
             _ => Site::Behind(token - 1),
         };
         self.begin(BlockKind::After, token, site)
@@ -360,9 +380,19 @@ impl<'f> Builder<'f> {
         from
     }
 
+    /// Where control is behind a jump, and where it comes from to what others jump to: nowhere that
+    /// is known yet.
+    fn unreached(&self) -> At {
+        match self.manner.unseen_jumps {
+            true => At::Adrift(Vec::new()),
+            false => nowhere(),
+        }
+    }
+
     /// Control goes outside for good.
     fn leave(&mut self) {
-        match std::mem::replace(&mut self.at, nowhere()) {
+        let unreached = self.unreached();
+        match std::mem::replace(&mut self.at, unreached) {
             At::In(block) => self.edge(Node::Block(block), Node::Outside, EdgeKind::Leave),
             At::Between(ways) => _ = self.let_go(ways, EdgeKind::Leave),
             At::Adrift(from) => {
@@ -435,11 +465,8 @@ impl<'f> Builder<'f> {
 
     fn statement(&mut self, statement: &'f Statement) -> Result<(), Trouble> {
         match &statement.what {
-            What::Empty | What::LabelNames(_) => {
-                if let What::LabelNames(names) = &statement.what {
-                    self.exposed.extend(names.iter().map(Cow::from));
-                }
-            }
+            What::Empty => self.empty(statement),
+            What::LabelNames(names) => self.exposed.extend(names.iter().map(Cow::from)),
             What::Function(function) => self.inner.push(function),
             What::Block(items) => self.statements(items)?,
             What::Expression(value) => {
@@ -484,7 +511,7 @@ impl<'f> Builder<'f> {
                 let from = self.row(statement);
                 let label = self.label(name);
                 self.edge(Node::Block(from), Node::Block(label), EdgeKind::Jump);
-                self.at = nowhere();
+                self.at = self.unreached();
             }
             What::Label(name) => {
                 let label = self.label(name);
@@ -492,7 +519,7 @@ impl<'f> Builder<'f> {
                 self.blocks[label.index()].token = statement.tokens.start;
                 self.blocks[label.index()].kind = Some(BlockKind::Label);
                 self.blocks[label.index()].site = self.behind_label(statement);
-                if self.exposed.contains(name.as_str()) {
+                if self.manner.unseen_jumps || self.exposed.contains(name.as_str()) {
                     self.edge(Node::Outside, Node::Block(label), EdgeKind::Arrival);
                 }
                 self.arrive(label);
@@ -510,13 +537,22 @@ impl<'f> Builder<'f> {
         Ok(())
     }
 
+    /// An empty statement does nothing, and is shown only where it is all of an arm or a body.
+    fn empty(&mut self, statement: &Statement) {
+        let At::In(block) = self.at else { return };
+        let block = &mut self.blocks[block.index()];
+        if block.is_governed() && block.token == statement.tokens.start {
+            block.statements.push(block.token);
+        }
+    }
+
     fn finish(self, function: &Function) -> Unit {
         let blocks = self.blocks.len() as u32;
         let (edges, edge_sites): (Vec<_>, Vec<_>) = self.edges.into_iter().unzip();
         let cost = |site: &Site| match site {
             Site::None => None,
-            Site::Behind(_) | Site::BeforeCase(_) => Some(IN_STATEMENTS),
-            Site::Around(_) | Site::Before(_) => Some(IN_EXPRESSIONS),
+            Site::Behind(_) | Site::BeforeCase(_) | Site::Declared(_) => Some(IN_STATEMENTS),
+            Site::Around(_) | Site::Before(_) | Site::Chosen(_) => Some(IN_EXPRESSIONS),
         };
         let edge_cost = |site: &EdgeSite| (*site != EdgeSite::None).then_some(IN_CONDITIONS);
         let costs = ProbeCosts {

@@ -1,13 +1,13 @@
 //! Flow graphs and plans in, counted C out.
 //!
-//! Nothing is ever taken away or moved: every byte of the text is still there, in order. Text is
-//! put in behind the token before a statement, so that on most lines the user's own tokens keep
+//! Nothing is ever taken away or moved: every byte of the text is still there, in order, but for
+//! line markers that a dialect spells in another way. Text is put in behind the token before a statement, so that on most lines the user's own tokens keep
 //! their columns.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-use headcount_model::{BlockId, BlockKind, Edge, Node, Place, Plan};
+use headcount_model::{BlockId, Edge, Node, Place, Plan};
 
 use crate::flow_graph::{EdgeSite, Site, Unit};
 use crate::lex::Kind;
@@ -20,10 +20,19 @@ pub trait Dialect {
     fn statement(&self, counter: usize, out: &mut String);
     /// Writes an increment as an expression of type void.
     fn expression(&self, counter: usize, out: &mut String);
+    /// Writes an increment as a declaration.
+    fn declaration(&self, counter: usize, out: &mut String);
     /// A statement that says that control is meant to fall into the `case` behind it.
     fn fall_through(&self) -> &str;
     /// A statement that prepares a thread for counting.
     fn enter(&self) -> String;
+    /// The same as a declaration, for C in which no statement may stand before one.
+    fn enter_declaration(&self) -> String;
+    /// Writes a line that says where the next one is from: a line of a file, whose name is quoted as
+    /// in a string, and whether that is a header of the system.
+    fn line_marker(&self, line: &str, file: &str, is_system: bool, out: &mut Vec<u8>);
+    /// Whether the markers of the text are to be written like that, too.
+    fn rewrites_markers(&self) -> bool;
     /// What stands before and behind a call of a function with this name, which may make a
     /// process.
     fn around_fork(&self, name: &str) -> Option<(String, String)>;
@@ -138,6 +147,14 @@ struct Edit {
     text: Range<usize>,
 }
 
+/// GNU's marker, which says more than `#line` does.
+pub fn gnu_line_marker(line: &str, file: &str, is_system: bool, out: &mut Vec<u8>) {
+    let system = if is_system { " 3" } else { "" };
+    for part in ["# ", line, " \"", file, "\"", system, "\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
 struct Inserter<'s, 't> {
     source: &'s Source<'t>,
     dialect: &'s dyn Dialect,
@@ -150,8 +167,7 @@ struct Inserter<'s, 't> {
 impl Inserter<'_, '_> {
     fn unit(&mut self, unit: &Unit, plan: &Plan, first: usize, check: bool) {
         if check {
-            let text = self.dialect.enter();
-            self.put(self.behind(unit.entry), Class::Body, (1, 0), &[" ", &text]);
+            self.enter(&unit.entry);
         }
         let has_braces = self.fault != Some(Fault::NoBraces);
         for body in unit.bodies.iter().filter(|_| has_braces) {
@@ -176,9 +192,17 @@ impl Inserter<'_, '_> {
         self.conditions(&ways);
     }
 
+    fn enter(&mut self, entry: &Site) {
+        let (token, text) = match entry {
+            Site::Behind(token) => (token, self.dialect.enter()),
+            Site::Declared(token) => (token, self.dialect.enter_declaration()),
+            _ => return debug_assert!(false, "every function has a beginning"),
+        };
+        self.put(self.behind(*token), Class::Body, (1, 0), &[" ", &text]);
+    }
+
     fn drop_first_statements(&mut self, unit: &Unit) {
-        let is_arm = |kind| matches!(kind, BlockKind::Then | BlockKind::Else | BlockKind::Body);
-        for block in unit.blocks.iter().filter(|it| it.kind.is_some_and(is_arm)) {
+        for block in unit.blocks.iter().filter(|it| it.is_governed()) {
             let Site::Behind(token) = block.site else {
                 continue;
             };
@@ -236,12 +260,27 @@ impl Inserter<'_, '_> {
                     }
                 });
             }
+            Site::Declared(token) => {
+                let offset = self.behind(*token);
+                self.put_with(offset, Class::Statement, (0, 0), |dialect, out| {
+                    out.push(' ');
+                    dialect.declaration(counter, out);
+                });
+            }
             Site::Before(token) => {
                 let offset = self.before(*token);
                 self.put_with(offset, Class::Open, (i64::MIN, 0), |dialect, out| {
                     dialect.expression(counter, out);
                     out.push_str(", ");
                 });
+            }
+            Site::Chosen(tokens) => {
+                let open = |dialect: &dyn Dialect, out: &mut String| {
+                    out.push_str("((");
+                    dialect.expression(counter, out);
+                    out.push_str(", 1) ? ");
+                };
+                self.around(tokens, open, " : 0)");
             }
             Site::Around(tokens) => {
                 let open = |dialect: &dyn Dialect, out: &mut String| {
@@ -321,8 +360,8 @@ impl Inserter<'_, '_> {
         let mut done = 0;
         for edits in self.edits.chunk_by(|one, other| one.offset == other.offset) {
             let offset = edits[0].offset;
-            result.extend_from_slice(&text[done..offset as usize]);
-            done = offset as usize;
+            self.copy(done..offset, &files, &mut result);
+            done = offset;
             for edit in edits {
                 result.extend_from_slice(&self.written.as_bytes()[edit.text.clone()]);
             }
@@ -330,8 +369,31 @@ impl Inserter<'_, '_> {
                 self.keep_column(offset, &files, &mut result);
             }
         }
-        result.extend_from_slice(&text[done..]);
+        self.copy(done..text.len() as u32, &files, &mut result);
         result
+    }
+
+    /// Copies a part of the text, its markers in the words of the dialect.
+    fn copy(&self, part: Range<u32>, files: &[String], result: &mut Vec<u8>) {
+        let mut done = part.start;
+        if self.dialect.rewrites_markers() && !self.source.is_raw {
+            let markers = &self.source.lexed.markers;
+            let first = markers.partition_point(|it| it.bytes.start < part.start);
+            let inside = markers[first..].iter();
+            for marker in inside.take_while(|it| it.bytes.end <= part.end) {
+                let before = done as usize..marker.bytes.start as usize;
+                result.extend_from_slice(&self.source.text[before]);
+                // Compilers call their own definitions line 0.
+                let mut digits = [0; 10];
+                let line = decimal(marker.line.max(1), &mut digits);
+                let file = &files[marker.file as usize];
+                self.dialect.line_marker(line, file, false, result);
+                // The end of its line follows in the text.
+                result.pop();
+                done = marker.bytes.end;
+            }
+        }
+        result.extend_from_slice(&self.source.text[done as usize..part.end as usize]);
     }
 
     /// What follows on the same line begins a line of its own, in the column where it was, so that
@@ -350,18 +412,10 @@ impl Inserter<'_, '_> {
             return;
         }
         let file = &files[at.file as usize];
-        let system = if is_system { " 3" } else { "" };
-        for part in [
-            "\n# ",
-            decimal(at.line, &mut [0; 10]),
-            " \"",
-            file,
-            "\"",
-            system,
-            "\n",
-        ] {
-            result.extend_from_slice(part.as_bytes());
-        }
+        result.push(b'\n');
+        let mut digits = [0; 10];
+        let line = decimal(at.line, &mut digits);
+        self.dialect.line_marker(line, file, is_system, result);
         result.resize(result.len() + at.column as usize - 1, b' ');
     }
 }

@@ -4,6 +4,7 @@
 //! preprocessor left, are skipped; line markers among them say what the user's file and line are.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::words::{Word, word};
 
@@ -82,6 +83,16 @@ struct Mark {
     is_system: bool,
 }
 
+/// `# 12 "file.c" 3`, as preprocessors write it.
+#[derive(Clone, Debug)]
+pub struct LineMarker {
+    /// Its bytes, without the end of the line.
+    pub bytes: Range<u32>,
+    /// The file and the line that follow.
+    pub file: u32,
+    pub line: u32,
+}
+
 /// A place in the user's files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
@@ -132,6 +143,12 @@ pub struct Lexed {
     pub lines: Lines,
     /// Whether `#if` and its like were met: not everything that is there will be compiled.
     pub has_conditions: bool,
+    /// The line markers that are none of standard C.
+    pub markers: Vec<LineMarker>,
+    /// What stands behind each `#define`.
+    pub definitions: Vec<Range<u32>>,
+    /// Where the first `#include` is.
+    pub first_include: Option<u32>,
 }
 
 /// Reads a text of at most 4 GB. `name` is its file until a marker says otherwise.
@@ -261,16 +278,31 @@ impl Lexer<'_> {
         let line = line.strip_prefix(b"%:").unwrap_or(&line[1..]).trim_ascii();
         let rest = line.strip_prefix(b"line").map(<[u8]>::trim_ascii_start);
         if let Some(marker) = Marker::parse(rest.unwrap_or(line)) {
-            self.obey(&marker);
+            let file = self.obey(&marker);
+            if rest.is_none() {
+                self.out.markers.push(LineMarker {
+                    bytes: start as u32..self.at as u32,
+                    file,
+                    line: marker.line,
+                });
+            }
         } else if line.starts_with(b"pragma") {
             self.pragma = true;
         } else if line.starts_with(b"if") || line.starts_with(b"el") || line.starts_with(b"end") {
             self.out.has_conditions = true;
             self.condition = true;
+        } else if let Some(definition) = line.strip_prefix(b"define") {
+            // Blanks behind it are not part of it.
+            let end = start + self.text[start..self.at].trim_ascii_end().len();
+            let first = end - definition.len();
+            self.out.definitions.push(first as u32..end as u32);
+        } else if line.starts_with(b"include") {
+            self.out.first_include.get_or_insert(start as u32);
         }
     }
 
-    fn obey(&mut self, marker: &Marker) {
+    /// Says which file follows.
+    fn obey(&mut self, marker: &Marker) -> u32 {
         let lines = &mut self.out.lines;
         let before = lines.marks.last().copied();
         let file = match &marker.file {
@@ -287,6 +319,7 @@ impl Lexer<'_> {
             line: marker.line,
             is_system: marker.is_system,
         });
+        file
     }
 
     fn push(&mut self, kind: Kind, length: usize) {

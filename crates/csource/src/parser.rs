@@ -1,6 +1,7 @@
 //! What all parts of the parser share: where it is, what it knows, and how it gives up.
 
 use crate::lex::{Kind, Lexed, Token};
+use crate::macros::Macros;
 use crate::names::Names;
 use crate::tree::Tokens;
 use crate::words::Word;
@@ -41,11 +42,13 @@ pub struct Parser<'t, 'd> {
     /// The next token.
     pub at: u32,
     pub depth: u32,
-    /// Whether names may be macros.
-    pub is_raw: bool,
+    /// The macros of a text in which names may be macros.
+    pub macros: Option<&'d Macros<'t>>,
     pub left_alone: Vec<(u32, &'static str)>,
     /// Calls that may make a process behind the C library's back.
     pub forks: Vec<Tokens>,
+    /// Whether declarations were met behind statements, or in a `for`.
+    pub mixes_declarations: bool,
 }
 
 /// Finds the partner of each bracket.
@@ -97,9 +100,10 @@ impl<'t, 'd> Parser<'t, 'd> {
             types: Types::default(),
             at: 0,
             depth: 0,
-            is_raw: false,
+            macros: None,
             left_alone: Vec::new(),
             forks: Vec::new(),
+            mixes_declarations: false,
         }
     }
 

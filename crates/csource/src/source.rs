@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use headcount_model::Refusal;
 
 use crate::columns;
-use crate::flow_graph::{self, Unit};
+use crate::flow_graph::{self, Manner, Unit};
 use crate::lex::{self, Kind, Lexed, Position};
+use crate::macros::{Holds, Macros, Uses};
 use crate::names::Names;
 use crate::outline::{Outlined, outline};
 use crate::parser::{Defined, Parser, Trouble, partners};
@@ -19,12 +20,35 @@ use crate::words::Word;
 pub struct Options {
     /// Its file, until a line marker says otherwise.
     pub name: String,
-    /// No statement may stand before a declaration of the same block (C89).
-    pub declarations_first: bool,
+    /// Where declarations may stand.
+    pub declarations: Declarations,
     /// Pragmas of OpenMP mean something.
     pub openmp: bool,
     /// The text has not been through a preprocessor.
     pub is_raw: bool,
+}
+
+/// Where declarations may stand in a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Declarations {
+    /// Among statements.
+    #[default]
+    Anywhere,
+    /// Before all statements, as in C89.
+    First,
+    /// Before all statements in functions in which they all do: nobody knows for which C the text
+    /// is.
+    AsWritten,
+}
+
+impl Declarations {
+    fn come_first(self, function: &Function) -> bool {
+        match self {
+            Self::Anywhere => false,
+            Self::First => true,
+            Self::AsWritten => !function.mixes_declarations,
+        }
+    }
 }
 
 /// A text that cannot be read at all.
@@ -53,6 +77,21 @@ pub struct Source<'t> {
     pub(crate) checks: Vec<bool>,
     /// What is not counted.
     pub refusals: Vec<Refusal>,
+    /// What is not counted because no preprocessor has seen the text: what macros stand for.
+    pub unexpanded: Vec<Refusal>,
+}
+
+/// What was made of functions.
+#[derive(Default)]
+struct Made<'t> {
+    units: Vec<Unit>,
+    checks: Vec<bool>,
+    /// Name of a function, token, and why it is not counted.
+    troubles: Vec<(String, u32, String)>,
+    /// The same for what is in macros.
+    unexpanded: Vec<(String, u32, String)>,
+    /// Names that may be macros of included files.
+    foreign: BTreeSet<&'t [u8]>,
 }
 
 impl<'t> Source<'t> {
@@ -75,6 +114,7 @@ impl<'t> Source<'t> {
             units: Vec::new(),
             checks: Vec::new(),
             refusals: Vec::new(),
+            unexpanded: Vec::new(),
         };
         match source.read(options) {
             Ok(()) => Ok(source),
@@ -94,31 +134,57 @@ impl<'t> Source<'t> {
         let lexed = std::mem::take(&mut self.lexed);
         let result = self.functions(&lexed, &partner, options);
         self.lexed = lexed;
-        let (units, checks, troubles) = result?;
-        self.units = units;
-        self.checks = checks;
-        for (name, token, reason) in troubles {
-            let at = self.position(token);
-            self.refusals.push(Refusal {
-                subject: name,
-                file: self.file(at).to_owned(),
-                line: at.line,
-                reason,
-            });
-        }
+        let made = result?;
+        self.units = made.units;
+        self.checks = made.checks;
+        self.refusals = self.refused(made.troubles);
+        let mut unexpanded = self.refused(made.unexpanded);
+        unexpanded.dedup();
+        unexpanded.extend(self.unread(&made.foreign));
+        self.unexpanded = unexpanded;
         Ok(())
     }
 
-    #[expect(clippy::type_complexity, reason = "three lists, taken apart at once")]
+    fn refused(&self, troubles: Vec<(String, u32, String)>) -> Vec<Refusal> {
+        let refusal = |(subject, token, reason)| {
+            let at = self.position(token);
+            Refusal {
+                subject,
+                file: self.file(at).to_owned(),
+                line: at.line,
+                reason,
+            }
+        };
+        troubles.into_iter().map(refusal).collect()
+    }
+
+    /// Names that may be macros of files that were not read.
+    fn unread(&self, names: &BTreeSet<&[u8]>) -> Option<Refusal> {
+        let include = self.lexed.first_include?;
+        if names.is_empty() {
+            return None;
+        }
+        let at = self.lexed.lines.position(include);
+        let names: Vec<_> = names.iter().map(|it| String::from_utf8_lossy(it)).collect();
+        let names = names.join(", ");
+        Some(Refusal {
+            subject: "macros of included files".to_owned(),
+            file: self.file(at).to_owned(),
+            line: at.line,
+            reason: format!(
+                "only a preprocessor can tell whether these are macros with something to count \
+                 in them: {names}"
+            ),
+        })
+    }
+
     fn functions(
         &self,
         lexed: &Lexed,
         partner: &[u32],
         options: &Options,
-    ) -> Result<(Vec<Unit>, Vec<bool>, Vec<(String, u32, String)>), Trouble> {
-        let mut units = Vec::new();
-        let mut checks = Vec::new();
-        let mut troubles = Vec::new();
+    ) -> Result<Made<'t>, Trouble> {
+        let mut made = Made::default();
         let is_wanted = |fates: &Fates, function: &Outlined| {
             !fates.is_unused(
                 function,
@@ -126,50 +192,58 @@ impl<'t> Source<'t> {
                 lexed,
             )
         };
-        let reading = Reading {
-            text: self.text,
-            lexed,
-            partner,
-            options,
-        };
+        let reading = Reading::new(self.text, lexed, partner, options);
         let fates = reading.functions(is_wanted, |fates, function, read| {
-            let made = read.and_then(|tree| {
-                let found =
-                    flow_graph::units(&tree, self.text, &lexed.tokens, options.declarations_first)?;
+            let uses = reading.uses(fates, function);
+            let read = read.and_then(|tree| {
+                let manner = Manner {
+                    declarations_first: options.declarations.come_first(&tree),
+                    unseen_jumps: uses.may_jump(),
+                };
+                let found = flow_graph::units(&tree, self.text, &lexed.tokens, manner)?;
                 Ok((found, tree.left_alone))
             });
             let bytes = bytes_of(self.text, lexed, function.name_token);
             let name = || String::from_utf8_lossy(bytes).into_owned();
-            match made {
+            match read {
                 Ok((found, left_alone)) => {
-                    checks.extend(found.iter().map(|_| fates.needs_check(function, bytes)));
-                    units.extend(found);
+                    let check = fates.needs_check(function, bytes);
+                    made.checks.extend(found.iter().map(|_| check));
+                    made.units.extend(found);
                     let left_alone = left_alone.into_iter();
-                    troubles.extend(left_alone.map(|(at, why)| (name(), at, why.to_owned())));
+                    let troubles = left_alone.map(|(at, why)| (name(), at, why.to_owned()));
+                    made.troubles.extend(troubles);
+                    let unexpanded = uses.unexpanded.into_iter();
+                    let reason = |(at, macro_name, holds)| {
+                        (name(), function.open + at, hidden(macro_name, holds))
+                    };
+                    made.unexpanded.extend(unexpanded.map(reason));
+                    made.foreign.extend(uses.foreign);
                 }
-                Err(trouble) => troubles.push((name(), trouble.token, trouble.reason)),
+                Err(trouble) => made.troubles.push((name(), trouble.token, trouble.reason)),
             }
         })?;
+        let Made {
+            units,
+            checks,
+            troubles,
+            ..
+        } = &mut made;
         // Who comes out of a function that is not counted may come to any other.
         if !troubles.is_empty() {
             checks.iter_mut().for_each(|check| *check = true);
         }
-        for (unit, check) in units.iter().zip(&mut checks) {
+        for (unit, check) in units.iter().zip(checks) {
             *check &= !fates.resolvers.contains(unit.name.as_bytes());
         }
-        Ok((units, checks, troubles))
+        Ok(made)
     }
 
     /// Where every statement begins, those of functions included that nobody calls. Functions that
     /// cannot be read have none.
     pub fn statement_starts(&self, options: &Options) -> Vec<StatementStart> {
         let partner = partners(&self.lexed).unwrap_or_default();
-        let reading = Reading {
-            text: self.text,
-            lexed: &self.lexed,
-            partner: &partner,
-            options,
-        };
+        let reading = Reading::new(self.text, &self.lexed, &partner, options);
         let mut starts = Vec::new();
         let read = reading.functions(
             |_, _| true,
@@ -218,7 +292,7 @@ impl<'t> Source<'t> {
         &self.lexed.lines.files
     }
 
-    /// Whether a function with this name is declared outside of all others.
+    /// Whether a function or a variable with this name is declared outside of all functions.
     pub fn declares(&self, name: &str) -> bool {
         let mut depth = 0_u32;
         let tokens = &self.lexed.tokens;
@@ -232,24 +306,72 @@ impl<'t> Source<'t> {
                     _ => (),
                 }
                 let bytes = &self.text[token.start as usize..token.end as usize];
-                depth == 0 && next.kind == Kind::OpenParen && bytes == name.as_bytes()
+                let declared = [Kind::OpenParen, Kind::Semicolon, Kind::Comma];
+                depth == 0 && declared.contains(&next.kind) && bytes == name.as_bytes()
             })
     }
 }
 
+/// Why what a macro stands for is not counted.
+fn hidden(name: &[u8], holds: Holds) -> String {
+    let name = String::from_utf8_lossy(name);
+    let what = match holds {
+        Holds::Statements => "statements",
+        _ => "conditional operators",
+    };
+    format!("{what} in the macro {name}, which is not expanded")
+}
+
 /// A text that is being read.
-#[derive(Clone, Copy)]
 struct Reading<'t, 'r> {
     text: &'t [u8],
     lexed: &'r Lexed,
     partner: &'r [u32],
     options: &'r Options,
+    /// Its macros, if no preprocessor has seen it.
+    macros: Option<Macros<'t>>,
 }
 
 impl<'t, 'r> Reading<'t, 'r> {
+    fn new(text: &'t [u8], lexed: &'r Lexed, partner: &'r [u32], options: &'r Options) -> Self {
+        Self {
+            text,
+            lexed,
+            partner,
+            options,
+            macros: options.is_raw.then(|| Macros::new(text, lexed)),
+        }
+    }
+
+    /// What a function does with macros.
+    fn uses(&self, fates: &Fates<'t>, function: &Outlined) -> Uses<'t> {
+        let Some(macros) = &self.macros else {
+            return Uses::default();
+        };
+        let close = self.partner[function.open as usize];
+        let body = &self.lexed.tokens[function.open as usize..close as usize];
+        macros.uses(self.text, body, |name| fates.declared.contains(name))
+    }
+
+    /// Names that a text speaks of outside of functions.
+    fn declared(&self, functions: &[Outlined]) -> HashSet<&'t [u8]> {
+        let mut declared = HashSet::new();
+        let mut at = 0;
+        let bodies = functions
+            .iter()
+            .map(|it| (it.open, self.partner[it.open as usize]));
+        let end = self.lexed.tokens.len() as u32;
+        for (open, close) in bodies.chain([(end, end)]) {
+            let names = (at..open).filter(|it| self.lexed.tokens[*it as usize].kind == Kind::Name);
+            declared.extend(names.map(|it| bytes_of(self.text, self.lexed, it)));
+            at = close;
+        }
+        declared
+    }
+
     /// Reads those functions that are wanted, and hands each over.
     fn functions(
-        self,
+        &self,
         is_wanted: impl Fn(&Fates<'t>, &Outlined) -> bool,
         mut take: impl FnMut(&Fates<'t>, &Outlined, Result<Function, Trouble>),
     ) -> Result<Fates<'t>, Trouble> {
@@ -258,12 +380,16 @@ impl<'t, 'r> Reading<'t, 'r> {
             lexed,
             partner,
             options,
+            macros,
         } = self;
         let outline = outline(text, lexed, partner)?;
-        let fates = Fates::new(text, lexed, &outline.functions);
+        let mut fates = Fates::new(text, lexed, &outline.functions);
+        if macros.is_some() {
+            fates.declared = self.declared(&outline.functions);
+        }
         let mut parser = Parser::new(text, &lexed.tokens, partner, &fates.defined);
         parser.types = outline.types;
-        parser.is_raw = options.is_raw;
+        parser.macros = macros.as_ref();
         for function in &outline.functions {
             if !is_wanted(&fates, function) {
                 continue;
@@ -274,6 +400,7 @@ impl<'t, 'r> Reading<'t, 'r> {
             parser.depth = 0;
             parser.left_alone.clear();
             parser.forks.clear();
+            parser.mixes_declarations = false;
             let read = match refusal {
                 Some(trouble) => Err(trouble),
                 None => parser.function(function.name_token),
@@ -339,6 +466,8 @@ struct Fates<'t> {
     defined: Names<'t, Defined>,
     /// Functions that run before there are threads.
     resolvers: HashSet<&'t [u8]>,
+    /// Names that the text speaks of outside of functions, where that matters.
+    declared: HashSet<&'t [u8]>,
 }
 
 impl<'t> Fates<'t> {
@@ -383,7 +512,11 @@ impl<'t> Fates<'t> {
                 resolvers.extend(name);
             }
         }
-        Self { defined, resolvers }
+        Self {
+            defined,
+            resolvers,
+            declared: HashSet::new(),
+        }
     }
 
     /// What is known of a function; of several with one name, only of the last.

@@ -152,6 +152,7 @@ impl Finder<'_> {
             Atom::Group(inside) => self.expression(inside),
             Atom::Call(call) => call.arguments.iter().for_each(|it| self.expression(it)),
             Atom::List(items) => items.iter().for_each(|it| self.expression(it)),
+            Atom::Macro => (),
             Atom::Block { open, items } => self.block(*open, items),
         }
     }

@@ -22,8 +22,16 @@ impl Parser<'_, '_> {
     /// All up to a closing brace.
     pub fn items(&mut self) -> Result<Vec<Statement>, Trouble> {
         let mut items = Vec::new();
+        let mut has_statements = false;
         while self.kind() != Kind::CloseBrace {
-            items.push(self.statement()?);
+            let item = self.statement()?;
+            match item.what {
+                What::Declaration { .. } | What::LabelNames(_) | What::Function(_) => {
+                    self.mixes_declarations |= has_statements;
+                }
+                _ => has_statements = true,
+            }
+            items.push(item);
         }
         Ok(items)
     }
@@ -155,7 +163,9 @@ impl Parser<'_, '_> {
         if self.begins_type(at) || is_unknown_type || has_attributes {
             return self.declaration();
         }
-        let value = self.expression()?;
+        let mut value = self.expression()?;
+        // A name by itself does nothing, unless it is a macro.
+        value.may_be_lost |= self.macros.is_some() && value.tokens == (at..at + 1);
         self.end_with(What::Expression(value))
     }
 
@@ -202,6 +212,7 @@ impl Parser<'_, '_> {
             true => None,
             false => {
                 let what = self.simple(first)?;
+                self.mixes_declarations |= matches!(what, What::Declaration { .. });
                 let tokens = first..self.at;
                 Some(Box::new(Statement { tokens, what }))
             }
@@ -347,6 +358,49 @@ pub fn is_false(expr: &Expr, text: &[u8], tokens: &[Token]) -> bool {
     literal(expr, text, tokens).is_some_and(|it| matches!(it, b"0" | b"false"))
 }
 
+/// What a constant is, to those who put something else in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constant {
+    /// A number: not 0, or not an integer.
+    Number,
+    /// A string.
+    Text,
+    /// It may be 0, which is a null pointer only as long as it is a constant.
+    MaybeNull,
+}
+
+/// What an expression that is constant may be.
+pub fn constant(expr: &Expr, text: &[u8], tokens: &[Token]) -> Constant {
+    let range = expr.tokens.start as usize..expr.tokens.end as usize;
+    let tokens = tokens.get(range).unwrap_or_default();
+    let is_number = |it: &Token| match it.kind {
+        Kind::Number => !is_zero(&text[it.start as usize..it.end as usize]),
+        kind => kind == Kind::Word(Word::SizeOf),
+    };
+    match tokens {
+        _ if tokens.iter().any(|it| it.kind == Kind::Text) => Constant::Text,
+        _ if tokens.iter().any(is_number) => Constant::Number,
+        _ => Constant::MaybeNull,
+    }
+}
+
+/// Whether a literal is an integer or a character of value 0.
+fn is_zero(literal: &[u8]) -> bool {
+    if let Some(escape) = literal.split(|it| *it == b'\'').nth(1)
+        && literal.ends_with(b"'")
+    {
+        let digits = escape.strip_prefix(b"\\x").or(escape.strip_prefix(b"\\"));
+        return digits.is_some_and(|it| !it.is_empty() && it.iter().all(|it| *it == b'0'));
+    }
+    let is_hexadecimal = literal.starts_with(b"0x") || literal.starts_with(b"0X");
+    let says_more = |it: &u8| match it {
+        b'1'..=b'9' | b'.' | b'e' | b'E' => true,
+        b'a'..=b'f' | b'A'..=b'F' | b'p' | b'P' => is_hexadecimal,
+        _ => false,
+    };
+    !literal.iter().any(says_more)
+}
+
 /// The one token of an expression, parentheses aside.
 fn literal<'t>(expr: &Expr, text: &'t [u8], tokens: &[Token]) -> Option<&'t [u8]> {
     let range = expr.tokens.start as usize..expr.tokens.end as usize;
@@ -362,5 +416,25 @@ pub fn lost(at: u32) -> Expr {
         may_be_lost: true,
         is_constant: false,
         ..leaf(at..at, Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_zero;
+
+    #[test]
+    fn zeros_are_told_from_other_literals() {
+        for zero in [
+            "0", "00", "0x0", "0XUL", "0L", "0u", "0b0", "'\\0'", "L'\\000'", "'\\x00'",
+        ] {
+            assert!(is_zero(zero.as_bytes()), "{zero}");
+        }
+        for other in [
+            "1", "10", "0xE", "0b1", "0.0", "0e0", "1'000", "'0'", "'x'", "'\\n'", "'\\''",
+            "'\\\\'", "'\\07'",
+        ] {
+            assert!(!is_zero(other.as_bytes()), "{other}");
+        }
     }
 }

@@ -22,6 +22,8 @@ pub struct Function {
     pub left_alone: Vec<(u32, &'static str)>,
     /// Calls that may make a process behind the C library's back.
     pub forks: Vec<Tokens>,
+    /// Whether it has declarations behind statements, or in a `for`.
+    pub mixes_declarations: bool,
 }
 
 /// A statement or a declaration.
@@ -138,6 +140,8 @@ pub enum Atom {
     Call(Call),
     /// An initialiser in braces.
     List(Vec<Expr>),
+    /// What may be a macro, that control may not come back from.
+    Macro,
     /// `({ ... })`
     Block {
         open: u32,
@@ -168,6 +172,7 @@ impl Atom {
             Self::Group(expr) => expr.has_blocks,
             Self::Call(call) => call.arguments.iter().any(|it| it.has_blocks),
             Self::List(items) => items.iter().any(|it| it.has_blocks),
+            Self::Macro => false,
             Self::Block { .. } => true,
         }
     }
@@ -180,7 +185,7 @@ impl Atom {
             }
             Self::List(items) => items.iter().any(|it| it.may_be_lost),
             // Jumps, calls: nobody looks that closely.
-            Self::Block { .. } => true,
+            Self::Macro | Self::Block { .. } => true,
         }
     }
 }

@@ -27,11 +27,23 @@ impl Dialect for Silent {
     fn expression(&self, _: usize, out: &mut String) {
         out.push('x');
     }
+    fn declaration(&self, counter: usize, out: &mut String) {
+        self.statement(counter, out);
+    }
     fn fall_through(&self) -> &str {
         ""
     }
     fn enter(&self) -> String {
         String::new()
+    }
+    fn enter_declaration(&self) -> String {
+        self.enter()
+    }
+    fn line_marker(&self, line: &str, file: &str, is_system: bool, out: &mut Vec<u8>) {
+        headcount_csource::gnu_line_marker(line, file, is_system, out);
+    }
+    fn rewrites_markers(&self) -> bool {
+        false
     }
     fn around_fork(&self, _: &str) -> Option<(String, String)> {
         None

@@ -1,6 +1,6 @@
 //! Small texts, counted: what is put in where, and what is left alone.
 
-use headcount_csource::{Dialect, Options, Source, every_block, insert};
+use headcount_csource::{Declarations, Dialect, Options, Source, every_block, insert};
 use headcount_model::BlockKind;
 
 /// Words that a reader can check.
@@ -13,11 +13,23 @@ impl Dialect for Short {
     fn expression(&self, counter: usize, out: &mut String) {
         out.push_str(&format!("c[{counter}]++"));
     }
+    fn declaration(&self, counter: usize, out: &mut String) {
+        out.push_str(&format!("int c{counter};"));
+    }
     fn fall_through(&self) -> &str {
         "FALL;"
     }
     fn enter(&self) -> String {
         "ENTER;".to_owned()
+    }
+    fn enter_declaration(&self) -> String {
+        "int ENTER;".to_owned()
+    }
+    fn line_marker(&self, line: &str, file: &str, is_system: bool, out: &mut Vec<u8>) {
+        headcount_csource::gnu_line_marker(line, file, is_system, out);
+    }
+    fn rewrites_markers(&self) -> bool {
+        false
     }
     fn around_fork(&self, name: &str) -> Option<(String, String)> {
         Some((format!("<{name} "), ">".to_owned()))
@@ -25,9 +37,14 @@ impl Dialect for Short {
 }
 
 fn source(text: &str) -> Source<'_> {
+    source_with(text, Declarations::Anywhere)
+}
+
+fn source_with(text: &str, declarations: Declarations) -> Source<'_> {
     let options = Options {
         name: "x.c".to_owned(),
         is_raw: true,
+        declarations,
         ..Options::default()
     };
     Source::parse(text.as_bytes(), &options).expect("it can be read")
@@ -35,7 +52,11 @@ fn source(text: &str) -> Source<'_> {
 
 /// The counted text, every block with its counter, with no columns to keep.
 fn counted(text: &str) -> String {
-    let source = source(text);
+    with(text, Declarations::Anywhere)
+}
+
+fn with(text: &str, declarations: Declarations) -> String {
+    let source = source_with(text, declarations);
     assert_eq!(source.refusals, [], "{text}");
     let plans: Vec<_> = source.units.iter().map(every_block).collect();
     String::from_utf8(insert(&source, &plans, &Short, None)).unwrap()
@@ -101,6 +122,35 @@ fn constants_stay_constants() {
     }
 }
 
+/// The first operand of `?:` is its condition as well, so that only the last can carry a counter.
+#[test]
+fn a_constant_behind_a_short_conditional_is_counted_or_named() {
+    assert_eq!(inside("b = a ?: 7;"), "b = a ?: ((c[1]++, 1) ? 7 : 0);");
+    assert_eq!(
+        inside("b = a ?: (-1);"),
+        "b = a ?: ((c[1]++, 1) ? (-1) : 0);"
+    );
+    assert_eq!(
+        inside("b = a ?: sizeof(int);"),
+        "b = a ?: ((c[1]++, 1) ? sizeof(int) : 0);"
+    );
+    assert_eq!(inside("p = p ?: \"x\";"), "p = p ?: (c[1]++, \"x\");");
+    for null in ["p ?: 0", "p ?: (void *)0", "p ?: NULL", "a ?: '\\0'"] {
+        let text = format!("void s(int *); void f(int a, int *p) {{ int *q = {null}; }}");
+        let source = source(&text);
+        let refusals: Vec<&str> = source
+            .refusals
+            .iter()
+            .map(|it| it.reason.as_str())
+            .collect();
+        assert_eq!(
+            refusals,
+            ["the constant behind `?:`, a null pointer perhaps, which only a constant is"],
+            "{null}"
+        );
+    }
+}
+
 #[test]
 fn loops_count_their_conditions_and_steps() {
     assert_eq!(
@@ -109,11 +159,11 @@ fn loops_count_their_conditions_and_steps() {
     );
     assert_eq!(
         inside("while (a--) ; do b--; while (b > 0);"),
-        "while (c[1]++, a--) { c[2]++; ; } do { c[3]++; b--; } while (c[4]++, b > 0);"
+        "while (c[1]++, a--) { c[2]++; ; } c[3]++; do { c[4]++; b--; } while (c[5]++, b > 0);"
     );
     assert_eq!(
         inside("for (;;) { if (a) break; } do { b = 1; } while (0);"),
-        "for (;;) { c[1]++; if (a) { c[2]++; break; } } do { c[3]++; b = 1; } while (0);"
+        "for (;;) { c[1]++; if (a) { c[2]++; break; } } c[3]++; do { c[4]++; b = 1; } while (0);"
     );
 }
 
@@ -214,16 +264,34 @@ fn what_cannot_be_read_is_refused_and_the_rest_is_counted() {
 #[test]
 fn declarations_stay_first_if_they_must() {
     let text = "void f(int a) { int b = 1; b = a; if (a) { int d = 2; d++; } }";
-    let options = Options {
-        declarations_first: true,
-        is_raw: true,
-        ..Options::default()
-    };
-    let source = Source::parse(text.as_bytes(), &options).unwrap();
-    let plans: Vec<_> = source.units.iter().map(every_block).collect();
-    let out = String::from_utf8(insert(&source, &plans, &Short, None)).unwrap();
     assert_eq!(
-        out,
+        with(text, Declarations::First),
         "void f(int a) { int b = 1; ENTER; c[0]++; b = a; if (a) { int d = 2; c[1]++; d++; } }"
     );
+    // What may not come back is counted before.
+    let text = "void f(int a) { int b = 1; int d = g(); int e = 2; b = d; }";
+    assert_eq!(
+        with(text, Declarations::First),
+        "void f(int a) { int b = 1; int ENTER; int c0; int d = g(); int c1; int e = 2; b = d; }"
+    );
+}
+
+/// Where nobody says which C it is, a function tells.
+#[test]
+fn declarations_stay_first_where_they_all_are() {
+    let first = "void f(int a) { int b = 1; b = a; if (a) { int d = 2; d++; } }";
+    assert_eq!(
+        with(first, Declarations::AsWritten),
+        with(first, Declarations::First)
+    );
+    for mixed in [
+        "void f(int a) { int b = 1; b = a; int c = b; }",
+        "void f(int a) { int b; for (int i = 0; i < a; i++) b = 1; }",
+        "void f(int a) { int b; if (a) { b = ({ a++; int d = 2; d; }); } }",
+    ] {
+        assert_eq!(
+            with(mixed, Declarations::AsWritten),
+            with(mixed, Declarations::Anywhere)
+        );
+    }
 }

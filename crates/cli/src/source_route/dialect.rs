@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use headcount_csource::Dialect;
+use headcount_csource::{Dialect, gnu_line_marker};
 use headcount_model::library;
 
 /// The label of a text's counters.
@@ -10,6 +10,9 @@ pub const COUNTERS: &str = ".Lhc_counters";
 
 /// As in assembler text: is there a libc, which makes room for thread-local variables?
 const HAS_LIBC: &str = "cmpq $0, __libc_start_main@GOTPCREL(%%rip); ";
+
+/// The beginning of a declaration that only its initialiser is there for.
+const UNUSED: &str = "__attribute__((__unused__)) int";
 
 /// For gcc and clang on x86-64 Linux: probes are the ones that `headcount cc` puts into assembler
 /// text, so threads are exact and counts outlive the program.
@@ -37,6 +40,12 @@ impl Dialect for Gnu {
         out.push_str("})");
     }
 
+    fn declaration(&self, counter: usize, out: &mut String) {
+        let _ = write!(out, "{UNUSED} headcount_at_{counter} = __extension__({{");
+        self.statement(counter, out);
+        out.push_str(" 0;});");
+    }
+
     fn fall_through(&self) -> &str {
         "__attribute__((__fallthrough__));"
     }
@@ -50,6 +59,19 @@ impl Dialect for Gnu {
              8770: cmpb $0, headcount.begun(%%rip); jne 8772b; \
              8771: {call}; jmp 8772b; .popsection\":::\"r11\",\"cc\");"
         )
+    }
+
+    fn enter_declaration(&self) -> String {
+        let enter = self.enter();
+        format!("{UNUSED} headcount_entered = __extension__({{{enter} 0;}});")
+    }
+
+    fn line_marker(&self, line: &str, file: &str, is_system: bool, out: &mut Vec<u8>) {
+        gnu_line_marker(line, file, is_system, out);
+    }
+
+    fn rewrites_markers(&self) -> bool {
+        false
     }
 
     fn around_fork(&self, name: &str) -> Option<(String, String)> {

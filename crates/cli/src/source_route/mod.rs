@@ -21,7 +21,7 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result};
 use headcount_csource::map::TextMap;
-use headcount_csource::{Options, Unreadable};
+use headcount_csource::{Declarations, Options, Unreadable};
 use headcount_model::Refusal;
 use headcount_monitor::give_back_to;
 
@@ -167,6 +167,7 @@ impl Job<'_> {
             text,
             declared: Vec::new(),
             is_raw: false,
+            unexpanded: 0,
         };
         let output = self.compile_text(&with_record(plain), &text_path, task)?;
         if !output.status.success() {
@@ -187,7 +188,10 @@ impl Job<'_> {
         let wish = Wish {
             options: Options {
                 name: name.to_owned(),
-                declarations_first: self.wants_declarations_first(),
+                declarations: match self.wants_declarations_first() {
+                    true => Declarations::First,
+                    false => Declarations::Anywhere,
+                },
                 openmp: self.arguments.has_like("-fopenmp"),
                 is_raw: false,
             },

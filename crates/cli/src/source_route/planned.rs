@@ -16,6 +16,8 @@ pub struct Counted {
     /// What the portable runtime needs, and the text declares already.
     pub declared: Vec<&'static str>,
     pub is_raw: bool,
+    /// How many of the map's refusals, the last, are about macros that were not expanded.
+    pub unexpanded: usize,
 }
 
 /// How to count.
@@ -40,7 +42,8 @@ pub fn count(text: &[u8], wish: &Wish, dialect: &dyn Dialect) -> Result<Counted,
         .iter()
         .map(|unit| plan(unit, wish.every_block))
         .collect();
-    let refusals = untold(&source, &plans);
+    let mut refusals = untold(&source, &plans);
+    refusals.extend_from_slice(&source.unexpanded);
     let mut map = TextMap::new(&source, &plans, &wish.options.name, &refusals);
     for file in &mut map.files {
         if !file.starts_with(['/', '<']) && !wish.folder.is_empty() {
@@ -54,6 +57,7 @@ pub fn count(text: &[u8], wish: &Wish, dialect: &dyn Dialect) -> Result<Counted,
             .filter(|it| source.declares(it))
             .collect(),
         is_raw: wish.options.is_raw,
+        unexpanded: source.unexpanded.len(),
         map,
     })
 }

@@ -1,7 +1,7 @@
 #if !defined(__GNUC__) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && !defined(__STDC_NO_ATOMICS__)
-_Atomic unsigned long long headcount_counters_@TAG@[@SIZE@];
+_Atomic headcount_long_@TAG@ headcount_counters_@TAG@[@SIZE@];
 #else
-unsigned long long headcount_counters_@TAG@[@SIZE@];
+headcount_long_@TAG@ headcount_counters_@TAG@[@SIZE@];
 #endif
 int headcount_started_@TAG@;
 static long headcount_process_@TAG@;
@@ -32,13 +32,46 @@ static unsigned headcount_add_@TAG@(char *name, unsigned at, const char *text, u
     return at;
 }
 
-static void headcount_number_@TAG@(@FILE@ *file, unsigned long long number)
+static void headcount_number_@TAG@(@FILE@ *file, headcount_long_@TAG@ number)
 {
     unsigned char bytes[8];
     unsigned at;
     for (at = 0; at < 8; at++)
         bytes[at] = (unsigned char)(number >> 8 * at);
     fwrite(bytes, 1, 8, file);
+}
+
+/* The words of the program's command, each with a 0 behind it, and how many bytes they take: as
+   /proc tells, or only the first, where the C library has that; or none. */
+static void headcount_command_@TAG@(@FILE@ *file)
+{
+    headcount_long_@TAG@ length = 0;
+#if defined(__unix__) || defined(__linux__) || defined(__APPLE__)
+    static char bytes[4096];
+    const char *name = 0;
+#if defined(__gnu_linux__) && !defined(__ANDROID__)
+    char **invoked = &program_invocation_name;
+#endif
+    @FILE@ *command = fopen("/proc/self/cmdline", "rb");
+    if (command) {
+        unsigned long some;
+        while ((some = (unsigned long)fread(bytes, 1, sizeof bytes, command)) != 0) {
+            fwrite(bytes, 1, some, file);
+            length += some;
+        }
+        fclose(command);
+    }
+#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || defined(__DragonFly__)
+    name = getprogname();
+#elif defined(__gnu_linux__) && !defined(__ANDROID__)
+    name = invoked ? *invoked : 0;
+#endif
+    if (!length && name)
+        do
+            fwrite(name, 1, 1, file);
+        while (length++, *name++);
+#endif
+    headcount_number_@TAG@(file, length);
 }
 
 /* A file that is new: several runs do not get into each other's way. */
@@ -78,12 +111,13 @@ static void headcount_finish_@TAG@(void)
         return;
     fwrite("@MAGIC@", 1, 8, file);
     headcount_number_@TAG@(file, @VERSION@);
-    headcount_number_@TAG@(file, (unsigned long long)headcount_process_@TAG@);
+    headcount_number_@TAG@(file, (headcount_long_@TAG@)headcount_process_@TAG@);
     headcount_number_@TAG@(file, @LENGTH@);
     fwrite(headcount_map_@TAG@, 1, @LENGTH@, file);
     headcount_number_@TAG@(file, @COUNT@);
     for (at = 0; at < @COUNT@; at++)
         headcount_number_@TAG@(file, headcount_counters_@TAG@[at]);
+    headcount_command_@TAG@(file);
     fclose(file);
 }
 

@@ -18,16 +18,66 @@ pub const MAGIC: &[u8; 8] = b"HdCtText";
 /// How the names of such files end.
 pub const SUFFIX: &str = ".text-counts";
 /// Raised whenever their layout, or that of the map, changes.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Where the text includes headers itself, they may be included again.
 const HEADERS: &str = "#include <stdio.h>\n#include <stdlib.h>\n\
     #if defined(__unix__) || defined(__linux__) || defined(__APPLE__)\n\
     #include <sys/stat.h>\n#include <unistd.h>\n#endif\n";
 
+/// Where the C library may know the first word of the program's command, though its headers do not
+/// tell everybody.
+const INVOCATION_NAME: &str = "#if defined(__gnu_linux__) && !defined(__ANDROID__)\n\
+    extern char *program_invocation_name __attribute__((__weak__));\n#endif\n";
+const GETPROGNAME: &str = "#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) \
+    || defined(__OpenBSD__) || defined(__DragonFly__)\n\
+    extern const char *getprogname(void);\n#endif\n";
+
+/// Warnings that are off for all of the text. Headers of the system, and their macros, are not fit
+/// for them, and what marks a line as the system's is not standard C, which is all that some
+/// compilers are told to take; and a comment that says that a case falls through may be gone.
+const TOO_STRICT: [&str; 26] = [
+    // Other compilers than gcc do not know all of these.
+    "pragmas",
+    "implicit-fallthrough",
+    "pedantic",
+    "long-long",
+    "conversion",
+    "sign-conversion",
+    "float-conversion",
+    "sign-compare",
+    "type-limits",
+    "cast-qual",
+    "cast-align",
+    "bad-function-cast",
+    "float-equal",
+    "double-promotion",
+    "redundant-decls",
+    "strict-prototypes",
+    "old-style-definition",
+    "missing-prototypes",
+    "missing-declarations",
+    "nested-externs",
+    "shadow",
+    "unused-parameter",
+    "unused-function",
+    "attributes",
+    "c++-compat",
+    "traditional-conversion",
+];
+
 /// What the runtime needs of the C library.
-pub const NEEDED: [&str; 7] = [
-    "fopen", "fclose", "fwrite", "getenv", "atexit", "getpid", "mkdir",
+pub const NEEDED: [&str; 10] = [
+    "fopen",
+    "fclose",
+    "fread",
+    "fwrite",
+    "getenv",
+    "atexit",
+    "getpid",
+    "mkdir",
+    "getprogname",
+    "program_invocation_name",
 ];
 
 /// The words of one text: its names end in a number of its own.
@@ -47,20 +97,33 @@ impl Portable {
     /// What stands before the text.
     pub fn opening(&self, counters: usize) -> String {
         let (tag, size) = (&self.tag, counters.max(1));
+        let ignored = |name| format!("#pragma GCC diagnostic ignored \"-W{name}\"\n");
+        let quiet: String = TOO_STRICT.map(ignored).concat();
         format!(
             "/* Counted by headcount: the program writes its counts into headcount.counts when it exits. */\n\
+             #if defined(__clang__)\n\
+             #pragma clang diagnostic ignored \"-Weverything\"\n\
+             #elif defined(__GNUC__)\n\
+             {quiet}\
+             #endif\n\
              #if defined(__GNUC__)\n\
-             extern unsigned long long headcount_counters_{tag}[{size}];\n\
+             __extension__ typedef unsigned long long headcount_long_{tag};\n\
+             extern headcount_long_{tag} headcount_counters_{tag}[{size}];\n\
              #define HEADCOUNT_COUNT(n) ((void)__atomic_fetch_add(&headcount_counters_{tag}[n], 1, __ATOMIC_RELAXED))\n\
              #define HEADCOUNT_FALLS __attribute__((__fallthrough__));\n\
+             #define HEADCOUNT_UNUSED __attribute__((__unused__))\n\
              #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && !defined(__STDC_NO_ATOMICS__)\n\
-             extern _Atomic unsigned long long headcount_counters_{tag}[{size}];\n\
+             typedef unsigned long long headcount_long_{tag};\n\
+             extern _Atomic headcount_long_{tag} headcount_counters_{tag}[{size}];\n\
              #define HEADCOUNT_COUNT(n) ((void)headcount_counters_{tag}[n]++)\n\
              #define HEADCOUNT_FALLS\n\
+             #define HEADCOUNT_UNUSED\n\
              #else\n\
-             extern unsigned long long headcount_counters_{tag}[{size}];\n\
+             typedef unsigned long long headcount_long_{tag};\n\
+             extern headcount_long_{tag} headcount_counters_{tag}[{size}];\n\
              #define HEADCOUNT_COUNT(n) ((void)headcount_counters_{tag}[n]++)\n\
              #define HEADCOUNT_FALLS\n\
+             #define HEADCOUNT_UNUSED\n\
              #endif\n\
              extern int headcount_started_{tag};\n\
              void headcount_start_{tag}(void);\n"
@@ -75,6 +138,14 @@ impl Portable {
         match counted.is_raw {
             true => out.push_str(HEADERS),
             false => self.declarations(&mut out, &declares),
+        }
+        for (name, declaration) in [
+            ("program_invocation_name", INVOCATION_NAME),
+            ("getprogname", GETPROGNAME),
+        ] {
+            if !declares(name) {
+                out.push_str(declaration);
+            }
         }
         let bytes = encode(map);
         let (tag, length) = (&self.tag, bytes.len());
@@ -117,15 +188,6 @@ impl Portable {
             "#ifdef __SIZE_TYPE__\ntypedef __SIZE_TYPE__ headcount_size_{tag};\n#else\n\
              typedef unsigned long headcount_size_{tag};\n#endif"
         );
-        // What the C library has may be declared without its header, but clang's -Wall minds, and
-        // minds more where the user has a `FILE` of his own. Behind all of the user's text, it may
-        // be told not to.
-        out.push_str(
-            "#ifdef __clang__\n\
-             #pragma clang diagnostic ignored \"-Wbuiltin-requires-header\"\n\
-             #pragma clang diagnostic ignored \"-Wincompatible-library-redeclaration\"\n\
-             #endif\n",
-        );
         let file = match declares("fopen") {
             true => "FILE *",
             false => "struct headcount_file *",
@@ -137,6 +199,12 @@ impl Portable {
                 "fwrite",
                 format!(
                     "headcount_size_{tag} fwrite(const void *, headcount_size_{tag}, headcount_size_{tag}, {file});"
+                ),
+            ),
+            (
+                "fread",
+                format!(
+                    "headcount_size_{tag} fread(void *, headcount_size_{tag}, headcount_size_{tag}, {file});"
                 ),
             ),
             ("getenv", "char *getenv(const char *);".to_owned()),
@@ -173,6 +241,13 @@ impl Dialect for Portable {
         let _ = write!(out, "HEADCOUNT_COUNT({counter})");
     }
 
+    fn declaration(&self, counter: usize, out: &mut String) {
+        let _ = write!(
+            out,
+            "HEADCOUNT_UNUSED int headcount_at_{counter} = (HEADCOUNT_COUNT({counter}), 0);"
+        );
+    }
+
     fn fall_through(&self) -> &str {
         "HEADCOUNT_FALLS"
     }
@@ -180,6 +255,25 @@ impl Dialect for Portable {
     fn enter(&self) -> String {
         let tag = &self.tag;
         format!("if (!headcount_started_{tag}) headcount_start_{tag}();")
+    }
+
+    fn enter_declaration(&self) -> String {
+        let tag = &self.tag;
+        format!(
+            "HEADCOUNT_UNUSED int headcount_entered = \
+             headcount_started_{tag} ? 0 : (headcount_start_{tag}(), 0);"
+        )
+    }
+
+    /// Compilers that are told to keep to the standard take no others.
+    fn line_marker(&self, line: &str, file: &str, _: bool, out: &mut Vec<u8>) {
+        for part in ["#line ", line, " \"", file, "\"\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+
+    fn rewrites_markers(&self) -> bool {
+        true
     }
 
     fn around_fork(&self, _: &str) -> Option<(String, String)> {

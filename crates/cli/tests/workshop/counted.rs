@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{Said, Workshop};
 
+/// Line, column and kind of blocks of source, with their counts.
+pub type Blocks = BTreeMap<(u32, u32, String), u64>;
+
 impl Workshop {
     /// With a program built from one source, without headcount.
     pub fn with(name: &str, source: &str, flags: &[&str]) -> Self {
@@ -65,5 +68,42 @@ impl Workshop {
         let said = self.headcount(&[&["report"], words].concat());
         assert_eq!(said.status, Some(0), "{said:?}");
         said.stdout
+    }
+
+    /// `headcount` with these words must succeed without a complaint.
+    pub fn must_headcount(&self, words: &[&str]) {
+        let said = self.headcount(words);
+        assert_eq!(
+            (said.status, said.stderr.as_str()),
+            (Some(0), ""),
+            "{words:?}"
+        );
+    }
+
+    /// `headcount cc --via source` with these options, of a compiler's command.
+    pub fn via_source(&self, options: &[&str], words: &[&str]) {
+        let first: &[&str] = &["cc", "--via", "source"];
+        self.must_headcount(&[first, options, &["--"], words].concat());
+    }
+
+    /// The blocks of a file that was counted as source.
+    pub fn source_blocks(&self, file: &str) -> Blocks {
+        let csv = self.report(&["--by", "block", "--format", "csv"]);
+        let mut lines = csv.lines();
+        assert_eq!(
+            lines.next(),
+            Some("module,function,address,instructions,count,file,line,column,kind")
+        );
+        let rows = lines.map(|line| line.split(',').collect::<Vec<_>>());
+        rows.filter(|row| row[5] == file)
+            .map(|row| {
+                let place = (
+                    row[6].parse().unwrap(),
+                    row[7].parse().unwrap(),
+                    row[8].to_owned(),
+                );
+                (place, row[4].parse().unwrap())
+            })
+            .collect()
     }
 }

@@ -105,6 +105,7 @@ impl Workshop {
             .env("XDG_CACHE_HOME", &self.cache)
             .env_remove("HEADCOUNT_DIR")
             .env_remove("CC")
+            .env_remove("CPP")
             .env_remove("MAKEFLAGS");
         command
     }

@@ -61,6 +61,7 @@ impl<'f> Builder<'f> {
         let Some(index) = index else {
             return Err(trouble(token, "a `break` or `continue` out of nothing"));
         };
+        self.at = self.unreached();
         let target = |around: &mut Around| -> At {
             let place = match around {
                 Around::Loop { continues, .. } if !is_break => continues,
@@ -81,7 +82,7 @@ impl<'f> Builder<'f> {
     fn enter(&mut self, kind: BlockKind, body: &'f Body) -> BlockId {
         let first = body.tokens.start;
         let site = match body.in_braces {
-            true => Site::Behind(self.head(first, &body.items)),
+            true => self.head(first, &body.items),
             false => {
                 self.bodies.push(body.tokens.clone());
                 // Before a label no statement may stand: one in a `switch` is never reached there.
@@ -134,9 +135,11 @@ impl<'f> Builder<'f> {
         // A pragma before a loop may want it to have a certain form.
         let is_bound = self.tokens[statement.tokens.start as usize].after_pragma;
         self.around.push(Around::Loop {
-            breaks: nowhere(),
-            continues: nowhere(),
+            breaks: self.unreached(),
+            continues: self.unreached(),
         });
+        // Whatever follows from its rounds, a loop has a beginning of its own.
+        self.loop_start(statement);
         match &statement.what {
             What::While { condition, body } => {
                 let head = self.loop_head(Some(condition), is_bound, Some(statement))?;
@@ -150,7 +153,6 @@ impl<'f> Builder<'f> {
                 body,
                 ..
             } => {
-                self.row(statement);
                 match start.as_deref().map(|it| &it.what) {
                     Some(What::Expression(value)) => self.evaluate(value)?,
                     Some(What::Declaration { values, .. }) => {
@@ -176,6 +178,18 @@ impl<'f> Builder<'f> {
             _ => (),
         }
         Ok(())
+    }
+
+    /// The block in which a loop begins. A `while` with a condition does nothing but evaluate that:
+    /// its line shows how often it did.
+    fn loop_start(&mut self, statement: &Statement) {
+        let is_condition = |it: &Expr| !is_true(it, self.text, self.tokens);
+        match &statement.what {
+            What::While { condition, .. } if is_condition(condition) => {
+                self.at_statement(statement);
+            }
+            _ => _ = self.row(statement),
+        }
     }
 
     /// The condition of a loop, unless it is always true.
@@ -262,13 +276,16 @@ impl<'f> Builder<'f> {
     }
 
     pub(super) fn switch(&mut self, body: &'f Body) -> Result<(), Trouble> {
+        if self.manner.unseen_jumps {
+            self.lose();
+        }
         let from = self.here();
         self.around.push(Around::Switch {
             from,
-            breaks: nowhere(),
+            breaks: self.unreached(),
             has_default: false,
         });
-        self.at = nowhere();
+        self.at = self.unreached();
         if !body.in_braces {
             self.bodies.push(body.tokens.clone());
         }

@@ -55,6 +55,10 @@ impl<'f> Builder<'f> {
         match atom {
             Atom::Group(inside) => self.evaluate(inside),
             Atom::List(items) => self.items(items),
+            Atom::Macro => {
+                self.lose();
+                Ok(())
+            }
             Atom::Call(Call {
                 arguments, fate, ..
             }) => {
@@ -70,7 +74,7 @@ impl<'f> Builder<'f> {
                 Ok(())
             }
             Atom::Block { open, items } => {
-                let site = Site::Behind(self.head(*open, items));
+                let site = self.head(*open, items);
                 self.begin(BlockKind::StatementExpression, *open, site);
                 self.statements(items)
             }
@@ -118,13 +122,25 @@ impl<'f> Builder<'f> {
         }
         let done = self.take();
         self.at = Self::way(from, EdgeKind::Taken, site(EdgeSite::WhenFalse(tokens())));
-        // The constant of `a ?: 0` can carry nothing, and nothing tells its count: it is refused.
-        if yes.is_some() || !no.is_constant {
-            self.operand(BlockKind::FalseOperand, no)?;
+        match yes.is_none() && no.is_constant {
+            true => self.constant_alone(no),
+            false => self.operand(BlockKind::FalseOperand, no)?,
         }
         let other = self.take();
         self.at = self.merge(done, other);
         Ok(())
+    }
+
+    /// The constant of `a ?: 7`, whose condition is its other operand, and so must stay as it is.
+    fn constant_alone(&mut self, operand: &Expr) {
+        let tokens = operand.tokens.clone();
+        let site = match constant(operand, self.text, self.tokens) {
+            Constant::Text => Site::Around(tokens),
+            Constant::Number => Site::Chosen(tokens),
+            // It can carry nothing, and nothing tells its count: it is refused.
+            Constant::MaybeNull => return,
+        };
+        self.begin(BlockKind::FalseOperand, operand.tokens.start, site);
     }
 
     fn operand(&mut self, kind: BlockKind, operand: &'f Expr) -> Result<(), Trouble> {
