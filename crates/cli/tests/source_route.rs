@@ -509,7 +509,7 @@ fn debug_information_in_a_file_of_its_own_is_that_of_the_counted_program() {
         "-o",
         "prog",
     ];
-    via_source(&shop, &words);
+    shop.via_source(&[], &words);
     assert_eq!(shop.count("prog")["helper"].calls, 100);
     let facts = shop.must(&["readelf", "--debug-dump=info", "prog"]);
     assert!(facts.contains(": prog-main.dwo"), "{facts}");
@@ -519,8 +519,8 @@ fn debug_information_in_a_file_of_its_own_is_that_of_the_counted_program() {
 #[test]
 fn saved_texts_are_those_of_the_user_and_the_program_counts() {
     let shop = Workshop::with_sources();
-    via_source(
-        &shop,
+    shop.via_source(
+        &[],
         &["gcc", "-save-temps", "main.c", "helper.c", "-o", "prog"],
     );
     let text = fs::read_to_string(shop.path("prog-helper.s")).unwrap();
