@@ -183,6 +183,11 @@ fn every_reader_knows_modules_by_name() {
 #[test]
 fn a_library_without_sources_can_still_be_named() {
     let shop = counted("-g0");
+    let lines = shop.report(&["--by", "line", "--only", "libnumber"]);
+    assert!(
+        lines.contains("No line is known of what --only names"),
+        "{lines}"
+    );
     let listing = shop.headcount(&["annotate", "--asm", "libnumber.so.1"]);
     assert_eq!(listing.status, Some(0), "{listing:?}");
     assert!(listing.stdout.contains("twice") && !listing.stdout.contains("program"));

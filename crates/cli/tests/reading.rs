@@ -201,7 +201,7 @@ fn annotate_understands_programs_files_and_functions() {
     let (_, stderr, status) = headcount(folder.path(), &["annotate", "ma"]);
     assert_eq!(status, 2);
     let answer = "headcount: nothing counted is called ma: no function, source file or module; did you mean \
-         main, max, max(int*, int), max.c?\n";
+         max, main, max.c, max(int*, int)?\n";
     assert_eq!(stderr, answer);
 }
 

@@ -3,6 +3,7 @@
 use crate::count::{Count, blocks};
 use crate::names::is_counted;
 use crate::number::thousands;
+use crate::only::Only;
 use crate::table::{Row, Unit};
 use headcount_model::{Counted, Function, FunctionCounts};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +59,16 @@ pub fn beyond_source(by: Unit, counted: &[Counted]) -> Option<String> {
     (is_beyond && counted.iter().any(is_of_source)).then(|| {
         let unit = by.name();
         format!("Source text was counted, which has no {unit}s: `--by block` has its counts.")
+    })
+}
+
+/// Where what the user named was counted, but no line is known of it.
+pub fn without_lines(by: Unit, rows: &[Row], only: &Only) -> Option<String> {
+    let is_found = !only.is_everything() && only.unmet().is_empty();
+    (by == Unit::Line && rows.is_empty() && is_found).then(|| {
+        "No line is known of what --only names: `--by function` has its counts, and a build with \
+         -g has lines."
+            .to_owned()
     })
 }
 

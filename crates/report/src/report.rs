@@ -130,6 +130,8 @@ impl Report {
             })?,
         };
         let (rows, runs) = (&mut self.table.rows, self.runs.len());
+        self.notes
+            .extend(coverage::without_lines(request.by, rows, &request.only));
         let left_out = coverage::leave_out_uncounted(request.by, rows, runs);
         self.notes.extend(left_out);
         self.notes

@@ -110,7 +110,8 @@ fn with_similar(
     }
 }
 
-/// Names that contain what the user typed, or differ from it by a few letters: the nearest first.
+/// Names that contain what the user typed, or differ from it by a few letters: those first that
+/// differ by the fewest.
 fn similar(typed: &str, all: impl Iterator<Item = String>) -> Vec<String> {
     let typed = typed.to_lowercase().replace(['*', '?'], "");
     if typed.is_empty() {
@@ -119,7 +120,7 @@ fn similar(typed: &str, all: impl Iterator<Item = String>) -> Vec<String> {
     let distance = |name: &str| {
         let name = name.to_lowercase();
         match name.contains(&typed) {
-            true => Some(0),
+            true => Some(name.len() - typed.len()),
             false => letters_between(&typed, bare_name(&name))
                 .or_else(|| letters_between(&typed, name.split(".so").next()?)),
         }
