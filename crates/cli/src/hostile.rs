@@ -116,8 +116,10 @@ fn counter_file(folder: &TempDir, program: &Path) -> PathBuf {
     let mut run = Command::new(program);
     run.env(headcount_wire::FOLDER_VARIABLE, &counts);
     assert!(run.status().expect("it runs").success());
-    let mut files = fs::read_dir(counts).expect("it leaves a folder");
-    files.next().expect("with a file").expect("in it").path()
+    let files = fs::read_dir(counts).expect("it leaves a folder");
+    let mut files = files.map(|it| it.expect("it can be read").path());
+    let is_counts = |it: &PathBuf| it.to_string_lossy().ends_with(headcount_wire::FILE_SUFFIX);
+    files.find(is_counts).expect("with counts in it")
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use headcount_model::{FunctionCounts, Run};
 use headcount_monitor::journal;
 use headcount_monitor::{CodeRanges, Engine, Error, FileBytes, Outcome, OwnFolder, Settings};
@@ -27,7 +27,6 @@ pub const FOLDER_SUFFIX: &str = ".run";
 /// Makes the folder of a new run, in the folder where counts are kept: beside the profile, where the
 /// program has no reason to look, if that is possible.
 pub fn new_folder(args: &Counting) -> Result<OwnFolder> {
-    check_place(&profile(args))?;
     let beside = OwnFolder::make_around(&collect::folder_of(&profile(args)));
     let around = match beside {
         Ok(beside) => beside,
@@ -37,17 +36,6 @@ pub fn new_folder(args: &Counting) -> Result<OwnFolder> {
     let name = format!("{}-{}{FOLDER_SUFFIX}", std::process::id(), now.as_nanos());
     let made = around.make_inside(&name);
     made.with_context(|| format!("{}: cannot be made", around.path().join(name).display()))
-}
-
-/// Can a profile never be at a path? Who mistyped it wants to know before the program runs.
-fn check_place(profile: &Path) -> Result<()> {
-    let what = match fs::metadata(profile) {
-        Ok(there) if there.is_dir() => "a folder",
-        Ok(there) if !there.is_file() => "no regular file",
-        _ => return Ok(()),
-    };
-    let profile = profile.display();
-    bail!("{profile}: is {what}; name a file for the counts with -o")
 }
 
 /// The folder that the user names, or the one in the current folder. If that is somebody else's, one

@@ -488,23 +488,3 @@ fn a_profile_is_not_made_through_a_link_and_no_count_is_lost() {
     let runs = shop.headcount(&["runs", "other.db", "--format", "csv"]);
     assert_eq!(runs.stdout.lines().count(), 3, "{runs:?}");
 }
-
-#[test]
-fn a_profile_that_cannot_be_is_refused_before_the_program_runs() {
-    let shop = Workshop::new();
-    fs::create_dir(shop.path("folder")).unwrap();
-    for (profile, why) in [
-        (
-            "folder",
-            "folder: is a folder; name a file for the counts with -o",
-        ),
-        ("/dev/null", "/dev/null: is no regular file"),
-    ] {
-        let words = ["run", "-q", "-o", profile, "--", "touch", "was-run"];
-        let said = shop.headcount(&words);
-        assert_eq!(said.status, Some(125), "{said:?}");
-        assert!(said.stderr.contains(why), "{said:?}");
-        assert!(!shop.path("was-run").exists());
-        assert!(!shop.path("folder.counts").exists());
-    }
-}
