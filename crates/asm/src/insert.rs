@@ -56,8 +56,7 @@ pub fn insert(
     let mut edits = Edits::default();
     let mut tail = String::new();
     for (number, item) in counted.iter().enumerate() {
-        let mut inserter = Inserter::new(source, item, number, &mut edits);
-        inserter.is_kept = runtime.is_some();
+        let mut inserter = Inserter::new(source, item, number, runtime.is_some(), &mut edits);
         inserter.run();
         let record = UnitRecord {
             source,
@@ -139,6 +138,7 @@ impl<'s, 't> Inserter<'s, 't> {
         source: &'s Source<'t>,
         counted: &'s Counted,
         number: usize,
+        is_kept: bool,
         edits: &'s mut Edits,
     ) -> Self {
         let unit = &counted.unit;
@@ -160,7 +160,7 @@ impl<'s, 't> Inserter<'s, 't> {
             source,
             unit,
             number,
-            is_kept: true,
+            is_kept,
             edits,
             labels: 0,
             spans: Vec::new(),

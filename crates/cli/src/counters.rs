@@ -7,6 +7,7 @@ use std::mem::offset_of;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, Result, bail};
 use headcount_monitor::foreign_file;
@@ -68,19 +69,37 @@ pub struct Thread {
 }
 
 impl ProcessKey {
+    /// A process that runs now.
+    pub fn of(pid: u32) -> Self {
+        Self {
+            pid,
+            start_ticks: start_ticks(pid).unwrap_or(0),
+        }
+    }
+
     /// Whether it is still there.
     pub fn is_running(self) -> bool {
-        let Ok(stat) = fs::read_to_string(format!("/proc/{}/stat", self.pid)) else {
-            return false;
-        };
-        // The name in parentheses may hold anything; fields are counted behind it.
-        let Some((_, fields)) = stat.rsplit_once(')') else {
-            return false;
-        };
-        let mut fields = fields.split_ascii_whitespace();
-        let zombie = matches!(fields.next(), Some("Z" | "X"));
-        !zombie && fields.nth(18).and_then(|ticks| ticks.parse().ok()) == Some(self.start_ticks)
+        start_ticks(self.pid) == Some(self.start_ticks)
     }
+}
+
+/// When a process started, if it has not ended.
+fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; fields are counted behind it.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    let is_zombie = matches!(fields.next(), Some("Z" | "X"));
+    fields.nth(18).filter(|_| !is_zombie)?.parse().ok()
+}
+
+/// When a file was last written to, in nanoseconds since 1970.
+pub fn modified(path: &Path) -> u64 {
+    let time = fs::metadata(path).and_then(|meta| meta.modified());
+    let since = time
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    since.map_or(0, |since| since.as_nanos() as u64)
 }
 
 impl Counters {

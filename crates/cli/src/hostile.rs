@@ -4,8 +4,8 @@
 use crate::assembler;
 use crate::counters::{self, Counters};
 use crate::module::CountedModule;
+use crate::program_memory::Mapping;
 use crate::recovered::{self, Facts};
-use crate::verbs::collect::Mapping;
 use headcount_model::{Block, Function, FunctionEdge, LinkAddr, Module, Run};
 use headcount_monitor::OwnFolder;
 use headcount_monitor::journal::{self, Entry, Journal};

@@ -20,6 +20,7 @@ mod module_files;
 mod monitored;
 mod ordinary_memory;
 mod output;
+mod program_memory;
 mod progress;
 mod recovered;
 mod reserve;

@@ -2,147 +2,162 @@
 //! memory. They are read from that memory: of a process, of a core dump, of a machine's dump; or
 //! the program writes them out as it likes.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use headcount_model::LinkAddr;
 use headcount_monitor::foreign_file;
-use headcount_wire::MEMORY_SECTION;
-use object::elf::{NT_FILE, NT_PRPSINFO, PT_LOAD};
+use headcount_wire::{MAP_SECTION, MEMORY_SECTION};
+use object::elf::{PT_LOAD, PT_NOTE};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object, ObjectSection};
 
 use crate::counters::{Counters, ProcessKey, Thread};
 use crate::module::CountedModule;
+use crate::program_memory::{MappedFile, Memory};
 
-/// A file of which a part is mapped: from where in it, and to where.
-pub struct MappedFile {
-    /// Its path.
-    pub path: PathBuf,
-    /// Where in it the mapping begins.
-    pub offset: u64,
-    /// Address of the mapping.
-    pub start: u64,
+/// A program that counts in ordinary memory: how it is loaded.
+struct Program {
+    module: CountedModule,
+    /// Address and size of all its counters, where the linker left the section.
+    section: Option<Range<u64>>,
+    segments: Vec<Segment>,
+    /// What is in its memory, where, and in no other build's.
+    mark: Option<(u64, Vec<u8>)>,
 }
 
-/// Memory of a program, by address.
-pub trait Memory {
-    /// So many bytes; `None` if they are not there.
-    fn read(&self, address: u64, bytes: usize) -> Option<Vec<u8>>;
-    /// The same, by the address that the memory has without a page table.
-    fn read_physical(&self, _address: u64, _bytes: usize) -> Option<Vec<u8>> {
-        None
-    }
+/// A stretch of a file that is loaded.
+struct Segment {
+    offset: u64,
+    address: u64,
+    /// Where it is without a page table, as the linker was told.
+    physical: u64,
+    size: u64,
 }
 
-/// The memory of a process.
-pub struct OfProcess(pub File);
-
-impl Memory for OfProcess {
-    fn read(&self, address: u64, bytes: usize) -> Option<Vec<u8>> {
-        let mut read = vec![0; bytes];
-        self.0.read_exact_at(&mut read, address).ok()?;
-        Some(read)
-    }
-}
-
-/// A core dump: of a process, or of a whole machine.
-pub struct Core<'d> {
-    elf: ElfFile64<'d, Endianness>,
-}
-
-impl<'d> Core<'d> {
-    /// Reads its headers.
-    pub fn parse(bytes: &'d [u8]) -> Option<Self> {
-        let elf = ElfFile64::parse(bytes).ok()?;
-        (elf.kind() == object::ObjectKind::Core).then_some(Self { elf })
-    }
-
-    fn segments(&self) -> impl Iterator<Item = &'d object::elf::ProgramHeader64<Endianness>> {
-        let all = self.elf.elf_program_headers().iter();
-        all.filter(|it| it.p_type(self.elf.endian()) == PT_LOAD)
+impl Program {
+    /// Reads one; `None` if the file does not count in ordinary memory.
+    fn read(path: &Path) -> Result<Option<Self>> {
+        let Ok(bytes) = foreign_file::bytes(path) else {
+            return Ok(None);
+        };
+        let bytes: &[u8] = (*bytes).as_ref();
+        let Ok(elf) = ElfFile64::<Endianness>::parse(bytes) else {
+            return Ok(None);
+        };
+        if elf.section_by_name(MAP_SECTION).is_none() {
+            return Ok(None);
+        }
+        let module = CountedModule::from_bytes(path, bytes)?;
+        if module.memory.is_empty() {
+            return Ok(None);
+        }
+        let section = elf.section_by_name(MEMORY_SECTION);
+        Ok(Some(Self {
+            module,
+            section: section.map(|it| it.address()..it.address() + it.size()),
+            segments: segments(&elf),
+            mark: mark(&elf),
+        }))
     }
 
-    /// The pieces of memory that it holds.
-    pub fn pieces(&self) -> impl Iterator<Item = &'d [u8]> {
-        let (endian, data) = (self.elf.endian(), self.elf.data());
-        self.segments()
-            .filter_map(move |it| it.data(endian, data).ok())
-    }
-
-    /// Bytes of the segment whose start, as `start` says it, is at or below an address.
-    fn bytes_at(
-        &self,
-        start: impl Fn(&object::elf::ProgramHeader64<Endianness>) -> u64,
-        address: u64,
-        bytes: usize,
-    ) -> Option<Vec<u8>> {
-        let (endian, data) = (self.elf.endian(), self.elf.data());
-        self.segments().find_map(|segment| {
-            let offset = usize::try_from(address.checked_sub(start(segment))?).ok()?;
-            let data = segment.data(endian, data).ok()?;
-            Some(data.get(offset..offset.checked_add(bytes)?)?.to_vec())
+    /// How far it was moved when it was mapped: what is in memory must be this build.
+    fn bias(&self, mapped: &[&MappedFile], memory: &dyn Memory) -> Result<u64> {
+        let path = &self.module.module.path;
+        let pairs = mapped
+            .iter()
+            .flat_map(|file| self.segments.iter().map(move |it| (file, it)));
+        let mut biases = pairs.filter_map(|(file, it)| {
+            let start = it.address.wrapping_sub(it.offset % PAGE);
+            (it.offset - it.offset % PAGE == file.offset).then(|| file.start.wrapping_sub(start))
+        });
+        let mut biases = biases.by_ref().peekable();
+        if biases.peek().is_none() {
+            bail!("{path}: is mapped, but where its counters are cannot be told");
+        }
+        let found = biases.find(|it| self.is_this_build(*it, memory));
+        found.with_context(|| {
+            format!(
+                "{path}: was rebuilt since the program was started, so its counters are not read"
+            )
         })
     }
 
-    /// What a note of this kind says.
-    fn note(&self, kind: object::elf::NoteType) -> Option<&'d [u8]> {
-        let (endian, data) = (self.elf.endian(), self.elf.data());
-        let segments = self.elf.elf_program_headers().iter();
-        let mut notes = segments.filter_map(|it| it.notes(endian, data).ok().flatten());
-        notes.find_map(|mut notes| {
-            while let Ok(Some(note)) = notes.next() {
-                if note.n_type(endian) == kind {
-                    return Some(note.desc());
-                }
-            }
-            None
+    fn is_this_build(&self, bias: u64, memory: &dyn Memory) -> bool {
+        let Some((address, mark)) = &self.mark else {
+            return true;
+        };
+        // A core dump need not hold what can be read from the file.
+        let found = self.bytes(memory, *address, mark.len(), bias);
+        found.is_none_or(|it| it == *mark)
+    }
+
+    /// What is in memory at an address of the file.
+    fn bytes(&self, memory: &dyn Memory, at: u64, count: usize, bias: u64) -> Option<Vec<u8>> {
+        memory
+            .read(at.wrapping_add(bias), count)
+            .or_else(|| memory.read_physical(self.physical(at)?, count))
+    }
+
+    fn physical(&self, address: u64) -> Option<u64> {
+        self.segments.iter().find_map(|it| {
+            let offset = address.checked_sub(it.address)?;
+            (offset < it.size).then(|| it.physical.wrapping_add(offset))
         })
     }
 
-    /// The number of the process that dumped core.
-    pub fn pid(&self) -> Option<u32> {
-        // `struct elf_prpsinfo` (linux/elfcore.h): the number is at offset 24.
-        let number = self.note(NT_PRPSINFO)?.get(24..28)?;
-        Some(u32::from_le_bytes(number.try_into().ok()?))
-    }
-
-    /// The files that the process had mapped (`fill_files_note` in the kernel's `binfmt_elf.c`).
-    pub fn files(&self) -> Vec<MappedFile> {
-        let note = self.note(NT_FILE).unwrap_or_default();
-        let word = |at: usize| -> Option<u64> {
-            let bytes = note.get(at.checked_mul(8)?..)?.get(..8)?;
-            Some(u64::from_le_bytes(bytes.try_into().ok()?))
-        };
-        let (Some(count), Some(page)) = (word(0), word(1)) else {
-            return Vec::new();
-        };
-        let count = usize::try_from(count).unwrap_or(0).min(note.len() / 24);
-        let names = note.get((2 + 3 * count) * 8..).unwrap_or_default();
-        let names = names.split(|byte| *byte == 0);
-        (0..count)
-            .zip(names)
-            .filter_map(|(number, name)| {
-                Some(MappedFile {
-                    path: PathBuf::from(String::from_utf8_lossy(name).into_owned()),
-                    start: word(2 + 3 * number)?,
-                    offset: word(4 + 3 * number)?.checked_mul(page)?,
-                })
+    /// All its counters.
+    fn counters(&self, memory: &dyn Memory, bias: u64) -> Result<Vec<u64>> {
+        let path = &self.module.module.path;
+        self.joined(|address, bytes| {
+            self.bytes(memory, address.0, bytes, bias).with_context(|| {
+                format!("{path}: its counters at {address} are not in the memory that was read")
             })
-            .collect()
+        })
+    }
+
+    fn joined(&self, read: impl Fn(LinkAddr, usize) -> Result<Vec<u8>>) -> Result<Vec<u64>> {
+        let mut all = Vec::new();
+        for (address, count) in &self.module.memory {
+            all.extend(words(&read(*address, count * 8)?));
+        }
+        Ok(all)
     }
 }
 
-impl Memory for Core<'_> {
-    fn read(&self, address: u64, bytes: usize) -> Option<Vec<u8>> {
-        self.bytes_at(|it| it.p_vaddr(self.elf.endian()), address, bytes)
-    }
+/// What files are mapped by.
+const PAGE: u64 = 4096;
 
-    fn read_physical(&self, address: u64, bytes: usize) -> Option<Vec<u8>> {
-        self.bytes_at(|it| it.p_paddr(self.elf.endian()), address, bytes)
+fn segments(elf: &ElfFile64<Endianness>) -> Vec<Segment> {
+    let endian = elf.endian();
+    let headers = elf.elf_program_headers().iter();
+    headers
+        .filter(|it| it.p_type(endian) == PT_LOAD)
+        .map(|it| Segment {
+            offset: it.p_offset(endian),
+            address: it.p_vaddr(endian),
+            physical: it.p_paddr(endian),
+            size: it.p_memsz(endian),
+        })
+        .collect()
+}
+
+/// The notes, of which the build id is one; without any, the headers, if they are loaded.
+fn mark(elf: &ElfFile64<Endianness>) -> Option<(u64, Vec<u8>)> {
+    let (endian, data) = (elf.endian(), elf.data());
+    let mut headers = elf.elf_program_headers().iter();
+    let notes = headers.clone().find(|it| it.p_type(endian) == PT_NOTE);
+    if let Some(notes) = notes {
+        return Some((
+            notes.p_vaddr(endian),
+            notes.data(endian, data).ok()?.to_vec(),
+        ));
     }
+    let first = headers.find(|it| it.p_type(endian) == PT_LOAD && it.p_offset(endian) == 0)?;
+    let size = size_of::<object::elf::FileHeader64<Endianness>>();
+    Some((first.p_vaddr(endian), data.get(..size)?.to_vec()))
 }
 
 /// Adds to what was found what modules counted in ordinary memory.
@@ -157,89 +172,91 @@ pub struct Reader<'m> {
 
 impl Reader<'_> {
     /// Of the files that are mapped.
-    pub fn mapped(&self, files: &[MappedFile], found: &mut Vec<Result<Counters>>) -> Result<()> {
-        let mut known: Vec<&Path> = Vec::new();
+    pub fn mapped(&self, files: &[MappedFile], found: &mut Vec<Result<Counters>>) {
+        let mut by_path: BTreeMap<&Path, Vec<&MappedFile>> = BTreeMap::new();
         for file in files {
-            if known.contains(&file.path.as_path()) {
-                continue;
-            }
-            known.push(&file.path);
-            if let Some(module) = counted_in_memory(&file.path)? {
-                let bias = bias(&file.path, file).unwrap_or(0);
-                found_in(found, &module, self.read(&module, bias)?, self);
-            }
+            by_path.entry(&file.path).or_default().push(file);
         }
-        Ok(())
+        for (path, mapped) in by_path {
+            self.add(path, found, |it| it.bias(&mapped, self.memory));
+        }
     }
 
     /// Of a program that was not moved: a kernel, say.
-    pub fn program(&self, path: &Path, found: &mut Vec<Result<Counters>>) -> Result<()> {
-        let is_known = |it: &Result<Counters>| it.as_ref().is_ok_and(|it| !it.memory.is_empty());
-        if found.iter().any(is_known) {
-            return Ok(());
-        }
-        if let Some(module) = counted_in_memory(path)? {
-            found_in(found, &module, self.read(&module, 0)?, self);
-        }
-        Ok(())
+    pub fn program(&self, path: &Path, found: &mut Vec<Result<Counters>>) {
+        self.add(path, found, |it| {
+            let path = path.display();
+            if !it.is_this_build(0, self.memory) {
+                bail!("{path}: is another build than the one in memory; name the file that ran");
+            }
+            Ok(0)
+        });
     }
 
-    fn read(&self, module: &CountedModule, bias: u64) -> Result<Vec<u64>> {
-        let mut all = Vec::new();
-        for (address, count) in &module.memory {
-            let bytes = self
-                .memory
-                .read(address.0.wrapping_add(bias), count * 8)
-                .or_else(|| {
-                    self.memory
-                        .read_physical(physical(module, *address)?, count * 8)
-                });
-            let bytes = bytes.with_context(|| {
-                format!(
-                    "{}: its counters at {address} are not in the memory that was read",
-                    module.module.path
-                )
-            })?;
-            all.extend(words(&bytes));
+    /// Adds what a program counted, or why that cannot be read.
+    fn add(
+        &self,
+        path: &Path,
+        found: &mut Vec<Result<Counters>>,
+        bias: impl Fn(&Program) -> Result<u64>,
+    ) {
+        let program = match Program::read(path) {
+            Ok(Some(it)) => it,
+            Ok(None) => return,
+            Err(error) => return found.push(Err(error)),
+        };
+        let is_it = |it: &&mut Counters| {
+            it.fingerprint == program.module.fingerprint && it.count == program.module.counters
+        };
+        let mut known = found.iter_mut().flatten().filter(is_it);
+        let kept = known.next();
+        if kept.as_ref().is_some_and(|it| !it.memory.is_empty()) {
+            return;
         }
-        Ok(all)
+        let read = bias(&program).and_then(|it| program.counters(self.memory, it));
+        match (read, kept) {
+            // The runtime kept counters of it, too.
+            (Ok(memory), Some(kept)) => kept.memory = memory,
+            (Ok(memory), None) => found.push(Ok(alone(&program.module, memory, self))),
+            (Err(error), _) => found.push(Err(error)),
+        }
     }
 }
 
 /// Counts that a program wrote out itself: the bytes of the section.
-pub fn written_out(dump: &Path, program: &Path, time: u64) -> Result<Counters> {
-    let name = dump.display();
+pub fn written_out(dump: &Path, path: &Path, time: u64) -> Result<Counters> {
+    let (name, path_shown) = (dump.display(), path.display());
     let bytes = foreign_file::bytes(dump).with_context(|| format!("{name}: cannot be read"))?;
     let bytes: &[u8] = (*bytes).as_ref();
-    let module = counted_in_memory(program)?.with_context(|| {
+    let program = Program::read(path)?.with_context(|| {
         format!(
-            "{}: does not count in ordinary memory; compile it with -ffreestanding, by `headcount cc`",
-            program.display()
+            "{path_shown}: does not count in ordinary memory; compile it with -ffreestanding, by \
+             `headcount cc`"
         )
     })?;
-    let section = section_of(program)?
-        .with_context(|| format!("{}: has no section {MEMORY_SECTION}", program.display()))?;
+    let section = program.section.clone();
+    let section =
+        section.with_context(|| format!("{path_shown}: has no section {MEMORY_SECTION}"))?;
     if bytes.len() as u64 != section.end - section.start {
         bail!(
-            "{name}: has {} bytes, but the counters of {} are {}: write out all from \
+            "{name}: has {} bytes, but the counters of {path_shown} are {}: write out all from \
              __start_{MEMORY_SECTION} to __stop_{MEMORY_SECTION}",
             bytes.len(),
-            program.display(),
             section.end - section.start
         );
     }
-    let mut all = Vec::new();
-    for (address, count) in &module.memory {
-        let offset = address.0.checked_sub(section.start).map(|it| it as usize);
-        let piece = offset.and_then(|it| bytes.get(it..it + count * 8));
-        all.extend(words(piece.context("a counter outside its section")?));
-    }
+    let memory = program.joined(|address, count| {
+        let offset = address.0.checked_sub(section.start);
+        let offset = offset.and_then(|it| usize::try_from(it).ok());
+        let piece = offset.and_then(|it| bytes.get(it..it.checked_add(count)?));
+        Ok(piece.context("a counter outside its section")?.to_vec())
+    })?;
     let reader = Reader {
         memory: &Nothing,
         process: ProcessKey::default(),
         time,
     };
-    Ok(alone(&module, all, &reader))
+    Ok(alone(&program.module, memory, &reader))
 }
 
 struct Nothing;
@@ -250,74 +267,9 @@ impl Memory for Nothing {
     }
 }
 
-/// A module that counts in ordinary memory, if this is one.
-fn counted_in_memory(path: &Path) -> Result<Option<CountedModule>> {
-    let Ok(bytes) = foreign_file::bytes(path) else {
-        return Ok(None);
-    };
-    let bytes: &[u8] = (*bytes).as_ref();
-    let is_counted = object::File::parse(bytes)
-        .is_ok_and(|it| it.section_by_name(headcount_wire::MAP_SECTION).is_some());
-    if !is_counted {
-        return Ok(None);
-    }
-    let module = CountedModule::from_bytes(path, bytes)?;
-    Ok(Some(module).filter(|it| !it.memory.is_empty()))
-}
-
-fn section_of(path: &Path) -> Result<Option<std::ops::Range<u64>>> {
-    let bytes = foreign_file::bytes(path)?;
-    let file = object::File::parse((*bytes).as_ref())?;
-    let section = file.section_by_name(MEMORY_SECTION);
-    Ok(section.map(|it| it.address()..it.address() + it.size()))
-}
-
-/// How far a file was moved when it was mapped.
-fn bias(path: &Path, mapped: &MappedFile) -> Option<u64> {
-    let bytes = foreign_file::bytes(path).ok()?;
-    let elf = ElfFile64::<Endianness>::parse((*bytes).as_ref()).ok()?;
-    let endian = elf.endian();
-    let mut segments = elf.elf_program_headers().iter();
-    segments.find_map(|it| {
-        let offset = it.p_offset(endian);
-        let is_it = it.p_type(endian) == PT_LOAD && offset & !0xfff == mapped.offset;
-        let start = it.p_vaddr(endian).wrapping_sub(offset & 0xfff);
-        is_it.then(|| mapped.start.wrapping_sub(start))
-    })
-}
-
-/// Where something is without a page table, as the linker was told.
-fn physical(module: &CountedModule, address: LinkAddr) -> Option<u64> {
-    let bytes = foreign_file::bytes(Path::new(&module.module.path)).ok()?;
-    let elf = ElfFile64::<Endianness>::parse((*bytes).as_ref()).ok()?;
-    let endian = elf.endian();
-    let mut segments = elf.elf_program_headers().iter();
-    segments.find_map(|it| {
-        let offset = address.0.checked_sub(it.p_vaddr(endian))?;
-        let is_there = it.p_type(endian) == PT_LOAD && offset < it.p_memsz(endian);
-        is_there.then(|| it.p_paddr(endian).wrapping_add(offset))
-    })
-}
-
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     let words = bytes.chunks_exact(8);
     words.map(|it| u64::from_le_bytes(it.try_into().unwrap_or_default()))
-}
-
-/// Adds counts to those of the same module that the runtime kept, if it did.
-fn found_in(
-    found: &mut Vec<Result<Counters>>,
-    module: &CountedModule,
-    memory: Vec<u64>,
-    reader: &Reader,
-) {
-    let same = found.iter_mut().flatten().find(|it| {
-        it.fingerprint == module.fingerprint && it.count == module.counters && it.memory.is_empty()
-    });
-    match same {
-        Some(kept) => kept.memory = memory,
-        None => found.push(Ok(alone(module, memory, reader))),
-    }
 }
 
 fn alone(module: &CountedModule, memory: Vec<u64>, reader: &Reader) -> Counters {

@@ -559,15 +559,7 @@ fn touched(readings: &[Reading], refused: Vec<Range<u64>>) -> Vec<Range<u64>> {
         let visits = reading.visits.iter();
         ranges.extend(visits.map(|(at, _)| at.0..at.0.saturating_add(1)));
     }
-    ranges.sort_unstable_by_key(|it| it.start);
-    ranges.dedup_by(|next, last| {
-        let touches = next.start <= last.end;
-        if touches {
-            last.end = last.end.max(next.end);
-        }
-        touches
-    });
-    ranges
+    headcount_model::join_ranges(ranges)
 }
 
 /// Forgets the counts of blocks that were not chosen.

@@ -131,10 +131,14 @@ void _start(void)
 
 fn bare() -> Workshop {
     let shop = Workshop::new();
-    shop.write("bare.c", BARE);
+    build_bare(&shop, BARE);
+    shop
+}
+
+fn build_bare(shop: &Workshop, text: &str) {
+    shop.write("bare.c", text);
     let words = "gcc -g -O2 -ffreestanding -fno-stack-protector -nostdlib -static bare.c -o bare";
     shop.cc(&words.split(' ').collect::<Vec<_>>());
-    shop
 }
 
 fn is_whole(functions: &BTreeMap<String, Function>) {
@@ -174,14 +178,65 @@ fn a_program_without_an_operating_system_is_read_through_its_memory() {
     }
 }
 
-/// An ELF core of all that a process can write.
+#[test]
+fn memory_of_another_build_is_not_taken_for_the_programs() {
+    let shop = bare();
+    let program = Started::new(&mut shop.command(shop.path("bare")));
+    shop.write("machine", dump(&program.child.id().to_string(), true));
+    build_bare(&shop, &BARE.replace("x + 5", "x + 6"));
+    let words = ["collect", "--core", "machine", "--program", "bare"];
+    let said = shop.headcount(&words);
+    assert_eq!(said.status, Some(2), "{said:?}");
+    let reason = "bare: is another build than the one in memory";
+    assert!(said.stderr.contains(reason), "{said:?}");
+    build_bare(&shop, BARE);
+    shop.must(&[&[HEADCOUNT][..], &words].concat());
+    is_whole(&shop.functions());
+}
+
+#[test]
+fn what_the_runtime_keeps_and_what_is_in_memory_is_one_run() {
+    let shop = Workshop::new();
+    shop.write("part.c", "int part(int x) { return x * 2; }\n");
+    let text = r#"
+#include <unistd.h>
+int part(int);
+int main(void)
+{
+    char letter;
+    int sum = 0;
+    for (int i = 0; i < 10; i++)
+        sum += part(i);
+    write(1, "started\n", 8);
+    read(0, &letter, 1);
+    return sum != 90;
+}
+"#;
+    shop.write("whole.c", text);
+    let library = "gcc -g -ffreestanding -fPIC -shared -nostdlib part.c -o libpart.so";
+    shop.cc(&library.split(' ').collect::<Vec<_>>());
+    let program = "gcc -g whole.c -o whole -L. -lpart -Wl,-rpath,$ORIGIN";
+    shop.cc(&program.split(' ').collect::<Vec<_>>());
+    let program = Started::new(&mut shop.command(shop.path("whole")));
+    let pid = program.child.id().to_string();
+    shop.must(&[HEADCOUNT, "collect", "--running", &pid]);
+    let functions = shop.functions();
+    assert_eq!(
+        (calls(&functions, "main"), calls(&functions, "part")),
+        (1, 10)
+    );
+    let runs = shop.must(&[HEADCOUNT, "runs"]);
+    assert_eq!(runs.matches("whole").count(), 1, "{runs}");
+}
+
+/// An ELF core of what a process can read of its own memory.
 fn dump(pid: &str, is_virtual: bool) -> Vec<u8> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     let memory = File::open(format!("/proc/{pid}/mem")).unwrap();
     let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
     let pieces: Vec<(u64, Vec<u8>)> = maps
         .lines()
-        .filter(|line| line.contains(" rw-p "))
+        .filter(|line| line.contains(" r") && !line.contains("[v"))
         .map(|line| {
             let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
             let mut bytes = vec![0; (number(end) - number(start)) as usize];

@@ -28,12 +28,6 @@ impl Dialect for Plain {
     fn enter_declaration(&self) -> String {
         self.enter()
     }
-    fn line_marker(&self, line: &str, file: &str, is_system: bool, out: &mut Vec<u8>) {
-        headcount_csource::gnu_line_marker(line, file, is_system, out);
-    }
-    fn rewrites_markers(&self) -> bool {
-        false
-    }
     fn around_fork(&self, _: &str) -> Option<(String, String)> {
         None
     }

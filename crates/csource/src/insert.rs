@@ -1,8 +1,8 @@
 //! Flow graphs and plans in, counted C out.
 //!
 //! Nothing is ever taken away or moved: every byte of the text is still there, in order, but for
-//! line markers that a dialect spells in another way. Text is put in behind the token before a statement, so that on most lines the user's own tokens keep
-//! their columns.
+//! line markers that a dialect spells in another way. Text is put in behind the token before a
+//! statement, so that on most lines the user's own tokens keep their columns.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -30,9 +30,13 @@ pub trait Dialect {
     fn enter_declaration(&self) -> String;
     /// Writes a line that says where the next one is from: a line of a file, whose name is quoted as
     /// in a string, and whether that is a header of the system.
-    fn line_marker(&self, line: &str, file: &str, is_system: bool, out: &mut Vec<u8>);
+    fn line_marker(&self, line: &str, file: &str, is_system: bool, out: &mut Vec<u8>) {
+        gnu_line_marker(line, file, is_system, out);
+    }
     /// Whether the markers of the text are to be written like that, too.
-    fn rewrites_markers(&self) -> bool;
+    fn rewrites_markers(&self) -> bool {
+        false
+    }
     /// What stands before and behind a call of a function with this name, which may make a
     /// process.
     fn around_fork(&self, name: &str) -> Option<(String, String)>;
@@ -148,7 +152,7 @@ struct Edit {
 }
 
 /// GNU's marker, which says more than `#line` does.
-pub fn gnu_line_marker(line: &str, file: &str, is_system: bool, out: &mut Vec<u8>) {
+fn gnu_line_marker(line: &str, file: &str, is_system: bool, out: &mut Vec<u8>) {
     let system = if is_system { " 3" } else { "" };
     for part in ["# ", line, " \"", file, "\"", system, "\n"] {
         out.extend_from_slice(part.as_bytes());

@@ -29,7 +29,7 @@ mod tree;
 mod words;
 
 pub use flow_graph::{Block, EdgeSite, Site, Unit};
-pub use insert::{Dialect, Fault, UnitPlan, every_block, gnu_line_marker, insert, untold};
+pub use insert::{Dialect, Fault, UnitPlan, every_block, insert, untold};
 pub use lex::Position;
 pub use source::{Declarations, Options, Source, Unreadable};
 pub use statement_starts::StatementStart;

@@ -25,12 +25,6 @@ impl Dialect for Short {
     fn enter_declaration(&self) -> String {
         "int ENTER;".to_owned()
     }
-    fn line_marker(&self, line: &str, file: &str, is_system: bool, out: &mut Vec<u8>) {
-        headcount_csource::gnu_line_marker(line, file, is_system, out);
-    }
-    fn rewrites_markers(&self) -> bool {
-        false
-    }
     fn around_fork(&self, name: &str) -> Option<(String, String)> {
         Some((format!("<{name} "), ">".to_owned()))
     }

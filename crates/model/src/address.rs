@@ -2,6 +2,7 @@
 //! mixed; a [`LoadBias`] is the only way from one to the other.
 
 use std::fmt;
+use std::ops::Range;
 
 /// Where the linker said a byte lives, in one module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +55,19 @@ impl fmt::Display for LoadAddr {
     }
 }
 
+/// The same addresses in as few ranges as it takes, in order.
+pub fn join_ranges(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_unstable_by_key(|it| it.start);
+    ranges.dedup_by(|next, last| {
+        let touches = next.start <= last.end;
+        if touches {
+            last.end = last.end.max(next.end);
+        }
+        touches
+    });
+    ranges
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +80,16 @@ mod tests {
         assert_eq!(there.and_then(|it| bias.undo(it)), Some(LinkAddr(0x1000)));
         assert_eq!(bias.apply(LinkAddr(u64::MAX)), None);
         assert_eq!(bias.undo(LoadAddr(0x1000)), None);
+    }
+
+    #[test]
+    #[expect(clippy::single_range_in_vec_init)]
+    fn ranges_that_touch_become_one() {
+        assert_eq!(
+            join_ranges(vec![4..6, 0..2, 2..3, 5..9, 4..5]),
+            [0..3, 4..9]
+        );
+        assert_eq!(join_ranges(vec![1..9, 2..3, 8..10]), [1..10]);
+        assert!(join_ranges(Vec::new()).is_empty());
     }
 }

@@ -16,7 +16,7 @@ mod routine;
 mod run;
 mod source_place;
 
-pub use address::{LinkAddr, LoadAddr, LoadBias};
+pub use address::{LinkAddr, LoadAddr, LoadBias, join_ranges};
 pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
 pub use plan::{GraphCounts, Place, Plan, ProbeCosts, Readings};
 pub use program::{

@@ -285,7 +285,7 @@ impl Workshop {
             self.outline.borrow().is_known_start(LinkAddr(part.start))
                 || self.arrivals.contains_key(&part.start)
         };
-        !self.refused.contains(&part.start) && has_guard()
+        !self.refused.contains(&part.start) && self.is_wanted(at) && has_guard()
     }
 
     /// Does every system call run in a copy?
@@ -570,7 +570,7 @@ impl Workshop {
                 continue;
             }
             match self.latest.get(&part.start) {
-                None if self.is_refused(*at) => {}
+                None if self.refused.contains(&part.start) || !self.is_wanted(at.0) => {}
                 None => {
                     self.guard(at.0);
                     self.look_for_loose_calls(part);
@@ -595,12 +595,13 @@ impl Workshop {
         let added: Vec<u64> = self.outline.borrow().added()[self.guarded..].to_vec();
         self.guarded += added.len();
         for at in added {
+            let part = self.outline.borrow().part_at(LinkAddr(at));
+            let part = part.unwrap_or(at..at + 1);
+            self.look_for_callers(part.clone());
             if !self.is_wanted(at) {
                 continue;
             }
             self.guard(at);
-            let part = self.outline.borrow().part_at(LinkAddr(at));
-            let part = part.unwrap_or(at..at + 1);
             let may_have_run = self.outline.borrow().spoken_of(&part);
             self.late.extend(may_have_run.map(LinkAddr));
             self.look_for_loose_calls(part);

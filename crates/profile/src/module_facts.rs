@@ -167,16 +167,7 @@ impl ModuleFacts {
     pub fn code_of(&self, chosen: &[bool]) -> Vec<Range<u64>> {
         let is_chosen = |number: u32| chosen.get(number as usize).is_some_and(|it| *it);
         let own = self.extents.iter().filter(|(it, _)| is_chosen(*it));
-        let mut ranges: Vec<Range<u64>> = own.map(|(_, extent)| extent.clone()).collect();
-        ranges.sort_unstable_by_key(|it| it.start);
-        ranges.dedup_by(|next, last| {
-            let touches = next.start <= last.end;
-            if touches {
-                last.end = last.end.max(next.end);
-            }
-            touches
-        });
-        ranges
+        headcount_model::join_ranges(own.map(|(_, extent)| extent.clone()).collect())
     }
 
     /// The facts that begin with those of this function; empty if its own are in those of a

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use headcount_csource::{Dialect, gnu_line_marker};
+use headcount_csource::Dialect;
 use headcount_model::library;
 
 /// The label of a text's counters.
@@ -64,14 +64,6 @@ impl Dialect for Gnu {
     fn enter_declaration(&self) -> String {
         let enter = self.enter();
         format!("{UNUSED} headcount_entered = __extension__({{{enter} 0;}});")
-    }
-
-    fn line_marker(&self, line: &str, file: &str, is_system: bool, out: &mut Vec<u8>) {
-        gnu_line_marker(line, file, is_system, out);
-    }
-
-    fn rewrites_markers(&self) -> bool {
-        false
     }
 
     fn around_fork(&self, name: &str) -> Option<(String, String)> {

@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::fs;
-use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -24,7 +23,8 @@ use crate::counters::{self, Counters, ProcessKey};
 use crate::kept_modules::{self, Unexplained};
 use crate::module::CountedModule;
 use crate::monitored::{self, Taken};
-use crate::ordinary_memory::{self, Core, MappedFile, OfProcess, Reader};
+use crate::ordinary_memory;
+use crate::program_memory;
 use crate::talk::say;
 use crate::verbs::DEFAULT_PROFILE;
 
@@ -38,13 +38,14 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
     let mut _locks = Vec::new();
     let mut folders = Vec::new();
     if let Some(pid) = args.running {
-        collector.take(running(pid)?, true)?;
+        collector.take(program_memory::running(pid)?, true)?;
     } else if let Some(core) = &args.core {
-        collector.take(from_core(core, args.program.as_deref())?, false)?;
+        let program = args.program.as_deref();
+        collector.take(program_memory::from_core(core, program)?, false)?;
     } else if let Some(dump) = &args.raw {
         let program = args.program.as_deref();
         let program = program.context("--raw: name the program, too, with --program")?;
-        let counters = ordinary_memory::written_out(dump, program, modified(dump));
+        let counters = ordinary_memory::written_out(dump, program, counters::modified(dump));
         collector.take(vec![counters], false)?;
     } else {
         folders = match args.dirs.is_empty() {
@@ -503,7 +504,7 @@ impl Collector {
             if run.command.is_empty() {
                 run.command.clone_from(&part.command);
             }
-            run.ended = run.ended.max(modified(&part.origin));
+            run.ended = run.ended.max(counters::modified(&part.origin));
             run.notes.extend(part.complaints());
         }
         ids.sort();
@@ -723,186 +724,10 @@ fn processes(parts: &[Counters]) -> Vec<Process> {
         .collect()
 }
 
-fn modified(path: &Path) -> u64 {
-    let time = fs::metadata(path).and_then(|meta| meta.modified());
-    let since = time
-        .ok()
-        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    since.map_or(0, |since| since.as_nanos() as u64)
-}
-
 fn cpu() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     info.lines()
         .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
         .map(|(_, name)| name.trim().to_owned())
         .unwrap_or_default()
-}
-
-/// The counts of a process that is running now: from its counter files, or from its memory where
-/// it could not make any, or lost them.
-fn running(pid: u32) -> Result<Vec<Result<Counters>>> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))
-        .with_context(|| format!("process {pid}: cannot be looked at (is it there, and yours?)"))?;
-    let mut files: Vec<PathBuf> = Vec::new();
-    let mut memory: Vec<Range<u64>> = Vec::new();
-    let mut lost = false;
-    let mut mapped = Vec::new();
-    for mapping in maps.lines().filter_map(Mapping::parse) {
-        mapped.extend(mapping.file());
-        let file = mapping.path.filter(|path| path.ends_with(FILE_SUFFIX));
-        match file {
-            Some(path) if !mapping.deleted => files.push(path.into()),
-            Some(_) => {
-                lost = true;
-                memory.push(mapping.range);
-            }
-            None if mapping.path.is_none() && mapping.permissions == "rw-p" => {
-                memory.push(mapping.range);
-            }
-            None => {}
-        }
-    }
-    files.sort();
-    files.dedup();
-    let mut found: Vec<_> = files.iter().map(|path| Counters::read(path)).collect();
-    if found.is_empty() || lost {
-        let pieces = memory_of(pid, &memory)?;
-        found.extend(counters::in_memory(
-            pieces.iter().map(Vec::as_slice),
-            Path::new(&format!("process {pid}")),
-            &numbers_of(pid),
-        ));
-    }
-    let memory = format!("/proc/{pid}/mem");
-    let memory = fs::File::open(&memory).with_context(|| format!("{memory}: cannot be read"))?;
-    let reader = Reader {
-        memory: &OfProcess(memory),
-        process: ProcessKey {
-            pid,
-            start_ticks: 0,
-        },
-        time: UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos() as u64,
-    };
-    reader.mapped(&mapped, &mut found)?;
-    if found.is_empty() {
-        bail!("process {pid}: counts nothing; is it built with `headcount cc`?");
-    }
-    Ok(found)
-}
-
-/// A line of `/proc/PID/maps`.
-pub struct Mapping<'a> {
-    range: Range<u64>,
-    offset: u64,
-    permissions: &'a str,
-    /// The file, or `[heap]` and the like.
-    path: Option<&'a str>,
-    deleted: bool,
-}
-
-impl<'a> Mapping<'a> {
-    /// Reads it.
-    pub fn parse(line: &'a str) -> Option<Self> {
-        let (range, rest) = line.split_once(' ')?;
-        let (start, end) = range.split_once('-')?;
-        let number = |text| u64::from_str_radix(text, 16).ok();
-        let offset = rest.split(' ').nth(1).and_then(number)?;
-        // Rights, offset, device and inode come before it.
-        let path = rest.find(['/', '[']).map(|at| &rest[at..]);
-        let alive = path.map(|path| path.strip_suffix(" (deleted)").unwrap_or(path));
-        Some(Self {
-            range: number(start)?..number(end)?,
-            offset,
-            permissions: rest.get(..4)?,
-            path: alive,
-            deleted: alive != path,
-        })
-    }
-}
-
-impl Mapping<'_> {
-    /// The file that is mapped, if it still is where it was.
-    fn file(&self) -> Option<MappedFile> {
-        let path = self
-            .path
-            .filter(|path| path.starts_with('/') && !self.deleted)?;
-        Some(MappedFile {
-            path: path.into(),
-            offset: self.offset,
-            start: self.range.start,
-        })
-    }
-}
-
-/// The numbers that a process has, in its pid namespace and those around it.
-fn numbers_of(pid: u32) -> Vec<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-    let mut numbers: Vec<u32> = numbers
-        .unwrap_or_default()
-        .split_ascii_whitespace()
-        .filter_map(|number| number.parse().ok())
-        .collect();
-    numbers.push(pid);
-    numbers
-}
-
-/// Whatever looks like a header or a slot in the memory of a process.
-fn memory_of(pid: u32, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
-    let path = format!("/proc/{pid}/mem");
-    let memory = fs::File::open(&path).with_context(|| format!("{path}: cannot be read"))?;
-    // The program may own more memory than we do: look at a little at a time.
-    const CHUNK: u64 = 16 << 20;
-    let mut chunk = vec![0; CHUNK as usize];
-    let mut pieces = Vec::new();
-    for range in ranges {
-        for start in range.clone().step_by(CHUNK as usize) {
-            let bytes = &mut chunk[..CHUNK.min(range.end - start) as usize];
-            if memory.read_exact_at(bytes, start).is_err() {
-                continue;
-            }
-            for (offset, length) in counters::finds(bytes) {
-                let from = start + offset as u64;
-                let mut piece = vec![0; length.min(range.end - from) as usize];
-                if memory.read_exact_at(&mut piece, from).is_ok() {
-                    pieces.push(piece);
-                }
-            }
-        }
-    }
-    Ok(pieces)
-}
-
-/// The counts that a core dump holds; of the files that were mapped, and of the program.
-fn from_core(path: &Path, program: Option<&Path>) -> Result<Vec<Result<Counters>>> {
-    let name = path.display();
-    let bytes = foreign_file::mapped(path);
-    let bytes = bytes.with_context(|| format!("{name}: cannot be read"))?;
-    let core = Core::parse((*bytes).as_ref())
-        .with_context(|| format!("{name}: is no core dump (or was cut off)"))?;
-    let pid = core.pid();
-    let mut found = counters::in_memory(core.pieces(), path, pid.as_slice());
-    let reader = Reader {
-        memory: &core,
-        process: ProcessKey {
-            pid: pid.unwrap_or(0),
-            start_ticks: 0,
-        },
-        time: modified(path),
-    };
-    reader.mapped(&core.files(), &mut found)?;
-    if let Some(program) = program {
-        reader.program(program, &mut found)?;
-    }
-    if found.is_empty() {
-        bail!(
-            "{name}: holds no counts; a program that could make a counter file keeps its counts there"
-        );
-    }
-    // The dump stays where it is.
-    for counters in found.iter_mut().flatten() {
-        counters.origin = PathBuf::new();
-    }
-    Ok(found)
 }
