@@ -51,6 +51,7 @@ mod routine;
 mod spans;
 mod sweep;
 mod symbols;
+mod unknown_code;
 
 pub use code_symbols::{code_symbols, is_build};
 pub use debug_files::{FileBytes, Wanted};

@@ -30,6 +30,7 @@ use crate::references::words_of_code;
 use crate::routine;
 use crate::spans::Spans;
 use crate::symbols::{self, Marks};
+use crate::unknown_code;
 
 /// What a module's file says about where its code is, before any of it is decoded.
 pub struct Outline {
@@ -219,6 +220,35 @@ impl Outline {
     /// up to the next one, until its routine was asked for.
     pub fn part_at(&self, at: LinkAddr) -> Option<Range<u64>> {
         self.spans.range(self.spans.index_at(at.0)?)
+    }
+
+    /// May control come to an address that is in no known part? Only from where code or data speaks
+    /// of.
+    pub fn may_come_to(&self, at: LinkAddr) -> bool {
+        let image = self.facts.image();
+        let starts = self.spans.starts();
+        let next = starts.partition_point(|it| *it <= at.0);
+        let before = next.checked_sub(1).and_then(|it| self.spans.range(it));
+        let gap = before.map_or(0, |it| it.end)..starts.get(next).copied().unwrap_or(u64::MAX);
+        if !image.is_code(at.0) || !self.facts.may_be_code(at.0) || !gap.contains(&at.0) {
+            return false;
+        }
+        let spoken = self.spans.spoken_of.range(gap.clone()).copied();
+        let words = self.facts.words.iter().copied();
+        let sources = spoken.chain(words.filter(|it| gap.contains(it)));
+        unknown_code::leads_to(&image, sources, &gap, at.0)
+    }
+
+    /// How many addresses of unknown code were made by the code that was looked at.
+    pub fn spoken_count(&self) -> usize {
+        self.spans.spoken_of.len()
+    }
+
+    /// Where the next part begins behind an address.
+    pub fn next_start(&self, at: u64) -> u64 {
+        let starts = self.spans.starts();
+        let next = starts.partition_point(|it| *it <= at);
+        starts.get(next).copied().unwrap_or(u64::MAX)
     }
 
     /// Makes a part known that begins here, because something leads here that no table told of.

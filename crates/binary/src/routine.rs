@@ -76,6 +76,7 @@ pub fn routine(
             has_unknown_jumps: indirect.some_unknown,
             may_be_several,
             keeps_flags: false,
+            islands: Vec::new(),
         }),
     };
     Ok(Found {

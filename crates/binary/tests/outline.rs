@@ -513,19 +513,25 @@ struct Pieces {
     names: BTreeMap<String, u64>,
 }
 
+/// The symbols of a program.
+fn names(workshop: &Workshop, program: &str) -> BTreeMap<String, u64> {
+    let mut names = BTreeMap::new();
+    for line in workshop.run(&format!("nm {program}")).lines() {
+        if let [at, _, name] = line.split(' ').collect::<Vec<_>>()[..]
+            && let Ok(at) = u64::from_str_radix(at, 16)
+        {
+            names.insert(name.to_owned(), at);
+        }
+    }
+    names
+}
+
 impl Pieces {
     fn new() -> Self {
         let workshop = Workshop::new();
         workshop.write("pieces.s", PIECES);
         workshop.run("gcc -o pieces pieces.s");
-        let mut names = BTreeMap::new();
-        for line in workshop.run("nm pieces").lines() {
-            if let [at, _, name] = line.split(' ').collect::<Vec<_>>()[..]
-                && let Ok(at) = u64::from_str_radix(at, 16)
-            {
-                names.insert(name.to_owned(), at);
-            }
-        }
+        let names = names(&workshop, "pieces");
         workshop.run("objcopy -N hidden -N fallen pieces");
         let outline = outline(workshop.bytes("pieces"));
         Self { outline, names }
@@ -588,6 +594,53 @@ fn what_was_moved_away_comes_back_as_an_arrival() {
     assert_eq!(cold.leads_to, [pieces.at("back")]);
     // The hot part leads into the cold one, which looks at it because it leads back.
     assert_eq!(pieces.entrance("middle_of_cold"), Some(Entrance::Arrival));
+}
+
+#[test]
+fn control_comes_to_unknown_code_only_where_something_speaks_of_it() {
+    let workshop = Workshop::new();
+    let text = r#"
+    .text
+    .globl main
+    .type main, @function
+main:
+    lea table(%rip), %rdi
+    lea unknown(%rip), %rsi
+    mov %rsi, other(%rip)
+    ret
+    .size main, . - main
+    .p2align 6
+table: .byte 0xc3, 0xff, 0xff
+in_table: .byte 0x0f, 0x05, 0xff, 0xff
+    .p2align 6, 0xff
+unknown: mov $39, %eax
+    jmp 1f
+    .byte 0x0f, 0x05
+1:
+in_unknown: syscall
+    ret
+    .p2align 6, 0xff
+pointed: xor %eax, %eax
+in_pointed: syscall
+    ret
+    .data
+other: .quad 0
+slot: .quad pointed
+    .section .note.GNU-stack, "", @progbits
+"#;
+    workshop.write("tables.s", text);
+    workshop.run("gcc -o tables tables.s");
+    let names = names(&workshop, "tables");
+    workshop.run(
+        "objcopy -N table -N in_table -N unknown -N in_unknown -N pointed -N in_pointed tables",
+    );
+    let mut outline = outline(workshop.bytes("tables"));
+    let at = |name: &str| LinkAddr(names[name]);
+    outline.routine(at("main"), &[]).unwrap();
+    let may_run = |name: &str| outline.part_at(at(name)).is_some() || outline.may_come_to(at(name));
+    assert!(!may_run("in_table"));
+    assert!(may_run("in_unknown"));
+    assert!(may_run("in_pointed"));
 }
 
 #[test]

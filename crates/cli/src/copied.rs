@@ -76,7 +76,7 @@ impl Copied {
         let frequencies = headcount_flow::frequencies(sketch.natural_graph(), &[]);
         let plan = headcount_flow::place_counters(sketch.graph(), &frequencies, sketch.costs());
         let plan = plan.ok()?;
-        let copy = template(&sketch, &plan).ok()?.copy_at(place, 0).ok()?;
+        let copy = template(&sketch, &plan).ok()?.copy_at(place, 0, &[]).ok()?;
         let in_blocks = plan.counters.iter();
         let in_blocks = in_blocks.filter(|it| matches!(it, Place::Block(_))).count() as u64;
         self.routines += 1;

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use headcount_model::{FunctionCounts, Run};
 use headcount_monitor::journal;
-use headcount_monitor::{CodeRanges, Engine, Error, FileBytes, Outcome, OwnFolder, Settings};
+use headcount_monitor::{
+    CodeRanges, Engine, Error, FileBytes, Outcome, OwnFolder, Settings, WhyStopped,
+};
 use headcount_profile::{ModuleFacts, Problem, Profile, SparseCounts};
 use headcount_report::Count;
 
@@ -303,6 +305,7 @@ fn try_store(args: &Counting, folder: &OwnFolder, outcome: &Outcome) -> Result<(
         (false, _) => {
             let reached = reached(args.engine(), &modules, &counts)?;
             summarise(args.engine(), &run, &modules, &reached, outcome.hits, &path);
+            tell_costly_stops(outcome, &modules);
         }
         // Nothing was counted: all did not go well.
         (true, false) => run.notes.iter().for_each(say),
@@ -440,6 +443,38 @@ fn reached<'m>(
     }
     reached.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
     Ok(reached)
+}
+
+/// What made the program slow, if stops did.
+fn tell_costly_stops(outcome: &Outcome, modules: &[ModuleFacts]) {
+    for stops in &outcome.costly {
+        let Some(path) = outcome.files.get(stops.module).map(|it| it.path()) else {
+            continue;
+        };
+        let at = stops.at;
+        let module = modules.iter().find(|it| it.path == path);
+        let name = module.and_then(|module| {
+            let around = module.functions_in(std::slice::from_ref(&(at.0..at.0 + 1)));
+            let function = module.functions.get(*around.first()?)?;
+            Some(headcount_report::demangle(&function.name).into_owned())
+        });
+        let name = name.unwrap_or_else(|| path.to_owned());
+        let times = headcount_report::thousands(stops.times);
+        say(match stops.why {
+            WhyStopped::NoRoom(1) => format!(
+                "{times} traps at {at} in {name} took a tenth of the time or more: there is no room \
+                 for a jump there"
+            ),
+            WhyStopped::NoRoom(places) => format!(
+                "{times} traps at {places} places, most of them at {at} in {name}, took a tenth of \
+                 the time or more: there is no room for jumps there"
+            ),
+            WhyStopped::MayCall => format!(
+                "{times} stops at system calls took a tenth of the time or more: code at {at} in \
+                 {name}, which is not counted, may make one, so all were watched"
+            ),
+        });
+    }
 }
 
 /// A few words on what was counted.

@@ -327,6 +327,52 @@ fn jumps_by_tables_are_counted_wherever_the_tables_are() {
 }
 
 #[test]
+fn functions_too_short_for_a_jump_are_counted_without_traps() {
+    let shop = Workshop::new();
+    shop.write("short.c", text!("short.c"));
+    shop.write("short.s", text!("short.s"));
+    shop.must(&[
+        "gcc", "-g", "-O1", "-pthread", "short.c", "short.s", "-o", "short",
+    ]);
+    const ROUNDS: u64 = 3000;
+    for threads in [0, 4] {
+        let (number, rounds) = (threads.to_string(), ROUNDS.to_string());
+        let words = ["run", "--modules", "main", "./short", &number, &rounds];
+        let said = shop.headcount(&words);
+        assert_eq!((said.status, said.stdout.as_str()), (Some(0), "done\n"));
+        let calls = (threads + 1) * ROUNDS;
+        let expected = [
+            ("w0", 1),
+            ("w1", 1),
+            ("w2", 1),
+            ("w3", 1),
+            ("leaf", 5),
+            ("nothing", 5),
+            ("calls_nothing", 2),
+            ("hops", 1),
+            ("hopped", 1),
+            ("zero", 1),
+            ("roomy", 1),
+        ];
+        for (name, times) in expected {
+            assert_eq!(
+                shop.calls(name),
+                Some(times * calls),
+                "{name}, {threads} threads"
+            );
+        }
+        assert!(traps(&said.stderr) < ROUNDS, "{}", said.stderr);
+    }
+}
+
+/// How many traps the summary tells of.
+fn traps(summary: &str) -> u64 {
+    let (before, _) = summary.split_once(" traps;").expect(summary);
+    let number = before.rsplit(' ').next().expect(summary);
+    number.replace(',', "").parse().expect(summary)
+}
+
+#[test]
 fn routines_that_many_threads_reach_at_once_are_counted() {
     // Every function is new to eight threads at about the same time.
     let mut source = "#include <pthread.h>\n".to_owned();

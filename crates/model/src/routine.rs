@@ -26,6 +26,9 @@ pub struct Routine {
     /// Does somebody ask for the flags that it leaves behind, or leaves alone? Compilers for C do
     /// not.
     pub keeps_flags: bool,
+    /// Where in its bytes, or in the filler, jumps of other routines are that need the room; by
+    /// address, from the routine's start.
+    pub islands: Vec<u32>,
 }
 
 /// A block of a routine. Every call ends one.

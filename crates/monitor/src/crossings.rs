@@ -18,6 +18,8 @@ use crate::workshop::Unit;
 struct InUnit<'a> {
     module: &'a Installed,
     unit: &'a Unit,
+    /// Of the unit, in its workshop.
+    number: usize,
     /// From the routine's start.
     offset: u32,
 }
@@ -31,11 +33,13 @@ impl Monitor<'_> {
         let module = self.module(space, index)?;
         let workshop = &self.workshops[module.workshop];
         let link = module.link(at);
-        let unit = &workshop.units[workshop.unit_at(link)?];
+        let number = workshop.unit_at(link)?;
+        let unit = &workshop.units[number];
         let offset = (link.0 - unit.copy.start.0) as u32;
         Some(InUnit {
             module,
             unit,
+            number,
             offset,
         })
     }
@@ -56,6 +60,7 @@ impl Monitor<'_> {
                     module,
                     unit,
                     offset,
+                    ..
                 } = self.unit_at(space, at)?;
                 (module, unit, unit.copy.call(offset)?)
             }
@@ -67,6 +72,12 @@ impl Monitor<'_> {
     pub fn original_address(&self, space: usize, at: LoadAddr) -> LoadAddr {
         if let Some((_, _, original)) = self.spot(space, at) {
             return original;
+        }
+        if let Some(Where::Text(index)) = self.find(space, at)
+            && let Some(module) = self.module(space, index)
+            && let Some(served) = self.workshops[module.workshop].served_by(module.link(at))
+        {
+            return module.load(served.0);
         }
         let island = self.unit_at(space, at).and_then(|it| {
             let detour = it.unit.copy.island_of(it.offset)?;
@@ -93,8 +104,9 @@ impl Monitor<'_> {
         let at = self.stands_at(stopped)?;
         let found = self.unit_at(space, at);
         Ok(found.is_some_and(|it| {
-            let copy = &it.unit.copy;
-            copy.is_covered(it.offset) && copy.system_call(it.offset).is_none()
+            let workshop = &self.workshops[it.module.workshop];
+            workshop.is_covered(it.number, it.offset)
+                && it.unit.copy.system_call(it.offset).is_none()
         }))
     }
 

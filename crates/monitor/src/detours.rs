@@ -2,6 +2,7 @@
 //! the copies.
 
 use std::io;
+use std::time::Duration;
 
 use headcount_model::LoadAddr;
 
@@ -9,6 +10,7 @@ use crate::copies::{Installed, Where};
 use crate::journal::Entry;
 use crate::monitor::Monitor;
 use crate::wait::Stopped;
+use crate::{CostlyStops, WhyStopped};
 
 /// How a thread comes to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,12 @@ const INT3: u8 = 0xcc;
 
 /// How often control arrives somewhere before it is foreseen there.
 const OFTEN: u64 = 8;
+
+/// What a stop of a thread takes, more or less.
+const STOP: Duration = Duration::from_micros(10);
+
+/// Of the time of a run, this part may go into stops before we tell.
+const BEARABLE: u32 = 10;
 
 impl Monitor<'_> {
     /// Did a thread that stopped for SIGTRAP meet a trap of ours in a module that has copies? Then
@@ -114,6 +122,12 @@ impl Monitor<'_> {
         else {
             return Ok(());
         };
+        if let Some(served) = self.workshops[workshop].served_by(link) {
+            let at = LoadAddr(at.0.wrapping_add(served.0).wrapping_sub(link.0));
+            stopped.go_to(at.0)?;
+            return self.go_into_copy(stopped, space, index, at, how);
+        }
+        let is_known = self.workshops[workshop].unit_at(link).is_some();
         let Some((unit, _)) = self.made(stopped, space, index, at)? else {
             return Ok(());
         };
@@ -121,6 +135,9 @@ impl Monitor<'_> {
         let offset = (link.0 - unit.copy.start.0) as u32;
         let start = unit.offset;
         if let Some(landing) = unit.copy.landing(offset) {
+            if is_known && how == Arrival::ByItself {
+                self.workshops[workshop].trapped(link);
+            }
             let region = self.module(space, index).map_or(0, |it| it.region.start);
             return stopped.go_to(region + start + u64::from(landing));
         }
@@ -249,5 +266,34 @@ impl Monitor<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What took more of the time than it should: traps where nothing else fits, and system calls
+    /// that all had to be watched.
+    pub fn costly_stops(&self) -> Vec<CostlyStops> {
+        let bearable = self.began.elapsed() / BEARABLE;
+        let is_costly = |stops: u64| {
+            let stops = u32::try_from(stops).unwrap_or(u32::MAX);
+            STOP.saturating_mul(stops) > bearable
+        };
+        let traps = self.workshops.iter().filter_map(|it| {
+            let often = it.traps()?;
+            Some(CostlyStops {
+                why: WhyStopped::NoRoom(often.places),
+                module: it.module,
+                at: often.at,
+                times: often.times,
+            })
+        });
+        let loose = self.workshops.iter().filter_map(|it| {
+            Some(CostlyStops {
+                why: WhyStopped::MayCall,
+                module: it.module,
+                at: it.loose_call()?,
+                times: self.watched_calls,
+            })
+        });
+        let all = traps.chain(loose.take(1));
+        all.filter(|it| is_costly(it.times)).collect()
     }
 }

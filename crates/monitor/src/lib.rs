@@ -80,7 +80,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
-use headcount_model::Module;
+use headcount_model::{LinkAddr, Module};
 
 pub use catalog::{Analysed, analyse_bytes, analyse_counted};
 pub use headcount_binary::FileBytes;
@@ -149,10 +149,34 @@ pub struct Outcome {
     pub trouble: Option<io::Error>,
     /// How many traps of ours were met: breakpoints, or what leads into copies.
     pub hits: u64,
+    /// What took a tenth of the time or more.
+    pub costly: Vec<CostlyStops>,
     /// The modules that were counted by breakpoints, in the journal's order.
     pub modules: Vec<Rc<Module>>,
     /// The files of all modules, in the same order, as they were when they were mapped.
     pub files: Vec<ModuleFile>,
+}
+
+/// Stops of threads that took a good part of the time.
+#[derive(Clone, Copy, Debug)]
+pub struct CostlyStops {
+    /// Why they had to be.
+    pub why: WhyStopped,
+    /// The module whose code is the reason, by its number in the journal.
+    pub module: usize,
+    /// Where that is, or most of it.
+    pub at: LinkAddr,
+    /// How often threads stopped.
+    pub times: u64,
+}
+
+/// Why threads had to be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyStopped {
+    /// There is no room for a jump into the copy, at so many places.
+    NoRoom(usize),
+    /// Code that is not counted may make a system call, so that all calls are watched.
+    MayCall,
 }
 
 /// Why nothing was counted.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 use headcount_model::LoadAddr;
 use libc::pid_t;
@@ -107,6 +108,10 @@ pub struct Monitor<'a> {
     pub main: pid_t,
     pub status: Option<i32>,
     pub hits: u64,
+    /// How often a thread stopped for a system call.
+    pub watched_calls: u64,
+    /// When counting began.
+    pub began: Instant,
     /// Does the journal say that the kernel's own code is not counted?
     pub has_named_vdso: bool,
     /// The counters of copies, if that is how we count.
@@ -160,6 +165,8 @@ impl<'a> Monitor<'a> {
             main,
             status: None,
             hits: 0,
+            watched_calls: 0,
+            began: Instant::now(),
             has_named_vdso: false,
             windows,
             workshops: Vec::new(),
@@ -186,12 +193,14 @@ impl<'a> Monitor<'a> {
         self.requests.done();
         let told = self.tell_the_end();
         trouble = trouble.or(told.err());
+        let costly = self.costly_stops();
         // The process ends soon: to give thousands of small pieces of memory back is not worth it.
         std::mem::forget((self.workshops, self.originals));
         Outcome {
             status: self.status,
             trouble,
             hits: self.hits,
+            costly,
             modules: self
                 .catalog
                 .images

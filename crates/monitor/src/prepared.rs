@@ -52,6 +52,8 @@ pub struct Asked {
     pub arrivals: Vec<LinkAddr>,
     /// Does somebody ask for the flags that it leaves?
     pub keeps_flags: bool,
+    /// Where jumps of other routines are among its bytes; by address.
+    pub islands: Vec<LinkAddr>,
 }
 
 impl Prepared {
@@ -64,6 +66,8 @@ impl Prepared {
             is_settled,
         } = outline.routine(LinkAddr(asked.start), &asked.arrivals)?;
         let made = routine.and_then(|mut routine| {
+            let islands = asked.islands.iter();
+            routine.islands = islands.map(|it| (it.0 - asked.start) as u32).collect();
             routine.keeps_flags = asked.keeps_flags;
             Made::of(routine)
         });
@@ -215,6 +219,7 @@ impl Kept {
         to.0.extend(asked.start.to_le_bytes());
         addresses(&mut to, &asked.arrivals);
         to.0.push(asked.keeps_flags.into());
+        addresses(&mut to, &asked.islands);
         to.bytes(&body);
         self.bytes = to.0;
         let end = self.bytes.len();
@@ -244,6 +249,7 @@ fn take_head(from: &mut Packed<'_>) -> Option<(Asked, usize)> {
         start: from.u64()?,
         arrivals: take_addresses(from)?,
         keeps_flags: from.u8()? == 1,
+        islands: take_addresses(from)?,
     };
     Some((asked, from.bytes()?.len()))
 }
@@ -384,7 +390,7 @@ mod tests {
                 };
                 let made = found.made.expect("only what was made is kept");
                 let _ = made.flow.unpack();
-                if let Ok(copy) = made.template.copy_at(LinkAddr(start + (1 << 20)), 8) {
+                if let Ok(copy) = made.template.copy_at(LinkAddr(start + (1 << 20)), 8, &[]) {
                     for offset in 0..copy.length.min(64) {
                         let _ = (copy.spot(offset), copy.resume(offset), copy.call(offset));
                         let _ = (copy.is_covered(offset), copy.island_of(offset));

@@ -281,6 +281,7 @@ impl Monitor<'_> {
 
     /// A system call begins or ends.
     pub fn system_call(&mut self, stopped: Stopped) -> io::Result<()> {
+        self.watched_calls += 1;
         match stopped.system_call_phase()? {
             Phase::Begin => self.call_begins(stopped),
             Phase::End => self.call_ends(stopped),

@@ -3,6 +3,8 @@
 //! What is made for one process serves all others that run the module: copies speak of places by
 //! distance only, and counters by number.
 
+mod calls;
+mod islands;
 mod news;
 
 use std::cell::RefCell;
@@ -21,6 +23,7 @@ use crate::CodeRanges;
 use crate::journal::{self, Entry, Journal, RoutineFlow};
 use crate::prepared::{Asked, Kept, Made, Numbers, Prepared};
 use crate::windows::Windows;
+use islands::Island;
 use news::Change;
 pub use news::Progress;
 
@@ -113,6 +116,17 @@ pub struct Workshop {
     ahead: Vec<u64>,
     /// Where control enters routines besides where they say themselves.
     arrivals: BTreeMap<u64, BTreeSet<u64>>,
+    /// The calls that are made from their own place, by what they call.
+    calls_to: BTreeMap<u64, Vec<u64>>,
+    /// The jumps of copies to other routines, by where they lead: where in the copies their
+    /// distances are.
+    ways_to: BTreeMap<u64, Vec<usize>>,
+    /// Jumps of routines among the bytes of others, by address.
+    islands: BTreeMap<u64, Island>,
+    /// Where such were, and what they served: a thread may still stand there.
+    cleared: BTreeMap<u64, u64>,
+    /// Routines that asked for room among their neighbours' bytes.
+    has_asked: BTreeSet<u64>,
     /// Routines whose flags matter to whoever calls them.
     keep_flags: BTreeSet<u64>,
     /// Routines that cannot be counted.
@@ -120,6 +134,11 @@ pub struct Workshop {
     /// System calls, or bytes that look like one, that may run from where they always were: in
     /// routines that cannot be counted, and in no known part.
     loose_calls: BTreeSet<u64>,
+    /// Those in no known part. Most are in tables among the code: they are loose only if control may
+    /// come to them.
+    unknown_calls: BTreeSet<u64>,
+    /// Of how many addresses in no known part code spoke when that was last looked at.
+    spoken: usize,
     /// Instructions in them that need the register that copies count by: they have guards.
     gs_users: BTreeSet<u64>,
     /// Routines that signal handlers return through: they stay as they are, and we count them.
@@ -132,6 +151,8 @@ pub struct Workshop {
     return_points: Vec<u64>,
     /// How often control arrived where it was not expected, by address.
     strays: BTreeMap<u64, u64>,
+    /// How often control came into a copy by a trap because nothing else fits, by address.
+    traps: BTreeMap<u64, u64>,
     /// Code that may have run before it became known.
     pub late: Vec<LinkAddr>,
 }
@@ -142,6 +163,17 @@ struct Restorer {
     /// Where its system call is, from its start on.
     call: u64,
     counter: CounterNumber,
+}
+
+/// Something that happened at some places.
+#[derive(Clone, Copy, Debug)]
+pub struct Often {
+    /// Where it did most often.
+    pub at: LinkAddr,
+    /// At how many places.
+    pub places: usize,
+    /// How often in all.
+    pub times: u64,
 }
 
 impl Workshop {
@@ -186,15 +218,23 @@ impl Workshop {
             latest: BTreeMap::new(),
             ahead: Vec::new(),
             arrivals,
+            calls_to: BTreeMap::new(),
+            ways_to: BTreeMap::new(),
+            islands: BTreeMap::new(),
+            cleared: BTreeMap::new(),
+            has_asked: BTreeSet::new(),
             keep_flags: BTreeSet::new(),
             refused: BTreeSet::new(),
             loose_calls: BTreeSet::new(),
+            unknown_calls: BTreeSet::new(),
+            spoken: 0,
             gs_users: BTreeSet::new(),
             restorers: BTreeMap::new(),
             guards_restorers: in_the_middle,
             changes: Vec::new(),
             return_points: explored.return_points,
             strays: BTreeMap::new(),
+            traps: BTreeMap::new(),
             late: Vec::new(),
         }
     }
@@ -265,10 +305,38 @@ impl Workshop {
     /// Looks at a stretch of text again for system calls that do not run in copies.
     fn look_for_loose_calls(&mut self, text: Range<u64>) {
         for at in self.system_calls(text) {
-            match self.is_guarded(at) {
-                true => self.loose_calls.remove(&at),
-                false => self.loose_calls.insert(at),
+            let is_known = self.outline.borrow().part_at(LinkAddr(at)).is_some();
+            match is_known {
+                true => self.unknown_calls.remove(&at),
+                false => self.unknown_calls.insert(at),
             };
+            self.set_loose(
+                at,
+                is_known && !self.is_guarded(at) || !is_known && self.may_run(at),
+            );
+        }
+    }
+
+    fn set_loose(&mut self, at: u64, is_loose: bool) {
+        match is_loose {
+            true => self.loose_calls.insert(at),
+            false => self.loose_calls.remove(&at),
+        };
+    }
+
+    /// May control come to an address in no known part?
+    fn may_run(&self, at: u64) -> bool {
+        self.outline.borrow().may_come_to(LinkAddr(at))
+    }
+
+    /// Code may have spoken of more addresses: control may come to more.
+    fn look_at_unknown_calls(&mut self) {
+        let spoken = self.outline.borrow().spoken_count();
+        if std::mem::replace(&mut self.spoken, spoken) == spoken {
+            return;
+        }
+        for at in self.unknown_calls.clone() {
+            self.set_loose(at, self.may_run(at));
         }
     }
 
@@ -286,6 +354,11 @@ impl Workshop {
                 || self.arrivals.contains_key(&part.start)
         };
         !self.refused.contains(&part.start) && self.is_wanted(at) && has_guard()
+    }
+
+    /// A system call that may run from where it always was.
+    pub fn loose_call(&self) -> Option<LinkAddr> {
+        self.loose_calls.first().copied().map(LinkAddr)
     }
 
     /// Does every system call run in a copy?
@@ -383,6 +456,21 @@ impl Workshop {
         part.is_some_and(|it| self.arrivals.entry(it.start).or_default().insert(at.0))
     }
 
+    /// Control came into a copy by a trap, where nothing else fits.
+    pub fn trapped(&mut self, at: LinkAddr) {
+        *self.traps.entry(at.0).or_default() += 1;
+    }
+
+    /// How often that was so.
+    pub fn traps(&self) -> Option<Often> {
+        let (at, _) = self.traps.iter().max_by_key(|(_, times)| **times)?;
+        Some(Often {
+            at: LinkAddr(*at),
+            places: self.traps.len(),
+            times: self.traps.values().sum(),
+        })
+    }
+
     /// Where control arrived against expectation, and how often.
     pub fn strays(&self) -> impl Iterator<Item = (LinkAddr, u64)> {
         self.strays
@@ -448,14 +536,17 @@ impl Workshop {
         if self.is_restorer(start) {
             return self.keep_restorer(start, windows, journal);
         }
+        let outline = Rc::clone(&self.outline);
+        let before = outline.borrow().part_at(LinkAddr(start));
+        let arrivals: Vec<LinkAddr> = self.arrivals_of(start).map(LinkAddr).collect();
+        let end = outline.borrow().next_start(start);
         let asked = Asked {
             start,
-            arrivals: self.arrivals_of(start).map(LinkAddr).collect(),
+            islands: self.islands_in(start..end, &arrivals),
+            arrivals,
             // Whoever is not looked at may read what any routine leaves in them.
             keeps_flags: self.wanted.is_some() || self.keep_flags.contains(&start),
         };
-        let outline = Rc::clone(&self.outline);
-        let before = outline.borrow().part_at(LinkAddr(start));
         let mut again = Vec::new();
         let made = match self.prepared(&asked) {
             Ok(it) => {
@@ -464,7 +555,15 @@ impl Workshop {
                 match it.made {
                     Ok(made) => {
                         again.extend(self.hand_flags_to(&made.hands_flags_to));
-                        self.copy(made, windows, journal)?
+                        let islands = match self.find_islands(&made.template) {
+                            Ok(it) => it,
+                            Err(neighbours) => {
+                                again.push(start);
+                                again.extend(neighbours);
+                                return Ok(again);
+                            }
+                        };
+                        self.copy(made, &islands, windows, journal)?
                     }
                     Err(reason) => Err(reason),
                 }
@@ -482,6 +581,7 @@ impl Workshop {
         if let Some(before) = before {
             self.look_for_loose_calls(before);
         }
+        self.look_at_unknown_calls();
         Ok(again)
     }
 
@@ -497,8 +597,10 @@ impl Workshop {
             )))?;
         }
         let offsets = self.arrivals_of(start).map(|at| (at - start) as u32);
+        let unit = self.latest.get(&start).copied();
         let is_lost = |offset: u32| {
-            copy.is_some_and(|it| it.landing(offset).is_none() && it.is_covered(offset))
+            let is_covered = unit.is_some_and(|it| self.is_covered(it, offset));
+            is_covered && copy.is_some_and(|it| it.landing(offset).is_none())
         };
         match offsets.into_iter().any(is_lost) {
             false => Ok(()),
@@ -580,7 +682,7 @@ impl Workshop {
                     let offset = (at.0 - part.start) as u32;
                     let is_new = copy.landing(offset).is_none();
                     // Where the copy has no instruction, nobody was known to come.
-                    let is_needed = copy.resume(offset).is_none() || copy.is_covered(offset);
+                    let is_needed = copy.resume(offset).is_none() || self.is_covered(*unit, offset);
                     if is_new && (is_alone || is_needed) {
                         again.push(part.start);
                     }
@@ -609,6 +711,7 @@ impl Workshop {
     }
 
     fn guard(&mut self, at: u64) {
+        self.clear(at);
         self.set(at, TRAP);
         self.changes.push(Change::Text(at..at + 1, None));
     }
@@ -641,6 +744,7 @@ impl Workshop {
     fn copy(
         &mut self,
         made: Made,
+        islands: &[(u32, LinkAddr)],
         windows: &mut Windows,
         journal: &mut Journal,
     ) -> io::Result<Result<(), String>> {
@@ -667,7 +771,7 @@ impl Workshop {
             return Ok(Err("there is no more room for copies".to_owned()));
         }
         let place = LinkAddr(self.site.copies_start().wrapping_add(offset));
-        let copy = match made.template.copy_at(place, counter) {
+        let copy = match made.template.copy_at(place, counter, islands) {
             Ok(copy) => copy,
             Err(reason) => return Ok(Err(reason.to_string())),
         };
@@ -725,13 +829,16 @@ impl Workshop {
             self.set(start + u64::from(*offset), TRAP);
         }
         for (offset, byte) in copy.jumps.iter().flat_map(Jump::bytes) {
-            self.set(start + u64::from(offset), byte);
+            self.set(start.wrapping_add_signed(offset), byte);
         }
+        self.keep_islands(&text, copy);
+        self.settle(copy, &text);
         self.redirect_calls(&unit);
         let number = self.units.len();
         self.latest.insert(start, number);
         self.units.push(unit);
         self.changes.push(Change::Text(text, Some(number)));
+        self.link_calls(number);
     }
 
     /// Threads may still run in an older copy of the routine. Where it jumps to a call that is now

@@ -1,8 +1,10 @@
 //! A copy that has its place: what to write where, and what a thread in it has done.
 
+use std::ops::Range;
+
 use headcount_model::LinkAddr;
 
-use crate::detours::{Kind, SHORT};
+use crate::detours::{LONG, SHORT};
 use crate::spots::{CounterNumber, Fix, Resume, Spot};
 use crate::system_calls::SystemCall;
 use crate::template::Template;
@@ -23,6 +25,8 @@ pub struct Copy {
     pub code: Vec<u8>,
     /// The jumps into it that the original bytes make way for.
     pub jumps: Vec<Jump>,
+    /// Where instructions of the original are made to trap, dead ones among them.
+    net: Vec<u32>,
     /// The rest; its code is here.
     template: Template,
     first: CounterNumber,
@@ -33,13 +37,14 @@ pub struct Copy {
 pub struct Jump {
     /// Where it arrives: the first byte there is to be written last.
     pub offset: u32,
-    /// Where the jump to the copy is: here, or at an island that a short jump leads to.
-    from: u32,
+    /// Where the jump to the copy is: here, or at an island that a short jump leads to. That may be
+    /// in another routine, in front of this one or behind it.
+    from: i64,
     distance: i32,
 }
 
 impl Jump {
-    pub(crate) fn new(offset: u32, from: u32, distance: i32) -> Self {
+    pub(crate) fn new(offset: u32, from: i64, distance: i32) -> Self {
         Self {
             offset,
             from,
@@ -47,17 +52,23 @@ impl Jump {
         }
     }
 
-    fn island(&self) -> Option<u32> {
-        (self.from != self.offset).then_some(self.from)
+    /// The island that a short jump leads to, from the routine's start on.
+    pub fn island(&self) -> Option<i64> {
+        (self.from != i64::from(self.offset)).then_some(self.from)
+    }
+
+    /// The bytes of the jump into the copy.
+    pub fn long(&self) -> [u8; LONG as usize] {
+        let [a, b, c, d] = self.distance.to_le_bytes();
+        [JUMP, a, b, c, d]
     }
 
     /// The bytes of the original that it changes: offset, and what is to be there.
-    pub fn bytes(&self) -> impl Iterator<Item = (u32, u8)> {
-        let distance = self.distance.to_le_bytes();
-        let long = (self.from..).zip([JUMP].into_iter().chain(distance));
+    pub fn bytes(&self) -> impl Iterator<Item = (i64, u8)> {
+        let long = (self.from..).zip(self.long());
         let short = self.island().map(|island| {
-            let distance = island.wrapping_sub(self.offset + SHORT) as u8;
-            (self.offset..).zip([SHORT_JUMP, distance])
+            let distance = (island - i64::from(self.offset + SHORT)) as u8;
+            (i64::from(self.offset)..).zip([SHORT_JUMP, distance])
         });
         long.chain(short.into_iter().flatten())
     }
@@ -70,25 +81,34 @@ impl Copy {
         jumps: Vec<Jump>,
         first: CounterNumber,
     ) -> Self {
+        let mut net = template.net.clone();
+        let has_jump = |offset: u32| jumps.iter().any(|it| it.offset == offset);
+        let without = template.short_of_room().filter(|it| !has_jump(*it));
+        net.extend(without.flat_map(|it| it..it + SHORT));
         Self {
             start: template.start,
             length: template.length,
             code,
             jumps,
+            net,
             template,
             first,
         }
     }
 
-    /// Where dead instructions of the original are made to trap.
+    /// Where instructions of the original are made to trap, dead ones among them.
     pub fn net(&self) -> &[u32] {
-        &self.template.net
+        &self.net
+    }
+
+    /// Dead bytes that islands of other routines may be in.
+    pub fn spare(&self) -> &[Range<u32>] {
+        &self.template.spare
     }
 
     /// How often control enters by a trap: nothing else fits.
     pub fn traps(&self) -> usize {
-        let detours = self.template.detours.iter();
-        detours.filter(|(_, kind)| *kind == Kind::Trap).count()
+        self.template.detours.len() - self.jumps.len()
     }
 
     /// How many calls are made from the copy.
@@ -114,6 +134,11 @@ impl Copy {
     /// copy.
     pub fn calls(&self) -> impl Iterator<Item = (u32, u32)> {
         self.template.calls.iter().copied()
+    }
+
+    /// Where in the copy the distances are of jumps to other routines.
+    pub fn ways_out(&self) -> &[u32] {
+        &self.template.ways_out
     }
 
     /// Where in the copy the original instruction at this offset is.
@@ -156,7 +181,8 @@ impl Copy {
 
     /// The entered block whose island is at this offset of the original.
     pub fn island_of(&self, offset: u32) -> Option<u32> {
-        let found = self.jumps.iter().find(|it| it.island() == Some(offset));
+        let island = Some(i64::from(offset));
+        let found = self.jumps.iter().find(|it| it.island() == island);
         found.map(|it| it.offset)
     }
 

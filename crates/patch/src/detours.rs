@@ -1,8 +1,9 @@
 //! How does control get from the original bytes into the copy?
 //!
 //! By a jump of five bytes where there is room for it. Where there is not, by a short jump to an
-//! island: a long jump in dead bytes nearby. Where a call is in the way, the call may be made from
-//! the copy instead. A trap is the last resort.
+//! island: a long jump in dead bytes nearby, of the routine itself or of its neighbours. Where a
+//! call is in the way, or its bytes would be an island, the call may be made from the copy instead.
+//! A trap is the last resort.
 
 use std::ops::Range;
 
@@ -22,6 +23,8 @@ pub enum Kind {
     Long,
     /// By an island at this offset.
     Island(u32),
+    /// By an island in the dead bytes of another routine, if one is found; else by a trap.
+    Short,
     Trap,
 }
 
@@ -36,6 +39,8 @@ pub struct Detours {
     pub taken: Vec<Range<u32>>,
     /// Bytes in no block, sorted: they may be data, and stay as they are.
     pub gaps: Vec<Range<u32>>,
+    /// Dead bytes that islands of other routines may be in.
+    pub spare: Vec<Range<u32>>,
 }
 
 impl Detours {
@@ -64,7 +69,9 @@ pub fn plan(sketch: &Sketch) -> Result<Detours, CannotCopy> {
     for at in short {
         planner.place_short(at);
     }
+    let spare = planner.spare();
     let mut found = planner.found;
+    found.spare = spare;
     found.kinds.sort_unstable_by_key(|(at, _)| *at);
     found.taken.sort_unstable_by_key(|it| it.start);
     Ok(found)
@@ -105,6 +112,7 @@ impl<'a> Planner<'a> {
             found: Detours {
                 moved,
                 gaps: gaps(sketch),
+                taken: routine.islands.iter().map(|it| *it..*it + LONG).collect(),
                 ..Detours::default()
             },
             borders: borders(sketch),
@@ -131,28 +139,49 @@ impl<'a> Planner<'a> {
         let next = self.borders.partition_point(|border| *border <= at);
         let border = self.borders.get(next).copied().unwrap_or(self.end);
         let call = self.call_from(at).map_or(self.end, |(start, ..)| start);
-        border.min(call).min(self.end).saturating_sub(at)
+        let others = self.sketch.routine.islands.iter().copied();
+        let other = others.filter(|it| *it >= at).min().unwrap_or(self.end);
+        border.min(call).min(other).min(self.end).saturating_sub(at)
     }
 
     fn place_short(&mut self, at: u32) {
-        if let Some(island) = self.island(at) {
-            return self.take(at, Kind::Island(island));
+        let kind = self
+            .island(at)
+            .map(Kind::Island)
+            .or_else(|| self.room_of_call(at, self.call_behind(at)))
+            .or_else(|| self.room_of_call(at, self.call_before(at)));
+        let last_resort = match self.room(at) >= SHORT {
+            true => Kind::Short,
+            false => Kind::Trap,
+        };
+        self.take(at, kind.unwrap_or(last_resort));
+    }
+
+    /// The block of the call that is in the way of a long jump.
+    fn call_behind(&self, at: u32) -> Option<usize> {
+        let (start, _, block) = self.call_from(at)?;
+        (start < at + LONG).then_some(block)
+    }
+
+    /// The block of the call that returns here.
+    fn call_before(&self, at: u32) -> Option<usize> {
+        let found = self.calls.binary_search_by_key(&at, |(_, end, _)| *end);
+        found.ok().map(|index| self.calls[index].2)
+    }
+
+    /// What there is room for if a call is made from the copy. If there is, it will be.
+    fn room_of_call(&mut self, at: u32, call: Option<usize>) -> Option<Kind> {
+        let call = call.filter(|it| !self.found.moved[*it])?;
+        if !is_movable(&self.sketch.blocks[call]) {
+            return None;
         }
-        let in_the_way = self.call_from(at);
-        if let Some((start, _, call)) = in_the_way
-            && start < at + LONG
-            && is_movable(&self.sketch.blocks[call])
-        {
-            self.found.moved[call] = true;
-            if self.room(at) >= LONG {
-                return self.take(at, Kind::Long);
-            }
-            if let Some(island) = self.island(at) {
-                return self.take(at, Kind::Island(island));
-            }
-            self.found.moved[call] = false;
-        }
-        self.take(at, Kind::Trap);
+        self.found.moved[call] = true;
+        let kind = match self.room(at) >= LONG {
+            true => Some(Kind::Long),
+            false => self.island(at).map(Kind::Island),
+        };
+        self.found.moved[call] = kind.is_some();
+        kind
     }
 
     /// Dead bytes for a long jump, so near that a short one gets there.
@@ -194,9 +223,29 @@ impl<'a> Planner<'a> {
                 self.found.taken.push(at..at + SHORT);
                 self.found.taken.push(island..island + LONG);
             }
+            Kind::Short => self.found.taken.push(at..at + SHORT),
             Kind::Trap => {}
         }
         self.found.kinds.push((at, kind));
+    }
+
+    /// Dead bytes that nothing of the routine's own needs, where a long jump fits.
+    fn spare(&self) -> Vec<Range<u32>> {
+        let live = self.calls.iter().filter(|it| !self.found.moved[it.2]);
+        let mut used: Vec<Range<u32>> = live.map(|(start, end, _)| *start..*end).collect();
+        used.extend(self.found.taken.iter().chain(&self.found.gaps).cloned());
+        used.extend(self.borders.iter().map(|it| *it..*it + 1));
+        used.push(self.end..self.end);
+        used.sort_unstable_by_key(|it| it.start);
+        let mut free = 0;
+        let mut spare = Vec::new();
+        for used in used {
+            if free + LONG <= used.start {
+                spare.push(free..used.start);
+            }
+            free = free.max(used.end);
+        }
+        spare
     }
 }
 

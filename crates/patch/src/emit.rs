@@ -22,6 +22,7 @@ pub fn template(sketch: &Sketch, plan: &Plan) -> Result<Template, CannotCopy> {
         base: sketch.routine.start.0,
         code: Vec::with_capacity(sketch.routine.bytes.len() * 2 + 64),
         distances: Vec::new(),
+        ways_out: Vec::new(),
         words: Vec::new(),
         spots: Vec::new(),
         labels: vec![0; sketch.blocks.len()],
@@ -45,6 +46,7 @@ fn finish(emitter: Emitter<'_>, detours: &Detours, plan: &Plan) -> Result<Templa
         sketch,
         code,
         mut distances,
+        mut ways_out,
         words,
         spots,
         mut landings,
@@ -54,6 +56,7 @@ fn finish(emitter: Emitter<'_>, detours: &Detours, plan: &Plan) -> Result<Templa
         ..
     } = emitter;
     distances.sort_unstable();
+    ways_out.sort_unstable();
     landings.sort_unstable();
     resumes.sort_unstable_by_key(|it| it.0);
     calls.sort_unstable();
@@ -66,11 +69,13 @@ fn finish(emitter: Emitter<'_>, detours: &Detours, plan: &Plan) -> Result<Templa
         counters: plan.counters.len() as u32,
         code,
         distances,
+        ways_out,
         words,
         net,
         detours: detours.kinds.clone(),
         taken: detours.taken.clone(),
         gaps: detours.gaps.clone(),
+        spare: detours.spare.clone(),
         moved_calls: detours.moved.iter().filter(|it| **it).count() as u32,
         landings,
         calls,
@@ -152,7 +157,10 @@ impl State {
 enum Goal {
     Label(u32),
     Stub(usize),
-    Address(u64),
+    /// A call that is made from its own place.
+    Call(u64),
+    /// Another routine.
+    Elsewhere(u64),
 }
 
 /// Code out of the way: a probe, and a jump to a block.
@@ -173,6 +181,8 @@ struct Emitter<'a> {
     code: Vec<u8>,
     /// Where in the code distances are to places outside of it, and counters.
     distances: Vec<u32>,
+    /// Those of jumps to other routines.
+    ways_out: Vec<u32>,
     words: Vec<u32>,
     spots: Vec<Spot>,
     labels: Vec<u32>,
@@ -445,7 +455,7 @@ impl Emitter<'_> {
         self.spot(state, Undo::Nothing);
         if !self.moved[number] {
             self.calls.push((offset, self.code.len() as u32));
-            self.jump(Goal::Address(call.ip()));
+            self.jump(Goal::Call(call.ip()));
             return Ok(());
         }
         // The processor remembers this call, so that returns further up are still foreseen.
@@ -455,7 +465,7 @@ impl Emitter<'_> {
         if call.is_call_near() {
             let target = call.near_branch_target();
             self.spot(State::outside(target, Fix::Nothing), Undo::Nothing);
-            self.jump(Goal::Address(target));
+            self.jump(Goal::Elsewhere(target));
             return Ok(());
         }
         self.spot(state, Undo::PopReturn);
@@ -558,8 +568,13 @@ impl Emitter<'_> {
                     let offset = self.stubs[*stub].offset;
                     self.base.wrapping_add(u64::from(offset))
                 }
-                Goal::Address(at) => {
+                Goal::Call(at) => {
                     self.distances.push(*place as u32);
+                    *at
+                }
+                Goal::Elsewhere(at) => {
+                    self.distances.push(*place as u32);
+                    self.ways_out.push(*place as u32);
                     *at
                 }
             };
@@ -574,7 +589,7 @@ impl Emitter<'_> {
 fn goal(target: Target) -> Goal {
     match target {
         Target::Block(block) => Goal::Label(block),
-        Target::Elsewhere(at) => Goal::Address(at),
+        Target::Elsewhere(at) => Goal::Elsewhere(at),
     }
 }
 

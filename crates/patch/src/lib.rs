@@ -24,6 +24,7 @@ mod tables;
 mod template;
 
 pub use copy::{Copy, Jump};
+pub use detours::{LONG, SHORT};
 pub use emit::template;
 pub use sketch::{CannotCopy, Sketch};
 pub use spots::{CounterNumber, Fix, Resume, Spot, Undo};

@@ -25,6 +25,8 @@ pub struct Template {
     pub(crate) code: Vec<u8>,
     /// Where in them distances are to places outside of the copy.
     pub(crate) distances: Vec<u32>,
+    /// Those of jumps to other routines.
+    pub(crate) ways_out: Vec<u32>,
     /// Where in them counters are named.
     pub(crate) words: Vec<u32>,
     /// Where dead instructions of the original are made to trap.
@@ -35,6 +37,8 @@ pub struct Template {
     pub(crate) taken: Vec<Range<u32>>,
     /// Bytes of the original that are not in the copy, because they may be data.
     pub(crate) gaps: Vec<Range<u32>>,
+    /// Dead bytes of the original that islands of other routines may be in.
+    pub(crate) spare: Vec<Range<u32>>,
     /// How many calls are made from the copy.
     pub(crate) moved_calls: u32,
     /// Where in the copy control arrives that enters the original at an offset.
@@ -53,9 +57,22 @@ impl Template {
         self.code.len()
     }
 
+    /// Where control arrives with room for no more than a short jump, and no island in the routine's
+    /// own bytes.
+    pub fn short_of_room(&self) -> impl Iterator<Item = u32> {
+        let detours = self.detours.iter();
+        detours.filter_map(|(offset, kind)| (*kind == Kind::Short).then_some(*offset))
+    }
+
     /// The copy at a link address. Its counters are numbered from `first` on, and each has the
-    /// word with its number behind the base of `gs`.
-    pub fn copy_at(mut self, at: LinkAddr, first: CounterNumber) -> Result<Copy, CannotCopy> {
+    /// word with its number behind the base of `gs`. Where control arrives that is short of room, it
+    /// goes by the islands that were found for it.
+    pub fn copy_at(
+        mut self,
+        at: LinkAddr,
+        first: CounterNumber,
+        islands: &[(u32, LinkAddr)],
+    ) -> Result<Copy, CannotCopy> {
         let mut code = std::mem::take(&mut self.code);
         // Addresses wrap around: what lies in front of a module has a large one.
         let nearer = self.start.0.wrapping_sub(at.0).cast_signed();
@@ -74,12 +91,14 @@ impl Template {
         for (offset, kind) in &self.detours {
             let landing = self.landing(*offset).unwrap_or(0);
             let target = at.0.wrapping_add(u64::from(landing));
-            let from = match kind {
-                Kind::Long => *offset,
-                Kind::Island(island) => *island,
-                Kind::Trap => continue,
+            let island = islands.iter().find(|it| it.0 == *offset);
+            let from = match (kind, island) {
+                (Kind::Long, _) => i64::from(*offset),
+                (Kind::Island(island), _) => i64::from(*island),
+                (Kind::Short, Some((_, at))) => at.0.wrapping_sub(self.start.0).cast_signed(),
+                (Kind::Short | Kind::Trap, _) => continue,
             };
-            let end = self.start.0.wrapping_add(u64::from(from + LONG));
+            let end = self.start.0.wrapping_add_signed(from + i64::from(LONG));
             let distance = i32::try_from(target.wrapping_sub(end).cast_signed());
             let distance = distance.map_err(|_| CannotCopy::OutOfReach)?;
             jumps.push(Jump::new(*offset, from, distance));
@@ -99,16 +118,18 @@ impl Template {
         to.number(self.counters as usize);
         to.bytes(&self.code);
         to.ascending(&self.distances);
+        to.ascending(&self.ways_out);
         to.ascending(&self.words);
         to.many(&self.detours, |to, (offset, kind)| {
             to.number(*offset as usize);
             to.number(match kind {
                 Kind::Long => 0,
                 Kind::Trap => 1,
-                Kind::Island(island) => *island as usize + 2,
+                Kind::Short => 2,
+                Kind::Island(island) => *island as usize + 3,
             });
         });
-        for ranges in [&self.taken, &self.gaps] {
+        for ranges in [&self.taken, &self.gaps, &self.spare] {
             to.many(ranges, |to, it| {
                 to.number(it.start as usize);
                 to.number(it.end as usize);
@@ -139,18 +160,21 @@ impl Template {
             counters: from.number()?,
             code: from.bytes()?.to_vec(),
             distances: from.ascending()?,
+            ways_out: from.ascending()?,
             words: from.ascending()?,
             detours: from.many(|it| {
                 let offset = it.number()?;
                 let kind = match it.number()? {
                     0 => Kind::Long,
                     1 => Kind::Trap,
-                    island => Kind::Island(island - 2),
+                    2 => Kind::Short,
+                    island => Kind::Island(island - 3),
                 };
                 Some((offset, kind))
             })?,
             taken: from.many(|it| Some(it.number()?..it.number()?))?,
             gaps: from.many(|it| Some(it.number()?..it.number()?))?,
+            spare: from.many(|it| Some(it.number()?..it.number()?))?,
             moved_calls: from.number()?,
             landings: from.many(pair)?,
             calls: from.many(pair)?,
@@ -172,7 +196,12 @@ impl Template {
             Kind::Island(island) => offset.max(island) < &(u32::MAX - LONG),
             _ => *offset < u32::MAX - LONG,
         };
-        self.distances.iter().chain(&self.words).all(has_word) && self.detours.iter().all(has_jump)
+        let mut words = self
+            .distances
+            .iter()
+            .chain(&self.ways_out)
+            .chain(&self.words);
+        words.all(has_word) && self.detours.iter().all(has_jump)
     }
 }
 

@@ -1,0 +1,188 @@
+//! Room for jumps that their own routine has no room for: in the dead bytes of its neighbours.
+
+use std::ops::Range;
+
+use headcount_model::LinkAddr;
+use headcount_patch::{Copy, LONG, SHORT, Template};
+
+use super::news::Change;
+use super::{TRAP, Workshop};
+
+/// How far a short jump leads, back and forth, from behind it.
+const BACK: u64 = 128;
+const FORTH: u64 = 127;
+
+/// How many neighbours are copied for the sake of their dead bytes.
+const MOST_NEIGHBOURS: usize = 4;
+
+/// A jump among the bytes of another routine.
+#[derive(Clone, Copy, Debug)]
+pub struct Island {
+    /// Where control arrives that goes by it.
+    pub serves: u64,
+    bytes: [u8; LONG as usize],
+}
+
+impl Workshop {
+    /// Finds islands for the detours of a routine that have no room of their own. If there are not
+    /// enough, answers with neighbours that have not run: once they are copied, their bytes are
+    /// dead.
+    pub(super) fn find_islands(
+        &mut self,
+        template: &Template,
+    ) -> Result<Vec<(u32, LinkAddr)>, Vec<u64>> {
+        let mut found = Vec::new();
+        let start = template.start.0;
+        for offset in template.short_of_room() {
+            let at = start + u64::from(offset);
+            match self.spare_near(at, &found) {
+                Some(place) => found.push((offset, LinkAddr(place))),
+                None if self.has_asked.contains(&start) => {}
+                None => {
+                    self.has_asked.insert(start);
+                    let neighbours = self.neighbours(at);
+                    if !neighbours.is_empty() {
+                        return Err(neighbours);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where a long jump can be that a short one at an address reaches.
+    fn spare_near(&self, at: u64, chosen: &[(u32, LinkAddr)]) -> Option<u64> {
+        let behind = at + u64::from(SHORT);
+        let reach = behind.saturating_sub(BACK)..behind + FORTH + 1;
+        let is_free = |place: &u64| {
+            let island = *place..*place + u64::from(LONG);
+            let first = island.start.saturating_sub(u64::from(LONG) - 1);
+            self.islands.range(first..island.end).next().is_none()
+                && chosen
+                    .iter()
+                    .all(|it| it.1.0.abs_diff(*place) >= LONG.into())
+        };
+        let units = self.units_near(&reach).into_iter();
+        let spare = units.flat_map(|unit| {
+            let copy = &self.units[unit].copy;
+            let start = copy.start.0;
+            let spare = copy.spare().iter();
+            spare.map(move |it| start + u64::from(it.start)..start + u64::from(it.end))
+        });
+        let places = spare.flat_map(|it| {
+            let last = it.end - u64::from(LONG);
+            it.start.max(reach.start)..(last + 1).min(reach.end)
+        });
+        places.filter(is_free).min_by_key(|it| it.abs_diff(at))
+    }
+
+    /// The latest units of the routines near an address.
+    fn units_near(&self, reach: &Range<u64>) -> Vec<usize> {
+        let before = self.latest.range(..reach.start).next_back();
+        let inside = self.latest.range(reach.clone());
+        before.into_iter().chain(inside).map(|it| *it.1).collect()
+    }
+
+    /// Routines near an address that have not run yet, the nearest last.
+    fn neighbours(&self, at: u64) -> Vec<u64> {
+        let outline = self.outline.borrow();
+        let starts = outline.starts();
+        let first = starts.partition_point(|it| *it + BACK < at);
+        let near = starts[first.saturating_sub(1)..].iter().copied();
+        let mut near: Vec<u64> = near.take_while(|it| *it < at + FORTH).collect();
+        drop(outline);
+        near.retain(|it| self.is_untouched(*it));
+        near.sort_by_key(|it| it.abs_diff(at));
+        near.truncate(MOST_NEIGHBOURS);
+        near.reverse();
+        near
+    }
+
+    /// Remembers the jumps of a copy that are among the bytes of other routines.
+    pub(super) fn settle(&mut self, copy: &Copy, own: &Range<u64>) {
+        let start = copy.start.0;
+        for jump in &copy.jumps {
+            let Some(island) = jump.island().map(|it| start.wrapping_add_signed(it)) else {
+                continue;
+            };
+            if own.contains(&island) {
+                continue;
+            }
+            let island_of = Island {
+                serves: start + u64::from(jump.offset),
+                bytes: jump.long(),
+            };
+            self.islands.insert(island, island_of);
+            let bytes = island..island + u64::from(LONG);
+            self.changes.push(Change::Text(bytes, None));
+        }
+    }
+
+    fn write_island(&mut self, at: u64, island: Island) {
+        for (at, byte) in (at..).zip(island.bytes) {
+            self.set(at, byte);
+        }
+    }
+
+    /// Writes the islands of others again that are in the text of a copy. Where one was, a thread
+    /// may still stand.
+    pub(super) fn keep_islands(&mut self, text: &Range<u64>, copy: &Copy) {
+        let inside = self.islands.range(text.clone());
+        let inside: Vec<_> = inside.map(|it| (*it.0, *it.1)).collect();
+        for (at, island) in inside {
+            self.write_island(at, island);
+        }
+        let is_free = |at: &u64| {
+            let offset = (*at - copy.start.0) as u32;
+            !copy.is_covered(offset) && copy.landing(offset).is_none()
+        };
+        let cleared = self.cleared.range(text.clone()).map(|it| *it.0);
+        for at in cleared.filter(is_free).collect::<Vec<_>>() {
+            self.set(at, TRAP);
+        }
+    }
+
+    /// The islands of others in a routine, once none is where control is known to arrive.
+    pub(super) fn islands_in(&mut self, text: Range<u64>, arrivals: &[LinkAddr]) -> Vec<LinkAddr> {
+        for at in arrivals {
+            self.clear(at.0);
+        }
+        let inside = self.islands.range(text);
+        inside.map(|it| LinkAddr(*it.0)).collect()
+    }
+
+    /// Takes the island away that an address is in, if it is in one: whoever went by it traps.
+    pub(super) fn clear(&mut self, at: u64) {
+        self.cleared.remove(&at);
+        let Some(island) = self.island_around(at) else {
+            return;
+        };
+        let Some(Island { serves, .. }) = self.islands.remove(&island) else {
+            return;
+        };
+        self.set(serves, TRAP);
+        self.changes.push(Change::Text(serves..serves + 1, None));
+        if island != at {
+            self.cleared.insert(island, serves);
+        }
+    }
+
+    fn island_around(&self, at: u64) -> Option<u64> {
+        let before = self.islands.range(..=at).next_back()?;
+        (at - before.0 < LONG.into()).then_some(*before.0)
+    }
+
+    /// Where control was on its way from, if it is at an island among another routine's bytes.
+    pub fn served_by(&self, at: LinkAddr) -> Option<LinkAddr> {
+        let known = self.islands.get(&at.0).map(|it| it.serves);
+        let cleared = || self.cleared.get(&at.0).copied();
+        known.or_else(cleared).map(LinkAddr)
+    }
+
+    /// Would a thread that goes on at an address, which has a unit, meet the midst of a jump?
+    pub fn is_covered(&self, unit: usize, offset: u32) -> bool {
+        let copy = &self.units[unit].copy;
+        let at = copy.start.0 + u64::from(offset);
+        copy.is_covered(offset) || self.island_around(at).is_some()
+    }
+}
