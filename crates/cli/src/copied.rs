@@ -126,7 +126,7 @@ impl fmt::Display for Copied {
             thousands(self.traps),
             match self.traps {
                 0 => "",
-                _ => ", for nothing longer fits",
+                _ => ", unless its neighbours have room for a jump",
             }
         )?;
         if self.calls + self.moved_calls > 0 {

@@ -353,6 +353,9 @@ fn functions_too_short_for_a_jump_are_counted_without_traps() {
             ("hopped", 1),
             ("zero", 1),
             ("roomy", 1),
+            ("also_roomy", 1),
+            ("last", 1),
+            ("follows", 1),
         ];
         for (name, times) in expected {
             assert_eq!(

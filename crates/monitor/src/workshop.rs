@@ -125,6 +125,8 @@ pub struct Workshop {
     islands: BTreeMap<u64, Island>,
     /// Where such were, and what they served: a thread may still stand there.
     cleared: BTreeMap<u64, u64>,
+    /// The islands whose short jumps need the first byte of the next routine, by that routine.
+    squeezed: BTreeMap<u64, u64>,
     /// Routines that asked for room among their neighbours' bytes.
     has_asked: BTreeSet<u64>,
     /// Routines whose flags matter to whoever calls them.
@@ -222,6 +224,7 @@ impl Workshop {
             ways_to: BTreeMap::new(),
             islands: BTreeMap::new(),
             cleared: BTreeMap::new(),
+            squeezed: BTreeMap::new(),
             has_asked: BTreeSet::new(),
             keep_flags: BTreeSet::new(),
             refused: BTreeSet::new(),
@@ -819,6 +822,7 @@ impl Workshop {
         let copy = &unit.copy;
         self.code.extend(&copy.code);
         let start = copy.start.0;
+        self.unsqueeze(start);
         // An older copy may have changed other bytes.
         for at in text.clone() {
             if let Some(index) = self.index(at) {

@@ -64,6 +64,13 @@ impl Template {
         detours.filter_map(|(offset, kind)| (*kind == Kind::Short).then_some(*offset))
     }
 
+    /// Where control arrives at the very last byte of the routine: a short jump would need the first
+    /// byte of what follows, too.
+    pub fn last_byte(&self) -> Option<u32> {
+        let last = self.length.checked_sub(1)?;
+        self.detours.contains(&(last, Kind::Trap)).then_some(last)
+    }
+
     /// The copy at a link address. Its counters are numbered from `first` on, and each has the
     /// word with its number behind the base of `gs`. Where control arrives that is short of room, it
     /// goes by the islands that were found for it.
@@ -95,8 +102,10 @@ impl Template {
             let from = match (kind, island) {
                 (Kind::Long, _) => i64::from(*offset),
                 (Kind::Island(island), _) => i64::from(*island),
-                (Kind::Short, Some((_, at))) => at.0.wrapping_sub(self.start.0).cast_signed(),
-                (Kind::Short | Kind::Trap, _) => continue,
+                (Kind::Short | Kind::Trap, Some((_, at))) => {
+                    at.0.wrapping_sub(self.start.0).cast_signed()
+                }
+                (Kind::Short | Kind::Trap, None) => continue,
             };
             let end = self.start.0.wrapping_add_signed(from + i64::from(LONG));
             let distance = i32::try_from(target.wrapping_sub(end).cast_signed());

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 
 typedef long step(void *);
-extern step w0, w1, w2, w3, leaf, nothing, calls_nothing, hops, hopped, zero, roomy;
+extern step w0, w1, w2, w3, leaf, nothing, calls_nothing, hops, hopped, zero, roomy, also_roomy, last,
+    follows;
 
-static step *volatile by_pointer[] = {w0, w1, w2, w3, leaf, hops, zero, roomy, calls_nothing};
+static step *volatile by_pointer[] = {w0, w1, w2, w3, leaf, hops, zero,
+                                      roomy, also_roomy, last, follows, calls_nothing};
 
 static void *work(void *rounds)
 {
@@ -14,11 +16,7 @@ static void *work(void *rounds)
     self = 1;
     for (long i = 0; i < (long)rounds; i++) {
         for (unsigned j = 0; j < sizeof by_pointer / sizeof *by_pointer; j++)
-            if (by_pointer[j] == hops || by_pointer[j] == zero || by_pointer[j] == roomy ||
-                by_pointer[j] == calls_nothing || by_pointer[j] == leaf)
-                sum += by_pointer[j]((void *)i);
-            else
-                sum += by_pointer[j](&target);
+            sum += by_pointer[j](j < 4 ? (void *)&target : (void *)i);
         sum += calls_nothing((void *)i);
         nothing(0);
     }

@@ -37,6 +37,7 @@ end nothing
 function calls_nothing
     sub $8, %rsp
     call nothing
+    .byte 0x67
     call nothing
     lea 1(%rdi), %rax
     add $8, %rsp
@@ -54,14 +55,29 @@ function zero
     xor %eax, %eax
     ret
 end zero
-# Its bytes are dead once it was copied: others may use them.
-function roomy
+# Their bytes are dead once they were copied: others may use them.
+    .macro roomy name
+function \name
     mov %rdi, %rax
     add $1, %rax
     add $2, %rax
     add $3, %rax
     add $4, %rax
     add $5, %rax
+    add $6, %rax
+    add $7, %rax
+    add $8, %rax
     ret
-end roomy
+end \name
+    .endm
+roomy roomy
+roomy also_roomy
+function last
+    ret
+end last
+function follows
+    lea 3(%rdi), %rax
+    add $4, %rax
+    ret
+end follows
     .section .note.GNU-stack, "", @progbits

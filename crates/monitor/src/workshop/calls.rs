@@ -9,6 +9,8 @@ use super::news::Change;
 
 /// `call rel32`.
 const CALL: u8 = 0xe8;
+/// A prefix that does nothing before a call.
+const SHORT_ADDRESS: u8 = 0x67;
 
 impl Workshop {
     /// Leads the calls and jumps of a unit that was just made to the copies that there are, and those
@@ -77,18 +79,36 @@ impl Workshop {
                     known.push(at);
                 }
                 self.link_call(at, target);
+                if self.is_tiny(target) {
+                    self.ahead.push(target);
+                }
             }
         }
     }
 
+    /// Has a routine no room for a jump into its copy? It is better made before it is first called:
+    /// then the call leads there from the beginning.
+    fn is_tiny(&self, start: u64) -> bool {
+        let part = self.outline.borrow().part_at(LinkAddr(start));
+        part.is_some_and(|it| it.start == start && it.end - start < LONG.into())
+    }
+
     fn target_of_call(&self, at: u64) -> Option<u64> {
-        let first = self.index(at)?;
-        let bytes = self.original.get(first..first + LONG as usize)?;
-        let &[CALL, a, b, c, d] = bytes else {
-            return None;
-        };
-        let end = at + u64::from(LONG);
-        Some(end.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into()))
+        let end = self.end_of_call(at)?;
+        let distance = self.original.get(self.index(end - 4)?..)?;
+        let distance = i32::from_le_bytes(*distance.first_chunk()?);
+        Some(end.wrapping_add_signed(distance.into()))
+    }
+
+    /// Where a direct call ends, if there is one at an address. Linkers put a prefix before it where
+    /// a longer call was.
+    fn end_of_call(&self, at: u64) -> Option<u64> {
+        let bytes = self.original.get(self.index(at)?..)?;
+        match bytes {
+            [CALL, ..] => Some(at + 5),
+            [SHORT_ADDRESS, CALL, ..] => Some(at + 6),
+            _ => None,
+        }
     }
 
     /// Leads the call at an address to the copy of its target, if there is one, and if the call is
@@ -99,12 +119,14 @@ impl Workshop {
             copy.call((at - copy.start.0) as u32).is_some()
         });
         let landing = self.landing(LinkAddr(target)).filter(|_| is_made);
-        let end = at + u64::from(LONG);
-        if let Some(distance) = landing.and_then(|it| distance(it, end)) {
-            for (at, byte) in (at + 1..).zip(distance) {
+        let Some((landing, end)) = landing.zip(self.end_of_call(at)) else {
+            return;
+        };
+        if let Some(distance) = distance(landing, end) {
+            for (at, byte) in (end - 4..).zip(distance) {
                 self.set(at, byte);
             }
-            self.changes.push(Change::Call(at));
+            self.changes.push(Change::Call(at..end));
         }
     }
 

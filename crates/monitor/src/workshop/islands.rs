@@ -1,4 +1,8 @@
 //! Room for jumps that their own routine has no room for: in the dead bytes of its neighbours.
+//!
+//! A short jump of two bytes leads to such an island. Where there is one byte only, and the next
+//! routine begins behind it, the jump's second byte is the first byte of that: once that routine has
+//! a copy, it begins with a jump, too, whose first byte tells how far the short jump leads.
 
 use std::ops::Range;
 
@@ -11,6 +15,9 @@ use super::{TRAP, Workshop};
 /// How far a short jump leads, back and forth, from behind it.
 const BACK: u64 = 128;
 const FORTH: u64 = 127;
+
+/// How far a short jump leads whose second byte is the first one of a long jump, from behind it.
+const BACK_BY_JUMP: u64 = 0x100 - 0xe9;
 
 /// How many neighbours are copied for the sake of their dead bytes.
 const MOST_NEIGHBOURS: usize = 4;
@@ -33,31 +40,55 @@ impl Workshop {
     ) -> Result<Vec<(u32, LinkAddr)>, Vec<u64>> {
         let mut found = Vec::new();
         let start = template.start.0;
-        for offset in template.short_of_room() {
+        let short = template.short_of_room().map(|it| (it, false));
+        let squeezed = template.last_byte().map(|it| (it, true));
+        for (offset, is_squeezed) in short.chain(squeezed) {
             let at = start + u64::from(offset);
-            match self.spare_near(at, &found) {
-                Some(place) => found.push((offset, LinkAddr(place))),
-                None if self.has_asked.contains(&start) => {}
-                None => {
-                    self.has_asked.insert(start);
-                    let neighbours = self.neighbours(at);
-                    if !neighbours.is_empty() {
-                        return Err(neighbours);
-                    }
+            let place = match is_squeezed {
+                true => self.squeezed(at),
+                false => self.spare_near(at, &found),
+            };
+            if let Some(place) = place {
+                found.push((offset, LinkAddr(place)));
+            } else if self.has_asked.insert(start) {
+                let neighbours = self.neighbours(at);
+                if !neighbours.is_empty() {
+                    return Err(neighbours);
                 }
             }
         }
         Ok(found)
     }
 
+    /// Where a long jump can be for a short one whose second byte is that of the next routine.
+    fn squeezed(&self, at: u64) -> Option<u64> {
+        let next = *self.latest.get(&(at + 1))?;
+        let mut jumps = self.units[next].copy.jumps.iter();
+        let is_long = jumps.any(|it| it.offset == 0 && it.island().is_none());
+        let place = (at + u64::from(SHORT)).checked_sub(BACK_BY_JUMP)?;
+        let is_spare = || self.spare_places(place..place + 1, &[]).next().is_some();
+        (is_long && is_spare()).then_some(place)
+    }
+
     /// Where a long jump can be that a short one at an address reaches.
     fn spare_near(&self, at: u64, chosen: &[(u32, LinkAddr)]) -> Option<u64> {
         let behind = at + u64::from(SHORT);
         let reach = behind.saturating_sub(BACK)..behind + FORTH + 1;
+        let places = self.spare_places(reach, chosen);
+        places.min_by_key(|it| it.abs_diff(at))
+    }
+
+    /// Where in a range a long jump can be.
+    fn spare_places(
+        &self,
+        reach: Range<u64>,
+        chosen: &[(u32, LinkAddr)],
+    ) -> impl Iterator<Item = u64> {
         let is_free = |place: &u64| {
             let island = *place..*place + u64::from(LONG);
             let first = island.start.saturating_sub(u64::from(LONG) - 1);
             self.islands.range(first..island.end).next().is_none()
+                && self.cleared.range(first..island.end).next().is_none()
                 && chosen
                     .iter()
                     .all(|it| it.1.0.abs_diff(*place) >= LONG.into())
@@ -69,11 +100,11 @@ impl Workshop {
             let spare = copy.spare().iter();
             spare.map(move |it| start + u64::from(it.start)..start + u64::from(it.end))
         });
-        let places = spare.flat_map(|it| {
+        let places = spare.flat_map(move |it| {
             let last = it.end - u64::from(LONG);
             it.start.max(reach.start)..(last + 1).min(reach.end)
         });
-        places.filter(is_free).min_by_key(|it| it.abs_diff(at))
+        places.filter(move |it| is_free(it))
     }
 
     /// The latest units of the routines near an address.
@@ -113,6 +144,9 @@ impl Workshop {
                 bytes: jump.long(),
             };
             self.islands.insert(island, island_of);
+            if island_of.serves + 1 == own.end {
+                self.squeezed.insert(own.end, island);
+            }
             let bytes = island..island + u64::from(LONG);
             self.changes.push(Change::Text(bytes, None));
         }
@@ -151,19 +185,27 @@ impl Workshop {
         inside.map(|it| LinkAddr(*it.0)).collect()
     }
 
-    /// Takes the island away that an address is in, if it is in one: whoever went by it traps.
+    /// Control arrives at an address: if it is in an island, that is given up.
     pub(super) fn clear(&mut self, at: u64) {
+        if let Some(island) = self.island_around(at) {
+            self.give_up(island);
+        }
         self.cleared.remove(&at);
-        let Some(island) = self.island_around(at) else {
-            return;
-        };
-        let Some(Island { serves, .. }) = self.islands.remove(&island) else {
-            return;
-        };
-        self.set(serves, TRAP);
-        self.changes.push(Change::Text(serves..serves + 1, None));
-        if island != at {
+    }
+
+    /// Whoever went by an island traps.
+    fn give_up(&mut self, island: u64) {
+        if let Some(Island { serves, .. }) = self.islands.remove(&island) {
+            self.set(serves, TRAP);
+            self.changes.push(Change::Text(serves..serves + 1, None));
             self.cleared.insert(island, serves);
+        }
+    }
+
+    /// The first byte of a routine is about to change: nobody jumps by it any more.
+    pub(super) fn unsqueeze(&mut self, start: u64) {
+        if let Some(island) = self.squeezed.remove(&start) {
+            self.give_up(island);
         }
     }
 

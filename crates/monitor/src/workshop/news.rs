@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use headcount_patch::LONG;
-
 use super::{TRAP, Text, Workshop};
 
 /// Bytes that were changed.
@@ -11,8 +9,8 @@ use super::{TRAP, Text, Workshop};
 pub enum Change {
     /// A stretch of text, and the unit whose detours are in it.
     Text(Range<u64>, Option<usize>),
-    /// A call at this address, which leads elsewhere now.
-    Call(u64),
+    /// The bytes of a call that leads elsewhere now.
+    Call(Range<u64>),
     /// The distance of a jump of the copies, at this place of them.
     Way(usize),
     /// A stretch of the copies.
@@ -54,20 +52,13 @@ impl Workshop {
                     writes.push((at, self.code[range.clone()].to_vec()));
                 }
                 // Where other threads may be jumping, it goes on as before: that is as good, and slower.
-                Change::Way(place) if !is_alone || *place >= from.code => {}
+                Change::Way(_) | Change::Call(_) if !is_alone => {}
                 Change::Way(place) => {
                     let at = self.site.copies_start().wrapping_add(*place as u64);
                     writes.push((at, self.code[*place..*place + 4].to_vec()));
                 }
-                Change::Call(at) => {
-                    if let Some(index) = self.index(*at) {
-                        let mut bytes = self.patched[index..index + LONG as usize].to_vec();
-                        if !is_alone {
-                            heads.push((*at, vec![bytes[0]]));
-                            bytes[0] = TRAP;
-                        }
-                        writes.push((*at, bytes));
-                    }
+                Change::Call(call) => {
+                    self.text_news(call, None, &mut writes, &mut heads);
                 }
                 Change::Text(text, unit) => {
                     let unit = unit.filter(|_| !is_alone);
