@@ -76,12 +76,12 @@ impl Jump {
 
 impl Copy {
     pub(crate) fn new(
-        template: Template,
+        mut template: Template,
         code: Vec<u8>,
         jumps: Vec<Jump>,
         first: CounterNumber,
     ) -> Self {
-        let mut net = template.net.clone();
+        let mut net = std::mem::take(&mut template.net);
         let has_jump = |offset: u32| jumps.iter().any(|it| it.offset == offset);
         let without = template.short_of_room().filter(|it| !has_jump(*it));
         net.extend(without.flat_map(|it| it..it + SHORT));

@@ -45,8 +45,8 @@ impl Workshop {
         for (offset, is_squeezed) in short.chain(squeezed) {
             let at = start + u64::from(offset);
             let place = match is_squeezed {
-                true => self.squeezed(at),
-                false => self.spare_near(at, &found),
+                true => self.squeezed(start, at),
+                false => self.spare_near(start, at, &found),
             };
             if let Some(place) = place {
                 found.push((offset, LinkAddr(place)));
@@ -61,26 +61,32 @@ impl Workshop {
     }
 
     /// Where a long jump can be for a short one whose second byte is that of the next routine.
-    fn squeezed(&self, at: u64) -> Option<u64> {
+    fn squeezed(&self, start: u64, at: u64) -> Option<u64> {
         let next = *self.latest.get(&(at + 1))?;
         let mut jumps = self.units[next].copy.jumps.iter();
         let is_long = jumps.any(|it| it.offset == 0 && it.island().is_none());
         let place = (at + u64::from(SHORT)).checked_sub(BACK_BY_JUMP)?;
-        let is_spare = || self.spare_places(place..place + 1, &[]).next().is_some();
+        let is_spare = || {
+            self.spare_places(start, place..place + 1, &[])
+                .next()
+                .is_some()
+        };
         (is_long && is_spare()).then_some(place)
     }
 
     /// Where a long jump can be that a short one at an address reaches.
-    fn spare_near(&self, at: u64, chosen: &[(u32, LinkAddr)]) -> Option<u64> {
+    fn spare_near(&self, start: u64, at: u64, chosen: &[(u32, LinkAddr)]) -> Option<u64> {
         let behind = at + u64::from(SHORT);
         let reach = behind.saturating_sub(BACK)..behind + FORTH + 1;
-        let places = self.spare_places(reach, chosen);
+        let places = self.spare_places(start, reach, chosen);
         places.min_by_key(|it| it.abs_diff(at))
     }
 
-    /// Where in a range a long jump can be.
+    /// Where in a range a long jump of the routine that begins at `start` can be, among the bytes of
+    /// others.
     fn spare_places(
         &self,
+        start: u64,
         reach: Range<u64>,
         chosen: &[(u32, LinkAddr)],
     ) -> impl Iterator<Item = u64> {
@@ -94,8 +100,9 @@ impl Workshop {
                     .all(|it| it.1.0.abs_diff(*place) >= LONG.into())
         };
         let units = self.units_near(&reach).into_iter();
-        let spare = units.flat_map(|unit| {
-            let copy = &self.units[unit].copy;
+        let copies = units.map(|unit| &self.units[unit].copy);
+        let others = copies.filter(move |it| it.start.0 != start);
+        let spare = others.flat_map(|copy| {
             let start = copy.start.0;
             let spare = copy.spare().iter();
             spare.map(move |it| start + u64::from(it.start)..start + u64::from(it.end))
@@ -121,6 +128,7 @@ impl Workshop {
         let first = starts.partition_point(|it| *it + BACK < at);
         let near = starts[first.saturating_sub(1)..].iter().copied();
         let mut near: Vec<u64> = near.take_while(|it| *it < at + FORTH).collect();
+        near.retain(|it| outline.is_known_start(LinkAddr(*it)));
         drop(outline);
         near.retain(|it| self.is_untouched(*it));
         near.sort_by_key(|it| it.abs_diff(at));
