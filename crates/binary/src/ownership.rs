@@ -26,7 +26,9 @@ pub fn loose(parts: &[Part], symbols: &Symbols, called: &[u64], headers: &[u64])
 }
 
 pub fn is_cold(name: &str) -> bool {
-    name.split('.').skip(1).any(|it| it == "cold")
+    name.split('.')
+        .skip(1)
+        .any(|it| it == "cold" || it == "warm")
 }
 
 /// The part that each part belongs to; a function's first part belongs to itself.

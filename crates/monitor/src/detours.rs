@@ -4,10 +4,12 @@
 use std::io;
 use std::time::Duration;
 
-use headcount_model::LoadAddr;
+use headcount_model::{LinkAddr, LoadAddr};
 
+use crate::attach::{Held, go_on_all};
 use crate::copies::{Installed, Where};
 use crate::journal::Entry;
+use crate::kernel;
 use crate::monitor::Monitor;
 use crate::wait::Stopped;
 use crate::{CostlyStops, WhyStopped};
@@ -154,23 +156,87 @@ impl Monitor<'_> {
                  ran there is not counted."
             )));
         };
-        let is_alone = self.is_alone(space);
-        let workshop_of = &mut self.workshops[workshop];
-        if how == Arrival::ByItself
-            && workshop_of.stray(link) >= OFTEN
-            && is_alone
-            && workshop_of.foresee(link)
-        {
-            if let Some(windows) = &mut self.windows {
-                self.workshops[workshop].make(link, is_alone, windows, &mut self.journal)?;
+        if how == Arrival::ByItself {
+            let times = self.workshops[workshop].stray(link);
+            if times >= OFTEN
+                && times.is_power_of_two()
+                && self.foresee(stopped, space, index, at)?
+            {
+                // Now there is a landing.
+                return self.go_into_copy(stopped, space, index, at, how);
             }
-            // Now there is a landing.
-            return self.go_into_copy(stopped, space, index, at, how);
         }
         self.fix(stopped, space, resume.fix, 1)?;
         self.visit(stopped, number, link, 1)?;
         let region = self.module(space, index).map_or(0, |it| it.region.start);
         stopped.go_to(region + start + u64::from(resume.offset))
+    }
+
+    /// Control arrives at an address again and again: copies its routine again, with a detour there.
+    /// Its other threads stand still meanwhile. If one of them is where bytes may change, that is for
+    /// another time: `false`.
+    fn foresee(
+        &mut self,
+        stopped: &Stopped,
+        space: usize,
+        index: usize,
+        at: LoadAddr,
+    ) -> io::Result<bool> {
+        let Some((number, link)) = self
+            .module(space, index)
+            .map(|it| (it.workshop, it.link(at)))
+        else {
+            return Ok(false);
+        };
+        let can_be = self.workshops[number].can_foresee(link);
+        if !can_be || self.lets_go || self.is_held(space) {
+            return Ok(false);
+        }
+        let is_alone = self.is_alone(space);
+        let held = match is_alone {
+            true => Held::new(),
+            false => self.hold_others(stopped, space)?,
+        };
+        let made = self.make_again(stopped, &held, (space, index), link, is_alone);
+        go_on_all(held);
+        made
+    }
+
+    fn make_again(
+        &mut self,
+        stopped: &Stopped,
+        held: &Held,
+        (space, index): (usize, usize),
+        link: LinkAddr,
+        is_alone: bool,
+    ) -> io::Result<bool> {
+        // While others were waited for, it may have been killed.
+        let thread = self.threads.get(&stopped.tid());
+        if !thread.is_some_and(|it| it.space == space && !it.is_dying) {
+            return Err(kernel::gone());
+        }
+        let Some(module) = self.module(space, index) else {
+            return Ok(false);
+        };
+        let (number, at) = (module.workshop, module.load(link.0));
+        let workshop = &self.workshops[number];
+        let unit = workshop.unit_at(link);
+        for (other, _) in held.values() {
+            let next = LoadAddr(other.instruction_pointer()?);
+            // It may have met a trap, and be behind it.
+            for place in [next, LoadAddr(next.0.wrapping_sub(1))] {
+                let is_inside = module.has(place) && workshop.unit_at(module.link(place)) == unit;
+                if is_inside && next != at && next.0 != at.0 + 1 {
+                    return Ok(false);
+                }
+            }
+        }
+        if let Some(windows) = &mut self.windows
+            && self.workshops[number].foresee(link)
+        {
+            self.workshops[number].make(link, is_alone, windows, &mut self.journal)?;
+        }
+        Ok(true)
     }
 
     /// The unit around an address of a module's text, made if need be, and the module's bias.

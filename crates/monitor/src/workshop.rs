@@ -443,13 +443,22 @@ impl Workshop {
     /// From now on control is foreseen at an address: the next copy of its routine will have a
     /// detour there. Not so where all jumps are known: then it was sent there by a handler, say,
     /// and others may yet come back to what the detour would cover.
+    /// So it is wherever else it strayed to in the same routine: one copy does for all.
     pub fn foresee(&mut self, at: LinkAddr) -> bool {
+        let part = self.outline.borrow().part_at(at).unwrap_or_default();
+        let strayed: Vec<u64> = self.strays.range(part).map(|it| *it.0).collect();
+        let foreseen = strayed.into_iter().map(LinkAddr);
+        let foreseen: Vec<LinkAddr> = foreseen.filter(|it| self.can_foresee(*it)).collect();
+        foreseen.iter().for_each(|it| _ = self.arrived_at(*it));
+        foreseen.contains(&at)
+    }
+
+    /// Can that be, and is it not so already?
+    pub fn can_foresee(&self, at: LinkAddr) -> bool {
         let is_jump = |unit: usize| self.units[unit].has_indirect_jumps;
-        if !self.unit_at(at).is_some_and(is_jump) {
-            return false;
-        }
         let part = self.outline.borrow().part_at(at);
-        part.is_some_and(|it| self.arrivals.entry(it.start).or_default().insert(at.0))
+        let known = part.and_then(|it| self.arrivals.get(&it.start));
+        self.unit_at(at).is_some_and(is_jump) && !known.is_some_and(|it| it.contains(&at.0))
     }
 
     /// A thread is at an address that its routine's copy does not have: nobody was known to come
