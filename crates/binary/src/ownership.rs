@@ -1,7 +1,8 @@
 //! Which pieces of code are one function?
 //!
-//! Compilers move the unlikely part of a function away: GCC calls it `f.cold`, and in a stripped
-//! file it has no name at all. Such a part is reached by jumps from one function only.
+//! Compilers move the unlikely part of a function away: GCC calls it `f.cold`, BOLT has `f.warm`, too,
+//! and in a stripped file it has no name at all. Such a part is reached by jumps from one function
+//! only.
 
 use crate::functions::{Origin, Part};
 use crate::symbols::Symbols;

@@ -311,7 +311,7 @@ fn a_panic_has_the_backtrace_it_has_without_us() {
 #[test]
 fn jumps_by_tables_are_counted_wherever_the_tables_are() {
     let source = text!("dispatches.c");
-    let shop = Workshop::with("dispatches", source, &["-O2", "-fno-gcse"]);
+    let shop = Workshop::with("dispatches", source, &["-O2", "-fno-gcse", "-pthread"]);
     for way in ["switch", "table", "arithmetic"] {
         let native = shop.must(&["dispatches", way]);
         let said = shop.headcount(&["run", "--modules", "main", "./dispatches", way]);
@@ -324,6 +324,28 @@ fn jumps_by_tables_are_counted_wherever_the_tables_are() {
         assert_eq!(counts, [1000, 500, 500], "{way}");
         assert_eq!(shop.calls(&format!("by_{way}")), Some(1), "{way}");
     }
+}
+
+#[test]
+fn jumps_that_nobody_foresaw_become_fast_with_threads_too() {
+    let source = text!("dispatches.c");
+    let shop = Workshop::with("dispatches", source, &["-O2", "-fno-gcse", "-pthread"]);
+    let words = [
+        "run",
+        "--modules",
+        "main",
+        "./dispatches",
+        "arithmetic",
+        "4",
+    ];
+    let said = shop.headcount(&words);
+    assert_eq!(said.status, Some(0), "{}", said.stderr);
+    let counts = shop.remarks("dispatches.c", source);
+    let count = |what: &str| counts[&format!("arithmetic {what}")];
+    let counts = ["add", "double", "again"].map(count);
+    assert_eq!(counts, [5000, 2500, 2500]);
+    // Of 10,000 jumps.
+    assert!(traps(&said.stderr) < 2000, "{}", said.stderr);
 }
 
 #[test]

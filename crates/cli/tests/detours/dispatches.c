@@ -1,4 +1,5 @@
 // A machine of four instructions: with a switch, and with jumps of three kinds.
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,9 +74,20 @@ halt:
     return x; // arithmetic halt
 }
 
+static void *in_a_thread(void *rounds)
+{
+    return (void *)by_arithmetic((long)rounds);
+}
+
 int main(int argc, char **argv)
 {
     long rounds = 500, x = 0;
+    pthread_t threads[8];
+    int count = argc > 2 ? atoi(argv[2]) : 0;
+    for (int i = 0; i < count; i++)
+        pthread_create(&threads[i], 0, in_a_thread, (void *)rounds);
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], 0);
     if (!strcmp(argv[1], "switch"))
         x = by_switch(rounds);
     if (!strcmp(argv[1], "table"))
