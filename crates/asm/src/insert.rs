@@ -70,10 +70,8 @@ pub fn insert(
     }
     let mut text = edits.apply(source.text);
     text.push_str(&tail);
-    // Not among records that point to code: those go when their code goes.
-    let alone = format!(",unique,{}", source.sections.len());
-    let apart = if refusals.is_empty() { "" } else { &alone };
-    record::object(&mut text, &source.name, refusals, apart);
+    let units = counted.iter().map(|item| &item.unit);
+    record::object(&mut text, source, units, refusals, base);
     record::identity(&mut text);
     text.push_str(runtime.unwrap_or_default());
     text
@@ -94,7 +92,7 @@ pub fn only_refusals(
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    record::object(&mut text, name, refusals, "");
+    record::refused_object(&mut text, name, refusals);
     if let Some(runtime) = runtime {
         // There is no module without counters.
         let _ = writeln!(

@@ -19,7 +19,8 @@
 //! u32  number of spans                     u32, u32  start (from its part) and length of each
 //! ```
 //!
-//! then, for both kinds, the rest as a string of LEB128 numbers and length-prefixed texts.
+//! then the rest, as for objects, as a string of LEB128 numbers and length-prefixed texts. An object
+//! names its functions once more: by that it is known which the linker removed.
 
 use headcount_model::packed::{Packed, Packer};
 use headcount_model::{FlowGraph, LinkAddr, Plan, Refusal};
@@ -127,6 +128,22 @@ pub struct ObjectMap {
     pub name: String,
     /// What in it is not counted.
     pub refusals: Vec<Refusal>,
+    /// The source files that its functions are in.
+    pub files: Vec<String>,
+    /// The functions that are counted in it. A function that the linker removes takes its record
+    /// along; its name stays here.
+    pub functions: Vec<NamedFunction>,
+}
+
+/// A function by its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamedFunction {
+    /// Its symbol.
+    pub name: String,
+    /// Whether other files may have functions of the same name that are not the same.
+    pub is_local: bool,
+    /// Where its source begins: an index into the object's files, and the line.
+    pub source: Option<(u32, u32)>,
 }
 
 /// A section that is not what it should be.
@@ -215,14 +232,74 @@ pub fn encode_object(object: &ObjectMap) -> Vec<u8> {
     let mut out = Packer::default();
     out.text(&object.name);
     out.refusals(&object.refusals);
+    let mut last = "";
+    out.many(&object.files, |out, path| {
+        text_after(last, path, out);
+        last = path;
+    });
+    let mut last = "";
+    out.many(&object.functions, |out, function| {
+        text_after(last, &function.name, out);
+        last = &function.name;
+        let (file, line) = match function.source {
+            Some((file, line)) => (file as usize + 1, line as usize),
+            None => (0, 0),
+        };
+        out.number(file << 1 | usize::from(function.is_local));
+        out.number(line);
+    });
     out.0
 }
 
 fn object(bytes: &mut Packed<'_>) -> Option<ObjectMap> {
+    let (name, refusals) = (bytes.text()?, bytes.refusals()?);
+    let mut last = String::new();
+    let files = bytes.many(|bytes| {
+        last = after(&last, bytes)?;
+        Some(last.clone())
+    })?;
+    last.clear();
+    let functions = bytes.many(|bytes| {
+        last = after(&last, bytes)?;
+        let (packed, line) = (bytes.number()?, bytes.number()?);
+        let source = match packed >> 1 {
+            0 => None,
+            file if file as usize <= files.len() => Some((file - 1, line)),
+            _ => return None,
+        };
+        Some(NamedFunction {
+            name: last.clone(),
+            is_local: packed & 1 != 0,
+            source,
+        })
+    })?;
     Some(ObjectMap {
-        name: bytes.text()?,
-        refusals: bytes.refusals()?,
+        name,
+        refusals,
+        files,
+        functions,
     })
+}
+
+/// So much at most is taken from the text before, or few bytes could mean any amount of text.
+const MOST_SHARED: usize = 127;
+
+/// A text in a list. Neighbours have much in common, mangled names above all, so only what is not
+/// as in the one before is written.
+fn text_after(last: &str, text: &str, out: &mut Packer) {
+    let pairs = last.bytes().zip(text.bytes()).take(MOST_SHARED);
+    let equal = pairs.take_while(|(a, b)| a == b).count();
+    let mut ends = (0..=equal).rev();
+    let same = ends.find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    out.number(same);
+    out.text(&text[same..]);
+}
+
+/// Reads what [`text_after`] writes.
+fn after(last: &str, bytes: &mut Packed<'_>) -> Option<String> {
+    let same = bytes.number()? as usize;
+    let shared = last.get(..same).filter(|_| same <= MOST_SHARED)?;
+    Some(shared.to_owned() + &bytes.text()?)
 }
 
 fn source_text(bytes: &mut Packed<'_>) -> Option<TextRecord> {

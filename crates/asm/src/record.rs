@@ -7,17 +7,53 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use headcount_model::{Plan, Refusal};
 
 use crate::flow_graph::Unit;
-use crate::map::{self, BlockMap, ObjectMap, PartMap, RowMap, SpanMap, UnitMap};
-use crate::source::{Row, Section, Source};
+use crate::map::{self, BlockMap, NamedFunction, ObjectMap, PartMap, RowMap, SpanMap, UnitMap};
+use crate::source::{Part, Row, Section, Source};
 
-/// Writes the record of an object file. `apart` makes it a section of its own.
-pub fn object(text: &mut String, name: &str, refusals: &[Refusal], apart: &str) {
+/// Writes the record of an object file in which nothing is counted.
+pub fn refused_object(text: &mut String, name: &str, refusals: &[Refusal]) {
     let object = ObjectMap {
         name: name.to_owned(),
         refusals: refusals.to_vec(),
+        ..ObjectMap::default()
     };
-    let body = map::encode_object(&object);
-    let _ = writeln!(text, "\t.section\t.headcount,\"\",@progbits{apart}");
+    object_record(text, &object, "\"\",@progbits");
+}
+
+/// Writes the record of an object file in which these units are counted.
+pub fn object<'u>(
+    text: &mut String,
+    source: &Source,
+    units: impl Iterator<Item = &'u Unit>,
+    refusals: &[Refusal],
+    base: &str,
+) {
+    let mut files = Files::default();
+    let parts = units.flat_map(|unit| &unit.parts);
+    let mut functions: Vec<NamedFunction> = parts
+        .map(|part| &source.parts[*part])
+        .filter(|part| !is_cold(part))
+        .map(|part| NamedFunction {
+            name: part.name.to_owned(),
+            is_local: !source.global.contains(part.name) && !source.weak.contains(part.name),
+            source: files.place(source, base, part),
+        })
+        .collect();
+    functions.sort();
+    let object = ObjectMap {
+        name: source.name.clone(),
+        refusals: refusals.to_vec(),
+        files: files.paths,
+        functions,
+    };
+    // Not among records that point to code: those go when their code goes. (A group of one, which
+    // older assemblers know as well.)
+    object_record(text, &object, "\"G\",@progbits,headcount.object");
+}
+
+fn object_record(text: &mut String, object: &ObjectMap, section: &str) {
+    let body = map::encode_object(object);
+    let _ = writeln!(text, "\t.section\t.headcount,{section}");
     let _ = writeln!(text, ".Lhc_mo:\t.long\t{}, .Lhc_no-.Lhc_mo", map::MAGIC);
     let _ = writeln!(text, "\t.byte\t{}", map::OBJECT);
     bytes(text, &body);
@@ -88,7 +124,7 @@ pub struct UnitRecord<'s, 't> {
 impl<'s, 't> UnitRecord<'s, 't> {
     /// The map of the unit. (Addresses are the assembler's business.)
     fn map(&self, base: &str) -> UnitMap {
-        let mut files = UnitFiles::default();
+        let mut files = Files::default();
         let parts = self
             .unit
             .parts
@@ -97,10 +133,8 @@ impl<'s, 't> UnitRecord<'s, 't> {
                 let part = &self.source.parts[*index];
                 PartMap {
                     name: part.name.to_owned(),
-                    cold: part.name.contains(".cold"),
-                    source: part
-                        .first_row
-                        .map(|row| (files.number(self.source, base, row.file), row.line)),
+                    cold: is_cold(part),
+                    source: files.place(self.source, base, part),
                     ..PartMap::default()
                 }
             })
@@ -161,11 +195,15 @@ impl<'s, 't> UnitRecord<'s, 't> {
     pub fn write(&self, base: &str, text: &mut String) {
         let map = self.map(base);
         let number = self.number;
+        // Counters are a group beside that of the code. GNU ld keeps all of them, because
+        // `__start_headcount_counters` is a reference, and would keep the code with them, which
+        // nobody might ever call.
         let (flag, group, apart) = match self.section().group {
-            Some(group) => {
-                let group = format!(",{group},comdat");
-                ("G", group.clone(), group)
-            }
+            Some(group) => (
+                "G",
+                format!(",headcount.{group},comdat"),
+                format!(",{group},comdat"),
+            ),
             None => ("", String::new(), self.apart()),
         };
         let (kind, counters) = match self.is_kept {
@@ -213,14 +251,25 @@ impl<'s, 't> UnitRecord<'s, 't> {
     }
 }
 
-/// Source files as the unit's map numbers them.
+/// Whether a part is the seldom used one of another.
+fn is_cold(part: &Part) -> bool {
+    part.name.contains(".cold")
+}
+
+/// Source files as a record numbers them.
 #[derive(Default)]
-struct UnitFiles {
+struct Files {
     paths: Vec<String>,
     numbers: HashMap<u32, u32>,
 }
 
-impl UnitFiles {
+impl Files {
+    /// File and line where the source of a part begins.
+    fn place(&mut self, source: &Source, base: &str, part: &Part) -> Option<(u32, u32)> {
+        let row = part.first_row?;
+        Some((self.number(source, base, row.file), row.line))
+    }
+
     fn number(&mut self, source: &Source, base: &str, file: u32) -> u32 {
         let paths = &mut self.paths;
         *self.numbers.entry(file).or_insert_with(|| {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use headcount_asm::map::{self, Record, TextRecord, UnitMap};
+use headcount_asm::map::{self, ObjectMap, Record, TextRecord, UnitMap};
 use headcount_binary::InlinedCopies;
 use headcount_flow::Contradiction;
 use headcount_model::{
@@ -13,8 +13,8 @@ use headcount_model::{
 };
 use headcount_monitor::foreign_file;
 use headcount_wire::{COUNTERS_SECTION, IDS_SECTION, MAP_SECTION, fingerprint};
-use object::{Object, ObjectSection, SectionKind};
-use std::collections::{BTreeSet, HashMap};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::source_module::PlacedText;
 
@@ -122,10 +122,11 @@ impl CountedModule {
             data: data_of(file),
             memory: Vec::new(),
             in_memory: 0,
+            named: Vec::new(),
         };
         for record in map::decode(&map)? {
             match record {
-                Record::Object(object) => builder.module.refusals.extend(object.refusals),
+                Record::Object(object) => builder.object(object),
                 Record::Unit(unit) => builder.unit(unit)?,
                 Record::Text(text) => builder.text(&text)?,
             }
@@ -133,6 +134,7 @@ impl CountedModule {
         if kept.is_none() && builder.memory.is_empty() {
             bail!("has no section {COUNTERS_SECTION}");
         }
+        builder.refuse_removed(file);
         Ok(builder.finish(fingerprint))
     }
 
@@ -276,6 +278,34 @@ struct Builder<'a> {
     memory: Vec<(LinkAddr, usize)>,
     /// How many counters there are in it so far.
     in_memory: usize,
+    /// The functions that the objects say they had.
+    named: Vec<Named>,
+}
+
+/// Why a function is not counted that is in an object, but not in the module.
+const REMOVED: &str = "removed by the linker";
+/// The same for a function that is in the module all the same.
+const REPLACED: &str =
+    "the linker took it from another object, which was not built with `headcount cc`";
+
+/// The names that code has.
+fn code_symbols<'a>(file: &object::File<'a>) -> HashSet<&'a str> {
+    let symbols = file.symbols().chain(file.dynamic_symbols());
+    symbols
+        .filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text)
+        .filter_map(|symbol| symbol.name().ok())
+        .collect()
+}
+
+/// A function that an object had before it was linked.
+struct Named {
+    name: String,
+    /// The file that says where it is: of its source, or else what the object was made from.
+    file: String,
+    /// The line there, or 0.
+    line: u32,
+    /// Whether its name alone does not say which function it is.
+    is_local: bool,
 }
 
 /// Where a module has data that can be written.
@@ -333,6 +363,57 @@ impl Builder<'_> {
                 )
             }
         }
+    }
+
+    fn object(&mut self, object: ObjectMap) {
+        self.module.refusals.extend(object.refusals);
+        let place = |source: Option<(u32, u32)>| match source {
+            Some((file, line)) => (object.files[file as usize].clone(), line),
+            None => (object.name.clone(), 0),
+        };
+        self.named.extend(object.functions.into_iter().map(|it| {
+            let (file, line) = place(it.source);
+            Named {
+                name: it.name,
+                file,
+                line,
+                is_local: it.is_local,
+            }
+        }));
+    }
+
+    /// Says of the functions that an object had and of which no copy is counted in the module what
+    /// the linker did with them. (Of two local functions of one name, only lines tell which is
+    /// there.)
+    fn refuse_removed(&mut self, file: &object::File) {
+        let module = &mut self.module;
+        let mut there: HashMap<&str, Vec<&Function>> = HashMap::new();
+        for function in &module.functions {
+            there.entry(&function.name).or_default().push(function);
+        }
+        let is_at = |function: &Function, it: &Named| match function.source {
+            Some((file, line)) => it.line == line && module.files[file.0 as usize] == it.file,
+            None => it.line == 0,
+        };
+        let is_there = |it: &Named| {
+            let called_so = there.get(it.name.as_str());
+            called_so.is_some_and(|all| !it.is_local || all.iter().any(|that| is_at(that, it)))
+        };
+        self.named.retain(|it| !is_there(it));
+        if self.named.is_empty() {
+            return;
+        }
+        let others = code_symbols(file);
+        let gone = self.named.drain(..).map(|it| Refusal {
+            reason: match !it.is_local && others.contains(it.name.as_str()) {
+                true => REPLACED.into(),
+                false => REMOVED.into(),
+            },
+            subject: it.name,
+            file: it.file,
+            line: it.line,
+        });
+        module.refusals.extend(gone);
     }
 
     fn text(&mut self, record: &TextRecord) -> Result<()> {

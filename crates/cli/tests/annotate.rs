@@ -260,3 +260,62 @@ fn target(text: &str) -> Option<&str> {
     let is_branch = mnemonic.starts_with('j') || mnemonic.starts_with("call");
     (is_branch && target.starts_with("0x")).then_some(target)
 }
+
+/// Inlined into `main`, where it runs, and kept for other files, which do not call it.
+const SPARE_C: &str = "\
+#include <stdio.h>
+__attribute__((always_inline)) extern inline int sum(const int *v, int n)
+{
+    int s = 0;
+    for (int i = 0; i < n; i++)
+        s += v[i] * 3;
+    return s;
+}
+int (*volatile kept)(const int *, int) = sum;
+static int never(int x)
+{
+    return x * 5;
+}
+int (*volatile unused)(int) = never;
+int main(int argc, char **argv)
+{
+    int v[5] = { 1, 2, argc, 4, 5 };
+    printf(\"%d\\n\", sum(v, argc + 4));
+    return 0;
+}
+";
+
+#[test]
+fn lines_of_a_function_that_ran_inlined_are_not_marked_as_never_run() {
+    for compiler in ["gcc", "clang"].into_iter().filter(|it| have(it)) {
+        for by_itself in [true, false] {
+            let shop = Workshop::new();
+            shop.write("spare.c", SPARE_C);
+            let words = [compiler, "-O2", "-g", "spare.c", "-o", "prog"];
+            if by_itself {
+                shop.cc(&words);
+                shop.must(&["prog"]);
+            } else {
+                shop.must(&words);
+                let run = shop.headcount(&["run", "-q", "--", "./prog"]);
+                assert_eq!(run.status, Some(0), "{run:?}");
+            }
+            let said = shop.headcount(&["annotate", "spare.c"]);
+            let marked = |line: &&str| line.contains(" ! ");
+            let marked: Vec<&str> = said.stdout.lines().filter(marked).collect();
+            let in_sum: Vec<_> = marked.iter().filter(|it| number(it) < 9).collect();
+            assert!(in_sum.is_empty(), "{compiler} {by_itself}: {}", said.stdout);
+            assert!(
+                marked.iter().any(|it| it.contains("x * 5")),
+                "{compiler} {by_itself}: {}",
+                said.stdout
+            );
+        }
+    }
+}
+
+/// The number of a line in a listing.
+fn number(row: &str) -> u32 {
+    let before = row.split(" |").next().unwrap_or_default();
+    before.split_whitespace().last().unwrap().parse().unwrap()
+}

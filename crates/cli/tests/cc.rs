@@ -457,18 +457,6 @@ fn other_linkers_do_as_well() {
 }
 
 #[test]
-fn what_the_linker_drops_is_not_in_the_report() {
-    let shop = Workshop::with_sources();
-    let dead =
-        "static int dead(int x) { return x ? 4 : 5; }\nint unused(int x) { return dead(x) + 3; }\n";
-    shop.write("helper.c", format!("{HELPER_C}{dead}"));
-    let flags = ["-O0", "-g", "-ffunction-sections", "-Wl,--gc-sections"];
-    shop.cc(&[&["gcc", "main.c", "helper.c", "-o", "prog"], &flags[..]].concat());
-    let functions = shop.count("prog");
-    assert_eq!(functions.keys().collect::<Vec<_>>(), ["helper", "main"]);
-}
-
-#[test]
 fn a_function_in_two_objects_has_one_set_of_counts() {
     let header = "template <class T> __attribute__((noinline)) T twice(T x) { return x > 5 ? 2 * x : x + x; }\n";
     let one = "#include \"twice.h\"\n#include <cstdio>\nint other();\n\

@@ -3,7 +3,7 @@
 mod workshop;
 
 use std::fs;
-use workshop::{Said, Workshop};
+use workshop::{HEADCOUNT, Said, Workshop};
 
 const LIBRARY: &str = "\
 int twice(int x)
@@ -113,6 +113,16 @@ fn every_table_can_be_one_of_a_module() {
             "{unit}: {library:?}"
         );
     }
+}
+
+#[test]
+fn in_a_table_of_modules_a_name_is_that_of_a_module_though_a_function_has_it_too() {
+    let shop = counted("-g");
+    let words = ["report", "--by", "module", "--format", "csv", "--only"];
+    let of = |name: &str| shop.must(&[&[HEADCOUNT], &words[..], &[name]].concat());
+    let all = of("program!");
+    assert_eq!(all.lines().count(), 2, "{all}");
+    assert_eq!(of("program"), all);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod workshop;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use headcount_oracle::stated::Stated;
 use workshop::{ANSWER, HEADCOUNT, Workshop, c_compilers, c_programs, have};
@@ -575,6 +576,25 @@ fn a_compiler_may_be_told_in_files() {
             );
         }
     }
+}
+
+#[test]
+fn words_that_need_a_file_are_handed_on_in_one() {
+    let shop = Workshop::with_sources();
+    // Writes down how many words each compiler is told.
+    shop.write("gcc", "#!/bin/sh\necho $# >> told\nexec gcc \"$@\"\n");
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(shop.path("gcc"), executable).unwrap();
+    let many: Vec<String> = (0..300).map(|it| format!("-DWORD{it}")).collect();
+    shop.write("words", many.join("\n"));
+    shop.via_source(
+        &[],
+        &["./gcc", "@words", "main.c", "helper.c", "-o", "prog"],
+    );
+    assert_eq!(shop.count("prog")["helper"].calls, 100);
+    let told = fs::read_to_string(shop.path("told")).unwrap();
+    let most = told.lines().map(|it| it.parse::<usize>().unwrap()).max();
+    assert!(most < Some(50), "{told}");
 }
 
 #[test]

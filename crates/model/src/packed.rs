@@ -31,7 +31,7 @@ impl Packer {
     }
 
     /// Several of something.
-    pub fn many<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
+    pub fn many<'i, T>(&mut self, items: &'i [T], mut item: impl FnMut(&mut Self, &'i T)) {
         self.number(items.len());
         items.iter().for_each(|it| item(self, it));
     }

@@ -652,3 +652,53 @@ fn anstyle_stripped(text: &str) -> String {
     }
     out
 }
+
+/// The same block, in an inlined copy.
+fn inlined(mut block: Block, copy: u32) -> Block {
+    let runs = block.lines.iter_mut();
+    runs.for_each(|run| run.inline_copy = copy);
+    block
+}
+
+/// The count of each line of the only file.
+fn counts(all: Vec<(Function, Vec<u64>)>) -> Vec<(u32, String)> {
+    let lines = line_counts(&[counted("prog", &["a.c"], all)]).unwrap();
+    let lines = lines.into_values().next().unwrap();
+    let shown = |(line, it): (u32, headcount_report::LineCount)| (line, it.count.to_string());
+    lines.into_iter().map(shown).collect()
+}
+
+#[test]
+fn a_line_that_ran_is_not_said_never_to_have_run_because_its_statement_did_not() {
+    let blocks = vec![
+        block(0x10, 2, &[(0, 3, false, 2)]),
+        block(0x20, 2, &[(0, 3, true, 2)]),
+    ];
+    let loop_twice = function("f", Some((0, 1)), blocks);
+    assert_eq!(counts(vec![(loop_twice, vec![7, 0])]), [(3, "7".into())]);
+}
+
+#[test]
+fn a_copy_that_nobody_called_says_nothing_of_lines_that_ran_inlined() {
+    let spare = || {
+        let blocks = vec![block(
+            0x10,
+            3,
+            &[(0, 1, true, 1), (0, 2, true, 1), (0, 3, true, 1)],
+        )];
+        (function("f", Some((0, 1)), blocks), vec![0])
+    };
+    let caller = |count| {
+        let blocks = vec![
+            block(0x20, 1, &[(0, 9, true, 1)]),
+            inlined(block(0x30, 1, &[(0, 2, true, 1)]), 1),
+        ];
+        (function("g", Some((0, 9)), blocks), vec![1, count])
+    };
+    let line = |line: u32, count: &str| (line, count.to_owned());
+    let known = [line(1, "-"), line(2, "5"), line(3, "-"), line(9, "1")];
+    assert_eq!(counts(vec![spare(), caller(5)]), known);
+    // Where the inlined copy did not run, nothing of it did.
+    let never = [line(1, "0"), line(2, "0"), line(3, "0"), line(9, "1")];
+    assert_eq!(counts(vec![spare(), caller(0)]), never);
+}

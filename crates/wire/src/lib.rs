@@ -20,7 +20,7 @@
 #![forbid(unsafe_code)]
 
 /// Raised whenever anything below, or the map in the `.headcount` section, changes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// First bytes of a [`FileHeader`].
 pub const FILE_MAGIC: u64 = u64::from_le_bytes(*b"HdCtFile");
