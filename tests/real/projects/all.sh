@@ -95,6 +95,7 @@ by_hand
 ## tinyxml2
 # packages: g++ make
 by_hand
+results() { grep -v milli-seconds "$OUT"; }
 
 ## lapack
 # packages: gcc gfortran make
