@@ -1,4 +1,4 @@
-//! headcount in the place of the assembler: called as `as` by a compiler that `headcount cc`
+//! headcount in the place of the assembler: called for `as` by a compiler that `headcount cc`
 //! started, it counts what the compiler wrote and hands the result to the real one.
 //!
 //! The build never fails because of us: whatever cannot be counted is assembled as it is, with a
@@ -28,13 +28,14 @@ pub const COMPILER_VARIABLE: &str = "HEADCOUNT_COMPILER";
 pub const CLANG_VARIABLE: &str = "HEADCOUNT_CLANG";
 /// Set if the program is to run without an operating system.
 pub const BARE_VARIABLE: &str = "HEADCOUNT_BARE";
-/// Where gcc tells the programs it starts to look for the programs they start.
-const GCC_PATH_VARIABLE: &str = "COMPILER_PATH";
+/// What compilers are told to put before `as`, after the folder; and what comes of that.
+pub const PREFIX: &str = "headcount-";
+pub const OUR_NAME: &str = "headcount-as";
 
 /// Whether this process was started under the assembler's name.
 pub fn is_called() -> bool {
     let name = env::args_os().next().unwrap_or_default();
-    Path::new(&name).file_name() == Some(OsStr::new("as"))
+    Path::new(&name).file_name() == Some(OsStr::new(OUR_NAME))
 }
 
 /// Assembles, counting. `arguments` are the assembler's own.
@@ -396,12 +397,6 @@ fn real_assembler() -> Result<PathBuf> {
     let answer = env::var_os(COMPILER_VARIABLE).and_then(|compiler| {
         let mut ask = Command::new(compiler);
         ask.arg("-print-prog-name=as");
-        // A compiler that a linker started for `-flto` has been told of our folder: it would
-        // answer with our own name.
-        if let Some(paths) = env::var_os(GCC_PATH_VARIABLE) {
-            let others = env::split_paths(&paths).filter(|folder| !is_ours(folder, &is_other));
-            ask.env(GCC_PATH_VARIABLE, env::join_paths(others).ok()?);
-        }
         let name = String::from_utf8(ask.output().ok()?.stdout).ok()?;
         Some(PathBuf::from(name.trim_end()))
     });
@@ -418,10 +413,4 @@ fn real_assembler() -> Result<PathBuf> {
             candidates.find(|candidate| is_other(candidate))
         })
         .with_context(|| format!("no assembler `{}` in PATH", name.display()))
-}
-
-/// Whether the `as` of a folder is ourselves.
-fn is_ours(folder: &Path, is_other: &dyn Fn(&Path) -> bool) -> bool {
-    let link = folder.join("as");
-    link.exists() && !is_other(&link)
 }

@@ -851,6 +851,27 @@ fn probes_of_configure_scripts_get_the_same_answers() {
     }
 }
 
+/// CMake and autoconf (for Fortran) ask a compiler where it looks, and write that into what they make.
+#[test]
+fn libraries_are_looked_for_where_they_ever_were() {
+    let shop = Workshop::with_sources();
+    let folders = |said: &str| {
+        let words = said.split_whitespace();
+        let words =
+            words.filter(|word| word.starts_with("-L") || word.starts_with("LIBRARY_PATH="));
+        words.map(str::to_owned).collect::<Vec<_>>()
+    };
+    for compiler in c_compilers() {
+        for more in [&[][..], &["-B/usr/bin/"]] {
+            let build = [&[compiler, "-v", "main.c", "helper.c", "-o", "prog"], more].concat();
+            let (theirs, ours) = (shop.run(&build), shop.try_cc(&build));
+            assert_eq!(folders(&ours.stderr), folders(&theirs.stderr), "{build:?}");
+            assert!(!folders(&theirs.stderr).is_empty(), "{theirs:?}");
+            check(&shop.count("prog"), &format!("{build:?}"));
+        }
+    }
+}
+
 #[test]
 fn a_home_is_not_needed() {
     let shop = Workshop::with_sources();

@@ -58,7 +58,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Says where two texts part ways.
-fn unequal(first: &[u8], other: &[u8]) -> Option<String> {
+pub fn unequal(first: &[u8], other: &[u8]) -> Option<String> {
     if first == other {
         return None;
     }

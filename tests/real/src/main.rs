@@ -6,14 +6,18 @@
 //! files must be the same every time; what differs every time (times, process numbers, random
 //! names) is taken out by the workload itself, which is thereby the list of what may differ.
 //!
-//! With `--servers`, servers are attached to while they are under load.
+//! With `--servers`, servers are attached to while they are under load. With `--projects`, projects
+//! are built with `headcount cc`, and their suites are run by `headcount run`.
 
 mod check;
 mod compare;
+mod counts;
 mod packages;
 mod process;
+mod projects;
 mod sandbox;
 mod servers;
+mod sources;
 mod table;
 mod workload;
 
@@ -31,10 +35,12 @@ use headcount_ground::workers::{self, Progress};
 
 use check::{Checked, Checker, Verdict};
 use sandbox::Sandbox;
+use sources::Archive;
 use table::Row;
 use workload::Workload;
 
 const SERVERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/servers");
+const PROJECTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/projects");
 
 /// Runs real programs of Debian alone and counted, and compares all that they do.
 #[derive(Parser)]
@@ -55,6 +61,9 @@ struct Options {
     /// With `--servers`: how often to attach while there is load
     #[arg(long, value_name = "N", default_value_t = 20)]
     cycles: u64,
+    /// Build projects with `headcount cc` and run their suites by `headcount run`, instead
+    #[arg(long, conflicts_with = "servers")]
+    projects: bool,
     #[arg(long, hide = true)]
     inside: Option<String>,
     /// Count nothing: see only that the workloads are the same twice, for who adds one
@@ -102,9 +111,12 @@ fn run(options: &Options) -> Result<bool> {
         return inside(options, name);
     }
     let (work, ours) = work_folder(options)?;
-    let good = match options.servers {
-        true => check_servers(options, &work)?,
-        false => check_workloads(options, &work)?,
+    let good = if options.servers {
+        check_servers(options, &work)?
+    } else if options.projects {
+        check_projects(options, &work)?
+    } else {
+        check_workloads(options, &work)?
     };
     if !good || options.keep {
         // What failed is there to be looked at.
@@ -238,6 +250,37 @@ fn check_servers(options: &Options, work: &Path) -> Result<bool> {
         good &= ended.succeeded();
         if !ended.succeeded() {
             println!("{:20} {} {}", server.name, ended.end, ended.complaint());
+        }
+    }
+    Ok(good)
+}
+
+fn check_projects(options: &Options, work: &Path) -> Result<bool> {
+    let mut all = projects::read_all(Path::new(PROJECTS))?;
+    all.retain(|it| is_wanted(&it.name, &options.only));
+    let installed = with_packages(options, all.iter().flat_map(|it| &it.packages), work)?;
+    let headcount = headcount(options)?;
+    let archive = Archive::new(work)?;
+    let mut good = true;
+    println!("{}", projects::heading());
+    for project in &all {
+        let name = &project.name;
+        if let Some(reason) = check::obstacle(&project.packages, false, &installed) {
+            println!("{name:20}  skipped: {reason}");
+            continue;
+        }
+        let trial = projects::Trial {
+            project,
+            headcount: &headcount,
+            work,
+            keep: options.keep,
+        };
+        match trial.check(&archive) {
+            Ok(passed) => println!("{name:20}{passed}"),
+            Err(problem) => {
+                good = false;
+                println!("{name:20}  FAILED {problem:#}");
+            }
         }
     }
     Ok(good)

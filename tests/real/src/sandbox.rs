@@ -3,7 +3,7 @@
 //! Every run has the same path, the same few variables, process numbers and a loopback device of
 //! its own. When it ends, or at its limit, nothing of it stays.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 /// | `prepared` | what it begins with |
 /// | `here` | where it runs, every time |
 /// | `native`, `again`, `counted`, `warm` | what came of it: `here`, `stdout`, `stderr` |
+/// | `built` | a project that was built, and not tested yet |
 /// | `cache`, `counts`, `profile.db` | headcount's, empty at first |
 pub struct Sandbox {
     folder: PathBuf,
@@ -90,6 +91,36 @@ impl Sandbox {
         let mut command = self.command(words);
         self.here(&mut command);
         command.env("XDG_CACHE_HOME", self.path("cache"));
+        child::run(&mut command, &self.folder, limit)
+    }
+
+    /// Begins again with what is in another folder of the workload.
+    pub fn begin_with(&self, folder: &str) -> Result<()> {
+        let here = self.path("here");
+        if here.exists() {
+            fs::remove_dir_all(&here)?;
+        }
+        copy(&self.path(folder), &here)
+    }
+
+    /// Keeps what is there now, for `begin_with`.
+    pub fn keep(&self, folder: &str) -> Result<()> {
+        copy(&self.path("here"), &self.path(folder))
+    }
+
+    /// Calls a function of the script, behind `words`, where the last step ended.
+    pub fn step(
+        &self,
+        words: &[OsString],
+        function: &str,
+        variables: &[(&str, OsString)],
+        limit: Duration,
+    ) -> Result<Ended> {
+        let mut command = self.command(&[]);
+        command.args(words);
+        command.args(["sh", "-euc"]).arg(self.functions(function));
+        self.here(&mut command);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
         child::run(&mut command, &self.folder, limit)
     }
 
@@ -177,12 +208,12 @@ impl Sandbox {
             .current_dir(here)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    fn variable(&self, name: &str, value: &str) -> std::ffi::OsString {
-        let mut it = std::ffi::OsString::from(name);
+    fn variable(&self, name: &str, value: &str) -> OsString {
+        let mut it = OsString::from(name);
         it.push(self.path(value));
         it
     }

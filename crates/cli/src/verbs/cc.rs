@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use headcount_monitor::{OwnFolder, give_back_to};
 
 use crate::args::{Cc, Route};
-use crate::assembler::{BARE_VARIABLE, CLANG_VARIABLE, COMPILER_VARIABLE};
+use crate::assembler::{BARE_VARIABLE, CLANG_VARIABLE, COMPILER_VARIABLE, OUR_NAME, PREFIX};
 use crate::response_files;
 use crate::source_route::command::Arguments;
 use crate::source_route::{self, Rest};
@@ -210,12 +210,12 @@ fn prepared(program: &[OsString], arguments: &[OsString]) -> Command {
     give_back_to(run.args(&program[1..]));
     let words = response_files::expanded(arguments);
     let place = match is_compiler(compiler) && assembles(&words) {
-        true => assembler_folder().map(Some),
+        true => assembler_prefix().map(Some),
         false => Ok(None),
     };
     match place {
-        Ok(Some(folder)) => {
-            take_the_assemblers_place(&mut run, compiler, &words, &folder);
+        Ok(Some(prefix)) => {
+            take_the_assemblers_place(&mut run, compiler, &words, &prefix);
             run.args(arguments);
             run.args(last_words(compiler, &words));
         }
@@ -244,12 +244,11 @@ fn take_the_assemblers_place(
     run: &mut Command,
     compiler: &OsStr,
     arguments: &[OsString],
-    folder: &Path,
+    prefix: &Path,
 ) {
-    let mut prefix = OsString::from("-B");
-    prefix.push(folder);
-    prefix.push("/");
-    run.arg(prefix);
+    let mut option = OsString::from("-B");
+    option.push(prefix);
+    run.arg(option);
     run.env(COMPILER_VARIABLE, compiler);
     if is_bare(arguments) {
         run.env(BARE_VARIABLE, "1");
@@ -410,34 +409,38 @@ fn is_clang(compiler: &OsStr) -> bool {
     found.is_some_and(|path| name(&path))
 }
 
-/// A private folder with a link `as` that leads to this program.
-fn assembler_folder() -> Result<PathBuf> {
+/// What makes `as` the name of a link to this program, when it is put before it.
+///
+/// It ends in a part of that name: in a folder as such, compilers would look for libraries, too, and
+/// build systems would take it for one of the user's.
+fn assembler_prefix() -> Result<PathBuf> {
     let this = env::current_exe().context("cannot find my own program file")?;
     let meta =
         fs::metadata(&this).with_context(|| format!("{}: cannot be examined", this.display()))?;
     // One folder for each build of headcount, so that two of them never meet.
     let name = format!("as-{:x}-{:x}-{:x}", meta.dev(), meta.ino(), meta.mtime());
     let kept = cache_folder().map(|base| assembler_link(&this, base.join("headcount").join(&name)));
-    match kept {
-        Some(Ok(folder)) => Ok(folder),
+    let folder = match kept {
+        Some(Ok(folder)) => folder,
         // Builders of packages have no home worth the name.
-        _ => assembler_link(&this, temporary_folder()?.join(name)),
-    }
+        _ => assembler_link(&this, temporary_folder()?.join(name))?,
+    };
+    Ok(folder.join(PREFIX))
 }
 
 fn assembler_link(this: &Path, folder: PathBuf) -> Result<PathBuf> {
     let private = OwnFolder::make(&folder);
     let private = private.with_context(|| format!("{}: cannot be made", folder.display()))?;
-    let link = private.file("as");
+    let link = private.file(OUR_NAME);
     if fs::read_link(&link).is_ok_and(|target| target == this) {
         return Ok(folder);
     }
     // Many compilers run at once: each makes its own link and moves it into place.
-    let mine = private.file(&format!("as.{}", std::process::id()));
+    let mine = private.file(&format!("{OUR_NAME}.{}", std::process::id()));
     let _ = fs::remove_file(&mine);
     symlink(this, &mine)
         .and_then(|()| fs::rename(&mine, &link))
-        .with_context(|| format!("{}: cannot be made", folder.join("as").display()))?;
+        .with_context(|| format!("{}: cannot be made", folder.join(OUR_NAME).display()))?;
     Ok(folder)
 }
 
