@@ -57,10 +57,11 @@ pub fn routine(
         None => filler(spans, &image, part.range.end),
     };
     let bytes = image.get(&part.range).unwrap_or_default().to_vec();
-    let leads_to = leads_to(facts, spans, &image, &part.range, &ways);
+    let (leads_to, are_settled) = leads_to(facts, spans, &image, &part.range, &ways);
     let unknown_code = unknown_code(facts, spans, &image, &ways);
     let spoken = ways.spoken.iter().filter(|at| !ways.called.contains(at));
     let is_settled = reached.is_settled
+        && are_settled
         && spans.is_settled(&image, part.range.start)
         && ways.all().all(|at| spans.is_settled(&image, at));
     let is_unknown = |at: &&u64| unknown_code.binary_search(&LinkAddr(**at)).is_err();
@@ -117,8 +118,21 @@ impl Reached {
     }
 }
 
-/// Follows control through a part: from its start, if control is known to come there, and from
-/// everywhere else that something leads to.
+/// A part through which control was followed.
+struct Followed<'a> {
+    reach: Reach<'a>,
+    /// With the instructions that control comes to.
+    part: Part,
+    indirect: PartJumps,
+    /// What lies between them.
+    rest: Vec<Rest>,
+    /// Where exceptions land that pass through it.
+    pads: Vec<u64>,
+    is_settled: bool,
+    absurd: Option<String>,
+}
+
+/// The instructions of a part that control comes to, and of the others those that may be.
 fn reached(
     facts: &Facts,
     spans: &mut Spans,
@@ -127,6 +141,40 @@ fn reached(
     swept: &Swept,
     asked: &[LinkAddr],
 ) -> Reached {
+    let followed = followed(facts, spans, image, index, swept, asked);
+    let Followed {
+        mut part,
+        indirect,
+        mut absurd,
+        ..
+    } = followed;
+    let mut doubtful = Vec::new();
+    match keep_rest(image, followed.rest, &indirect, &mut part) {
+        Ok(left) => doubtful = left,
+        Err(reason) => absurd = absurd.or(Some(reason)),
+    }
+    let gs = part.ops.iter().filter(|op| needs_gs(image, swept, op));
+    Reached {
+        gs: gs.map(|op| op.at).collect(),
+        part,
+        indirect,
+        doubtful,
+        pads: followed.pads,
+        is_settled: followed.is_settled,
+        absurd,
+    }
+}
+
+/// Follows control through a part: from its start, if control is known to come there, and from
+/// everywhere else that something leads to.
+fn followed<'a>(
+    facts: &Facts,
+    spans: &mut Spans,
+    image: &'a Image<'a>,
+    index: usize,
+    swept: &'a Swept,
+    asked: &[LinkAddr],
+) -> Followed<'a> {
     let range = swept.part.range.clone();
     let mut reach = Reach::new(image, &swept.part);
     let mut absurd = None;
@@ -148,8 +196,7 @@ fn reached(
         broken: None,
         ..swept.part.clone()
     };
-    let mut doubtful = Vec::new();
-    let indirect = loop {
+    loop {
         let rest = reach.rest();
         let steps = rest.iter().flat_map(|it| &it.ops).map(|op| op.at);
         let steps: BTreeSet<u64> = steps.collect();
@@ -166,23 +213,17 @@ fn reached(
             is_new |= !reach.has(to) && reach.enter_if_sound(to);
         }
         if !is_new {
-            match keep_rest(image, rest, &indirect, &mut part) {
-                Ok(left) => doubtful = left,
-                Err(reason) => absurd = absurd.or(Some(reason)),
-            }
-            break indirect;
+            return Followed {
+                reach,
+                part,
+                indirect,
+                rest,
+                pads,
+                is_settled,
+                absurd,
+            };
         }
         part.ops = reach.ops();
-    };
-    let gs = part.ops.iter().filter(|op| needs_gs(image, swept, op));
-    Reached {
-        gs: gs.map(|op| op.at).collect(),
-        part,
-        indirect,
-        doubtful,
-        pads,
-        is_settled,
-        absurd,
     }
 }
 
@@ -287,7 +328,7 @@ pub fn reached_from(
 /// Where a part leads outside of itself, if nothing else tells that control comes there.
 pub fn led_to(facts: &Facts, spans: &mut Spans, image: &Image<'_>, part: &Part) -> Vec<u64> {
     let ways = Ways::of(facts, image, part, &PartJumps::default(), &[]);
-    let inside = leads_to(facts, spans, image, &part.range, &ways);
+    let (inside, _) = leads_to(facts, spans, image, &part.range, &ways);
     let unknown = unknown_code(facts, spans, image, &ways);
     inside.into_iter().chain(unknown).map(|at| at.0).collect()
 }
@@ -575,43 +616,59 @@ fn blocks(part: &Part, arrivals: &BTreeSet<u64>) -> Vec<RoutineBlock> {
     blocks
 }
 
-/// Where a part leads in others, if nothing else tells that control comes there.
+/// Where a part leads in others, if nothing else tells that control comes there. Also says whether
+/// that is the same whatever routines were asked for before.
 fn leads_to(
     facts: &Facts,
     spans: &mut Spans,
     image: &Image<'_>,
     range: &Range<u64>,
     ways: &Ways,
-) -> Vec<LinkAddr> {
+) -> (Vec<LinkAddr>, bool) {
     let mut found: BTreeSet<u64> = ways.direct.iter().chain(&ways.indirect).copied().collect();
     found.extend(&ways.called);
     let spoken = ways.spoken.iter().copied();
     let spoken: BTreeSet<u64> = spoken
         .filter(|at| !range.contains(at) && !spans.is_known_start(*at))
         .collect();
-    let believed = spoken.into_iter().filter(|at| {
-        let other = spans.index_at(*at);
-        other.is_some_and(|other| believes(facts, spans, image, other, *at))
-    });
-    found.extend(believed.collect::<Vec<_>>());
+    let mut are_settled = true;
+    for at in spoken {
+        let Some(other) = spans.index_at(at) else {
+            continue;
+        };
+        let (is_code, is_settled) = believes(facts, spans, image, other, at);
+        are_settled &= is_settled;
+        if is_code {
+            found.insert(at);
+        }
+    }
     found.retain(|at| {
         !range.contains(at) && !spans.is_known_start(*at) && spans.index_at(*at).is_some()
     });
-    found.into_iter().map(LinkAddr).collect()
+    (found.into_iter().map(LinkAddr).collect(), are_settled)
 }
 
 /// An address is made that lies in a part: is it one of code there? A number may only look like an
-/// address, and what has an address may be data.
-fn believes(facts: &Facts, spans: &mut Spans, image: &Image<'_>, index: usize, at: u64) -> bool {
+/// address, and what has an address may be data. Also says whether the answer is the same whatever
+/// routines were asked for before.
+fn believes(
+    facts: &Facts,
+    spans: &mut Spans,
+    image: &Image<'_>,
+    index: usize,
+    at: u64,
+) -> (bool, bool) {
     if !spans.is_told(index) {
-        return facts.is_function(image, at);
+        return (facts.is_function(image, at), true);
     }
     let Some(swept) = spans.swept(image, index) else {
-        return false;
+        return (false, true);
     };
-    let mut reach = Reach::new(image, &swept.part);
-    let _ = reach.enter(swept.part.range.start);
-    reach.has(at) || facts.may_be_code(at) && reach.enter_if_sound(at)
+    // Tables of jumps are part of that: a number may lie in the midst of what only they lead to.
+    let mut followed = followed(facts, spans, image, index, &swept, &[]);
+    let reach = &mut followed.reach;
+    let is_code = reach.has(at) || facts.may_be_code(at) && reach.enter_if_sound(at);
+    (is_code, followed.is_settled)
 }
 
 /// Where a part leads that is code but in no known part.

@@ -42,6 +42,17 @@ impl Workshop {
 }
 
 #[test]
+fn a_number_that_only_looks_like_an_address_changes_no_instruction() {
+    let shop = Workshop::with("numbers", text!("numbers.c"), &["-no-pie"]);
+    assert_eq!(shop.must_count(&["./numbers"]), "1 0\n1\n85 2\n");
+    assert_eq!(shop.calls("chosen"), Some(4));
+    let blocks = shop.report(&["--by", "block", "--only", "chosen", "--format", "csv"]);
+    let counts = blocks.lines().skip(1).map(|line| line.split(',').nth(4));
+    let counts: Vec<_> = counts.flatten().collect();
+    assert_eq!(counts, ["4", "3", "1", "1", "1", "1"], "{blocks}");
+}
+
+#[test]
 fn threads_through_one_function_lose_nothing() {
     let source = text!("many_threads.c");
     let shop = Workshop::with("many", source, &["-pthread"]);

@@ -285,7 +285,8 @@ impl Trial<'_> {
         let (_, refused) = text
             .split_once("\nNot counted: ")
             .context("the report does not say what is not counted")?;
-        let refused = refused.lines().filter(|line| *line != "nothing.");
+        let refused = refused.lines().take_while(|line| !line.is_empty());
+        let refused = refused.filter(|line| *line != "nothing.");
         Ok((functions, refused.map(str::to_owned).collect()))
     }
 
