@@ -283,7 +283,7 @@ struct Builder<'a> {
 }
 
 /// Why a function is not counted that is in an object, but not in the module.
-const REMOVED: &str = "removed by the linker";
+const REMOVED: &str = "removed by the linker; where it was inlined, it is counted";
 /// The same for a function that is in the module all the same.
 const REPLACED: &str =
     "the linker took it from another object, which was not built with `headcount cc`";
