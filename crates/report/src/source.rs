@@ -8,7 +8,7 @@ use crate::report::Request;
 use crate::rows::Tally;
 use crate::table::{Cell, Row};
 use headcount_model::{Counted, FileId};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,8 +19,7 @@ pub const UNKNOWN: &str = "??";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineCount {
     /// How often a statement of the line began: the largest count of any instruction that begins
-    /// one, summed over functions and the copies inlined into them. Where none of those ran, but
-    /// another instruction of the line did, the same for instructions of any kind.
+    /// one, summed over functions and the copies inlined into them.
     pub count: Count,
     /// Instructions executed.
     pub executed: Count,
@@ -48,7 +47,6 @@ pub type Lines = BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>;
 /// The same, of the files that are wanted, or of the wanted functions in them.
 pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lines, Error> {
     let mut sums: BTreeMap<Arc<str>, BTreeMap<u32, LineSum>> = BTreeMap::new();
-    let inlined = Inlined::of(counted);
     for module in counted {
         let names: Vec<Arc<str>> = module
             .module
@@ -59,15 +57,13 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
         for named in all_functions(module, demangle) {
             let selected = is_counted(named.counts);
             let whole = only.names_function(&named);
-            let is_spare = inlined.leave_spare(&named);
-            for (place, mut copy) in lines_of(&named)? {
-                copy.is_spare = is_spare;
+            for (place, copy) in lines_of(&named)? {
                 let Some(name) = names.get(place.file.index()) else {
                     continue;
                 };
                 if whole || only.wants_file(named.module, name) {
                     let lines = sums.entry(name.clone()).or_default();
-                    let line = lines.entry(place.line).or_insert_with(LineSum::nowhere);
+                    let line = lines.entry(place.line).or_default();
                     if selected {
                         line.add(copy)?;
                     }
@@ -80,45 +76,6 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
         (name, lines.collect())
     };
     Ok(sums.into_iter().map(finish).collect())
-}
-
-/// The lines that ran in inlined copies of functions, by file.
-struct Inlined<'a>(HashMap<&'a str, BTreeSet<u32>>);
-
-impl<'a> Inlined<'a> {
-    fn of(counted: &'a [Counted]) -> Self {
-        let mut ran: HashMap<&str, BTreeSet<u32>> = HashMap::new();
-        for named in counted.iter().flat_map(|it| all_functions(it, false)) {
-            let blocks = named.blocks().filter(has_run);
-            for run in blocks.flat_map(|it| &it.block.lines) {
-                if let (true, Some(file)) = (run.inline_copy != 0, named.file(run.file)) {
-                    ran.entry(file).or_default().insert(run.line);
-                }
-            }
-        }
-        Self(ran)
-    }
-
-    /// Was a function never called, but inlined where it did run? Compilers keep such a spare copy
-    /// for callers in other files. That it did not run says nothing about its lines.
-    fn leave_spare(&self, named: &Named<'_>) -> bool {
-        let (Some(file), Some((own, first))) = (named.own_file(), named.function.source) else {
-            return false;
-        };
-        let Some(ran) = self.0.get(file) else {
-            return false;
-        };
-        let runs = named.function.blocks.iter().flat_map(|it| &it.lines);
-        let own_lines = runs.filter(|it| it.file == own && it.inline_copy == 0);
-        let last = own_lines.map(|it| it.line).max().unwrap_or(first);
-        first <= last
-            && ran.range(first..=last).next().is_some()
-            && !named.blocks().any(|it| has_run(&it))
-    }
-}
-
-fn has_run(block: &CountedBlock<'_>) -> bool {
-    !block.count().is_never()
 }
 
 /// A line in a function, or in one copy of another that was inlined there.
@@ -138,8 +95,6 @@ struct LineSum {
     any: Option<Count>,
     executed: Count,
     counted: bool,
-    /// Whether all of it is in functions that ran elsewhere only, inlined.
-    is_spare: bool,
 }
 
 fn lines_of(named: &Named<'_>) -> Result<HashMap<Place, LineSum>, Error> {
@@ -169,14 +124,6 @@ fn lines_of(named: &Named<'_>) -> Result<HashMap<Place, LineSum>, Error> {
 }
 
 impl LineSum {
-    /// What is not seen anywhere yet.
-    fn nowhere() -> Self {
-        Self {
-            is_spare: true,
-            ..Self::default()
-        }
-    }
-
     fn add(&mut self, copy: Self) -> Result<(), Error> {
         let sum = |a: Option<Count>, b: Option<Count>| match (a, b) {
             (Some(a), Some(b)) => a.plus(b).map(Some),
@@ -186,13 +133,12 @@ impl LineSum {
         self.any = sum(self.any, copy.any)?;
         self.executed = self.executed.plus(copy.executed)?;
         self.counted |= copy.counted;
-        self.is_spare &= copy.is_spare;
         Ok(())
     }
 
     fn finish(self) -> LineCount {
-        // A line of which no function was selected, or nothing is known of where it ran.
-        let Some(any) = self.any.filter(|_| !self.is_spare) else {
+        // A line of which no function was selected.
+        let Some(any) = self.any else {
             return LineCount {
                 count: Count::Unknown,
                 executed: Count::Unknown,
@@ -200,7 +146,7 @@ impl LineSum {
             };
         };
         LineCount {
-            count: self.statement.filter(|it| !it.is_never()).unwrap_or(any),
+            count: self.statement.unwrap_or(any),
             executed: self.executed,
             counted: self.counted,
         }

@@ -47,9 +47,8 @@ pub struct Report {
 /// Print source text with the count of each line in the margin.
 ///
 /// A count is how often a statement of that line began. A line without a count holds no code. A
-/// 0 is marked with `!`: its code never ran. A `-` is not known: it was not counted, or its function
-/// ran only where it was inlined, and no code there is said to be of that line. The sign beside a
-/// count grows with it. `jumps` tells of branches: `31%` jumped, `1/2` of two ways were gone.
+/// 0 is marked with `!`: its code never ran. A `-` was not counted. The sign beside a count grows
+/// with it. `jumps` tells of branches: `31%` jumped, `1/2` of two ways were gone.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
