@@ -225,18 +225,17 @@ impl Outline {
     /// May control come to an address that is in no known part? Only from where code or data speaks
     /// of.
     pub fn may_come_to(&self, at: LinkAddr) -> bool {
-        let image = self.facts.image();
-        let starts = self.spans.starts();
-        let next = starts.partition_point(|it| *it <= at.0);
-        let before = next.checked_sub(1).and_then(|it| self.spans.range(it));
-        let gap = before.map_or(0, |it| it.end)..starts.get(next).copied().unwrap_or(u64::MAX);
-        if !image.is_code(at.0) || !self.facts.may_be_code(at.0) || !gap.contains(&at.0) {
+        let gap = self.spans.gap_around(at.0);
+        let spoken = self.spans.spoken_of.range(gap.clone()).copied();
+        let words = &self.facts.words;
+        let words = &words[words.partition_point(|it| *it < gap.start)..];
+        let words = words.iter().copied().take_while(|it| *it < gap.end);
+        let mut sources = spoken.chain(words).peekable();
+        // For most, nothing speaks of any address around.
+        if sources.peek().is_none() || !self.facts.may_be_code(at.0) {
             return false;
         }
-        let spoken = self.spans.spoken_of.range(gap.clone()).copied();
-        let words = self.facts.words.iter().copied();
-        let sources = spoken.chain(words.filter(|it| gap.contains(it)));
-        unknown_code::leads_to(&image, sources, &gap, at.0)
+        unknown_code::leads_to(&self.facts.image(), sources, &gap, at.0)
     }
 
     /// How many addresses of unknown code were made by the code that was looked at.
@@ -246,9 +245,7 @@ impl Outline {
 
     /// Where the next part begins behind an address.
     pub fn next_start(&self, at: u64) -> u64 {
-        let starts = self.spans.starts();
-        let next = starts.partition_point(|it| *it <= at);
-        starts.get(next).copied().unwrap_or(u64::MAX)
+        self.spans.next_start(at)
     }
 
     /// Makes a part known that begins here, because something leads here that no table told of.

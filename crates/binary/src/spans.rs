@@ -141,6 +141,19 @@ impl Spans {
         Some(self.starts.get(after).map_or(end, |next| end.min(*next)))
     }
 
+    /// Where the next part begins behind an address.
+    pub fn next_start(&self, at: u64) -> u64 {
+        let after = self.starts.partition_point(|start| *start <= at);
+        self.starts.get(after).copied().unwrap_or(u64::MAX)
+    }
+
+    /// All around an address in no part that is in none either.
+    pub fn gap_around(&self, at: u64) -> Range<u64> {
+        let after = self.starts.partition_point(|start| *start <= at);
+        let before = after.checked_sub(1).and_then(|it| self.range(it));
+        before.map_or(0, |it| it.end)..self.next_start(at)
+    }
+
     /// Makes a part known whose end is open, unless it lies in another.
     pub fn add(&mut self, image: &Image<'_>, at: u64) -> bool {
         if !image.is_code(at) || self.index_at(at).is_some() {

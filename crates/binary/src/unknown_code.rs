@@ -10,9 +10,6 @@ use iced_x86::{Decoder, DecoderOptions};
 use crate::image::Image;
 use crate::sweep::{self, Flow};
 
-/// No instruction has more bytes.
-const LONGEST: u64 = 15;
-
 /// Does control that comes to one of these addresses get to `at`, through code in a range? Where a
 /// jump leads that nobody sees through, it may.
 pub fn leads_to(
@@ -30,7 +27,7 @@ pub fn leads_to(
         if !range.contains(&here) || !known.insert(here) {
             continue;
         }
-        let Some((flow, next)) = step(image, here, range.end) else {
+        let Some((flow, next)) = step(image, here) else {
             continue;
         };
         if matches!(flow, Flow::IndirectJump(None)) {
@@ -43,8 +40,7 @@ pub fn leads_to(
 }
 
 /// What the instruction at an address does, and where the next one is.
-fn step(image: &Image<'_>, at: u64, end: u64) -> Option<(Flow, u64)> {
-    let bytes = image.get(&(at..end.min(at + LONGEST)))?;
-    let instruction = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode();
+fn step(image: &Image<'_>, at: u64) -> Option<(Flow, u64)> {
+    let instruction = Decoder::with_ip(64, image.from(at)?, at, DecoderOptions::NONE).decode();
     (!instruction.is_invalid()).then(|| (sweep::flow(&instruction), instruction.next_ip()))
 }

@@ -289,7 +289,7 @@ const REPLACED: &str =
     "the linker took it from another object, which was not built with `headcount cc`";
 
 /// The names that code has.
-fn code_symbols<'a>(file: &object::File<'a>) -> HashSet<&'a str> {
+fn names_of_code<'a>(file: &object::File<'a>) -> HashSet<&'a str> {
     let symbols = file.symbols().chain(file.dynamic_symbols());
     symbols
         .filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text)
@@ -403,7 +403,7 @@ impl Builder<'_> {
         if self.named.is_empty() {
             return;
         }
-        let others = code_symbols(file);
+        let others = names_of_code(file);
         let gone = self.named.drain(..).map(|it| Refusal {
             reason: match !it.is_local && others.contains(it.name.as_str()) {
                 true => REPLACED.into(),

@@ -73,17 +73,14 @@ impl Monitor<'_> {
         if let Some((_, _, original)) = self.spot(space, at) {
             return original;
         }
-        if let Some(Where::Text(index)) = self.find(space, at)
-            && let Some(module) = self.module(space, index)
-            && let Some(served) = self.workshops[module.workshop].served_by(module.link(at))
-        {
-            return module.load(served.0);
-        }
-        let island = self.unit_at(space, at).and_then(|it| {
-            let detour = it.unit.copy.island_of(it.offset)?;
-            Some(it.module.load(it.unit.copy.start.0 + u64::from(detour)))
+        let Some(Where::Text(index)) = self.find(space, at) else {
+            return at;
+        };
+        let served = self.module(space, index).and_then(|module| {
+            let served = self.workshops[module.workshop].served_by(module.link(at))?;
+            Some(module.load(served.0))
         });
-        island.unwrap_or(at)
+        served.unwrap_or(at)
     }
 
     /// Where a thread stands, seen without us.

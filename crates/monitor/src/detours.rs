@@ -129,7 +129,6 @@ impl Monitor<'_> {
             stopped.go_to(at.0)?;
             return self.go_into_copy(stopped, space, index, at, how);
         }
-        let is_known = self.workshops[workshop].unit_at(link).is_some();
         let Some((unit, _)) = self.made(stopped, space, index, at)? else {
             return Ok(());
         };
@@ -137,7 +136,8 @@ impl Monitor<'_> {
         let offset = (link.0 - unit.copy.start.0) as u32;
         let start = unit.offset;
         if let Some(landing) = unit.copy.landing(offset) {
-            if is_known && how == Arrival::ByItself {
+            let has_jump = unit.copy.has_jump(offset);
+            if how == Arrival::ByItself && !has_jump {
                 self.workshops[workshop].trapped(link);
             }
             let region = self.module(space, index).map_or(0, |it| it.region.start);
@@ -236,7 +236,7 @@ impl Monitor<'_> {
         {
             self.workshops[number].make(link, is_alone, windows, &mut self.journal)?;
         }
-        Ok(true)
+        self.update(stopped, space, index)
     }
 
     /// The unit around an address of a module's text, made if need be, and the module's bias.
@@ -319,15 +319,12 @@ impl Monitor<'_> {
             return Ok(());
         }
         for workshop in &self.workshops {
-            let places = workshop.strays().count();
-            let times: u64 = workshop.strays().map(|(_, count)| count).sum();
-            let often = workshop.strays().max_by_key(|(_, count)| *count);
-            if let Some((at, _)) = often {
+            if let Some(often) = workshop.strays() {
                 self.journal.write(&Entry::Stray {
                     module: workshop.module,
-                    at: at.0,
-                    places,
-                    times,
+                    at: often.at.0,
+                    places: often.places,
+                    times: often.times,
                 })?;
             }
         }

@@ -3,8 +3,10 @@
 //! What is made for one process serves all others that run the module: copies speak of places by
 //! distance only, and counters by number.
 
+mod arrivals;
 mod calls;
 mod islands;
+mod loose_calls;
 mod news;
 
 use std::cell::RefCell;
@@ -117,7 +119,7 @@ pub struct Workshop {
     /// Where control enters routines besides where they say themselves.
     arrivals: BTreeMap<u64, BTreeSet<u64>>,
     /// The calls that are made from their own place, by what they call.
-    calls_to: BTreeMap<u64, Vec<u64>>,
+    calls_to: BTreeMap<u64, BTreeSet<u64>>,
     /// The jumps of copies to other routines, by where they lead: where in the copies their
     /// distances are.
     ways_to: BTreeMap<u64, Vec<usize>>,
@@ -133,11 +135,9 @@ pub struct Workshop {
     keep_flags: BTreeSet<u64>,
     /// Routines that cannot be counted.
     refused: BTreeSet<u64>,
-    /// System calls, or bytes that look like one, that may run from where they always were: in
-    /// routines that cannot be counted, and in no known part.
+    /// See `loose_calls.rs`: in routines that cannot be counted, and in no known part.
     loose_calls: BTreeSet<u64>,
-    /// Those in no known part. Most are in tables among the code: they are loose only if control may
-    /// come to them.
+    /// Those in no known part, loose or not.
     unknown_calls: BTreeSet<u64>,
     /// Of how many addresses in no known part code spoke when that was last looked at.
     spoken: usize,
@@ -165,17 +165,6 @@ struct Restorer {
     /// Where its system call is, from its start on.
     call: u64,
     counter: CounterNumber,
-}
-
-/// Something that happened at some places.
-#[derive(Clone, Copy, Debug)]
-pub struct Often {
-    /// Where it did most often.
-    pub at: LinkAddr,
-    /// At how many places.
-    pub places: usize,
-    /// How often in all.
-    pub times: u64,
 }
 
 impl Workshop {
@@ -285,90 +274,6 @@ impl Workshop {
         is_chosen || self.callers.contains(&part.start)
     }
 
-    fn look_for_callers(&mut self, text: Range<u64>) {
-        if self.wanted.is_none() {
-            return;
-        }
-        for at in self.system_calls(text) {
-            let part = self.outline.borrow().part_at(LinkAddr(at));
-            self.callers.extend(part.map(|it| it.start));
-        }
-    }
-
-    /// Where in a stretch of text system calls are, or bytes that look like one.
-    fn system_calls(&self, text: Range<u64>) -> Vec<u64> {
-        let (Some(first), Some(last)) = (self.index(text.start), self.index(text.end - 1)) else {
-            return Vec::new();
-        };
-        memchr::memmem::find_iter(&self.original[first..=last], &SYSCALL)
-            .map(|it| text.start + it as u64)
-            .collect()
-    }
-
-    /// Looks at a stretch of text again for system calls that do not run in copies.
-    fn look_for_loose_calls(&mut self, text: Range<u64>) {
-        for at in self.system_calls(text) {
-            let is_known = self.outline.borrow().part_at(LinkAddr(at)).is_some();
-            match is_known {
-                true => self.unknown_calls.remove(&at),
-                false => self.unknown_calls.insert(at),
-            };
-            self.set_loose(
-                at,
-                is_known && !self.is_guarded(at) || !is_known && self.may_run(at),
-            );
-        }
-    }
-
-    fn set_loose(&mut self, at: u64, is_loose: bool) {
-        match is_loose {
-            true => self.loose_calls.insert(at),
-            false => self.loose_calls.remove(&at),
-        };
-    }
-
-    /// May control come to an address in no known part?
-    fn may_run(&self, at: u64) -> bool {
-        self.outline.borrow().may_come_to(LinkAddr(at))
-    }
-
-    /// Code may have spoken of more addresses: control may come to more.
-    fn look_at_unknown_calls(&mut self) {
-        let spoken = self.outline.borrow().spoken_count();
-        if std::mem::replace(&mut self.spoken, spoken) == spoken {
-            return;
-        }
-        for at in self.unknown_calls.clone() {
-            self.set_loose(at, self.may_run(at));
-        }
-    }
-
-    /// Does the code at an address run in a copy, or not at all, as far as we know?
-    fn is_guarded(&self, at: u64) -> bool {
-        let Some(part) = self.outline.borrow().part_at(LinkAddr(at)) else {
-            return false;
-        };
-        if let Some(unit) = self.latest.get(&part.start) {
-            let offset = (at - part.start) as u32;
-            return !self.units[*unit].copy.is_gap(offset);
-        }
-        let has_guard = || {
-            self.outline.borrow().is_known_start(LinkAddr(part.start))
-                || self.arrivals.contains_key(&part.start)
-        };
-        !self.refused.contains(&part.start) && self.is_wanted(at) && has_guard()
-    }
-
-    /// A system call that may run from where it always was.
-    pub fn loose_call(&self) -> Option<LinkAddr> {
-        self.loose_calls.first().copied().map(LinkAddr)
-    }
-
-    /// Does every system call run in a copy?
-    pub fn is_tight(&self) -> bool {
-        self.loose_calls.is_empty()
-    }
-
     fn index(&self, at: u64) -> Option<usize> {
         let text = self.texts.iter().find(|it| it.range.contains(&at))?;
         Some(text.offset + (at - text.range.start) as usize)
@@ -431,63 +336,6 @@ impl Workshop {
     /// If such a routine begins at an address: how far behind it its system call is.
     pub fn restorer_call(&self, at: LinkAddr) -> Option<u64> {
         self.restorers.get(&at.0).map(|it| it.call)
-    }
-
-    /// Remembers that control arrived where nobody expected it. How often has it?
-    pub fn stray(&mut self, at: LinkAddr) -> u64 {
-        let count = self.strays.entry(at.0).or_default();
-        *count += 1;
-        *count
-    }
-
-    /// From now on control is foreseen at an address: the next copy of its routine will have a
-    /// detour there. Not so where all jumps are known: then it was sent there by a handler, say,
-    /// and others may yet come back to what the detour would cover.
-    /// So it is wherever else it strayed to in the same routine: one copy does for all.
-    pub fn foresee(&mut self, at: LinkAddr) -> bool {
-        let part = self.outline.borrow().part_at(at).unwrap_or_default();
-        let strayed: Vec<u64> = self.strays.range(part).map(|it| *it.0).collect();
-        let foreseen = strayed.into_iter().map(LinkAddr);
-        let foreseen: Vec<LinkAddr> = foreseen.filter(|it| self.can_foresee(*it)).collect();
-        foreseen.iter().for_each(|it| _ = self.arrived_at(*it));
-        foreseen.contains(&at)
-    }
-
-    /// Can that be, and is it not so already?
-    pub fn can_foresee(&self, at: LinkAddr) -> bool {
-        let is_jump = |unit: usize| self.units[unit].has_indirect_jumps;
-        let part = self.outline.borrow().part_at(at);
-        let known = part.and_then(|it| self.arrivals.get(&it.start));
-        self.unit_at(at).is_some_and(is_jump) && !known.is_some_and(|it| it.contains(&at.0))
-    }
-
-    /// A thread is at an address that its routine's copy does not have: nobody was known to come
-    /// there. From now on control is foreseen. False if it was before.
-    pub fn arrived_at(&mut self, at: LinkAddr) -> bool {
-        let part = self.outline.borrow().part_at(at);
-        part.is_some_and(|it| self.arrivals.entry(it.start).or_default().insert(at.0))
-    }
-
-    /// Control came into a copy by a trap, where nothing else fits.
-    pub fn trapped(&mut self, at: LinkAddr) {
-        *self.traps.entry(at.0).or_default() += 1;
-    }
-
-    /// How often that was so.
-    pub fn traps(&self) -> Option<Often> {
-        let (at, _) = self.traps.iter().max_by_key(|(_, times)| **times)?;
-        Some(Often {
-            at: LinkAddr(*at),
-            places: self.traps.len(),
-            times: self.traps.values().sum(),
-        })
-    }
-
-    /// Where control arrived against expectation, and how often.
-    pub fn strays(&self) -> impl Iterator<Item = (LinkAddr, u64)> {
-        self.strays
-            .iter()
-            .map(|(at, count)| (LinkAddr(*at), *count))
     }
 
     /// Makes the copy of the routine around an address. `None`: it cannot be counted; then its

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use headcount_model::LinkAddr;
 
-use crate::detours::{LONG, SHORT};
+use crate::detours::{Kind, LONG, SHORT};
 use crate::spots::{CounterNumber, Fix, Resume, Spot};
 use crate::system_calls::SystemCall;
 use crate::template::Template;
@@ -101,9 +101,20 @@ impl Copy {
         &self.net
     }
 
+    /// Where control arrives that gets into the copy by no single jump.
+    pub fn short_entries(&self) -> impl Iterator<Item = u32> {
+        let detours = self.template.detours.iter();
+        detours.filter_map(|(offset, kind)| (*kind != Kind::Long).then_some(*offset))
+    }
+
     /// Dead bytes that islands of other routines may be in.
     pub fn spare(&self) -> &[Range<u32>] {
         &self.template.spare
+    }
+
+    /// Does control that arrives at an offset of the original get on by a jump?
+    pub fn has_jump(&self, offset: u32) -> bool {
+        self.jumps.iter().any(|it| it.offset == offset)
     }
 
     /// How often control enters by a trap: nothing else fits.

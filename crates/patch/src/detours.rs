@@ -97,15 +97,18 @@ impl<'a> Planner<'a> {
             if !matches!(block.end, End::Call) {
                 continue;
             }
-            // Where control arrives at the very call, the call's bytes must make room.
-            moved[number] = block.code.len() == 1 && block.entrance.is_some();
-            if moved[number] && !is_movable(block) {
-                let at = block.code.first().map_or(0, |it| it.ip());
-                return Err(CannotCopy::StuckCall(at));
-            }
             let facts = &routine.blocks[number];
             let last = facts.lengths.last().copied().unwrap_or(0);
-            calls.push((facts.end() - u32::from(last), facts.end(), number));
+            let (start, end) = (facts.end() - u32::from(last), facts.end());
+            // Where control arrives at the very call, the call's bytes must make room; where another
+            // routine's island is, they have done so.
+            let mut islands = routine.islands.iter();
+            moved[number] = block.code.len() == 1 && block.entrance.is_some()
+                || islands.any(|it| *it < end && start < *it + LONG);
+            if moved[number] && !is_movable(block) {
+                return Err(CannotCopy::StuckCall(routine.start.0 + u64::from(start)));
+            }
+            calls.push((start, end, number));
         }
         Ok(Self {
             sketch,

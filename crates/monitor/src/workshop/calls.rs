@@ -13,21 +13,28 @@ const CALL: u8 = 0xe8;
 const SHORT_ADDRESS: u8 = 0x67;
 
 impl Workshop {
-    /// Leads the calls and jumps of a unit that was just made to the copies that there are, and those
-    /// of others to its own.
+    /// Leads the calls and jumps of a unit that was just made to the copies that there are: it is
+    /// about to be written as a whole. Those of others lead to it where their way would be a trap, or
+    /// two jumps; else that is not worth the writing.
     pub(super) fn link_calls(&mut self, number: usize) {
         self.note_ways_out(number);
         self.note_calls(number);
-        let text = self.units[number].range();
-        let calls = self.calls_to.range(text.clone());
-        let calls: Vec<(u64, Vec<u64>)> = calls.map(|it| (*it.0, it.1.clone())).collect();
-        for (target, calls) in calls {
-            calls.into_iter().for_each(|at| self.link_call(at, target));
-        }
-        let ways = self.ways_to.range(text);
-        let ways: Vec<(u64, Vec<usize>)> = ways.map(|it| (*it.0, it.1.clone())).collect();
-        for (target, places) in ways {
-            places.into_iter().for_each(|it| self.link_way(it, target));
+        let copy = &self.units[number].copy;
+        let short = copy.short_entries();
+        let short: Vec<u64> = short.map(|it| copy.start.0 + u64::from(it)).collect();
+        for target in short {
+            let calls = self.calls_to.get(&target).cloned().unwrap_or_default();
+            for at in calls {
+                if let Some(end) = self.link_call(at, target) {
+                    self.changes.push(Change::Call(at..end));
+                }
+            }
+            let ways = self.ways_to.get(&target).cloned().unwrap_or_default();
+            for place in ways {
+                if self.link_way(place, target) {
+                    self.changes.push(Change::Way(place));
+                }
+            }
         }
     }
 
@@ -56,13 +63,14 @@ impl Workshop {
     }
 
     /// Leads a jump to the copy of its target, if there is one.
-    fn link_way(&mut self, place: usize, target: u64) {
+    fn link_way(&mut self, place: usize, target: u64) -> bool {
         let landing = self.landing(LinkAddr(target));
         let end = self.behind_way(place);
-        if let Some(distance) = landing.and_then(|it| distance(it, end)) {
+        let distance = landing.and_then(|it| distance(it, end));
+        if let Some(distance) = distance {
             self.code[place..place + 4].copy_from_slice(&distance);
-            self.changes.push(Change::Way(place));
         }
+        distance.is_some()
     }
 
     /// The calls that are made from their own place.
@@ -74,10 +82,7 @@ impl Workshop {
             .collect();
         for at in calls {
             if let Some(target) = self.target_of_call(at) {
-                let known = self.calls_to.entry(target).or_default();
-                if !known.contains(&at) {
-                    known.push(at);
-                }
+                self.calls_to.entry(target).or_default().insert(at);
                 self.link_call(at, target);
                 if self.is_tiny(target) {
                     self.ahead.push(target);
@@ -112,22 +117,16 @@ impl Workshop {
     }
 
     /// Leads the call at an address to the copy of its target, if there is one, and if the call is
-    /// still made from there.
-    fn link_call(&mut self, at: u64, target: u64) {
-        let is_made = self.unit_at(LinkAddr(at)).is_some_and(|unit| {
-            let copy = &self.units[unit].copy;
-            copy.call((at - copy.start.0) as u32).is_some()
-        });
-        let landing = self.landing(LinkAddr(target)).filter(|_| is_made);
-        let Some((landing, end)) = landing.zip(self.end_of_call(at)) else {
-            return;
-        };
-        if let Some(distance) = distance(landing, end) {
-            for (at, byte) in (end - 4..).zip(distance) {
-                self.set(at, byte);
-            }
-            self.changes.push(Change::Call(at..end));
+    /// still made from there. Answers with its end.
+    fn link_call(&mut self, at: u64, target: u64) -> Option<u64> {
+        let copy = &self.units[self.unit_at(LinkAddr(at))?].copy;
+        copy.call((at - copy.start.0) as u32)?;
+        let end = self.end_of_call(at)?;
+        let distance = distance(self.landing(LinkAddr(target))?, end)?;
+        for (at, byte) in (end - 4..).zip(distance) {
+            self.set(at, byte);
         }
+        Some(end)
     }
 
     /// Where in the copies control goes on that arrives at an address.

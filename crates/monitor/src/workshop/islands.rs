@@ -222,11 +222,16 @@ impl Workshop {
         (at - before.0 < LONG.into()).then_some(*before.0)
     }
 
-    /// Where control was on its way from, if it is at an island among another routine's bytes.
+    /// Where control comes from that is at an island.
     pub fn served_by(&self, at: LinkAddr) -> Option<LinkAddr> {
-        let known = self.islands.get(&at.0).map(|it| it.serves);
+        let of_another = self.islands.get(&at.0).map(|it| it.serves);
         let cleared = || self.cleared.get(&at.0).copied();
-        known.or_else(cleared).map(LinkAddr)
+        let own = || {
+            let copy = &self.units[self.unit_at(at)?].copy;
+            let served = copy.island_of((at.0 - copy.start.0) as u32)?;
+            Some(copy.start.0 + u64::from(served))
+        };
+        of_another.or_else(cleared).or_else(own).map(LinkAddr)
     }
 
     /// Would a thread that goes on at an address, which has a unit, meet the midst of a jump?
