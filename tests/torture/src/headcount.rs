@@ -51,6 +51,17 @@ pub struct Run {
     pub lines: ByLine,
 }
 
+/// What the tool says of a line: its count, and what that is worth.
+pub type Shown = BTreeMap<(PathBuf, u32), (Option<u64>, Exactness)>;
+
+/// What a line's count is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exactness {
+    Exact,
+    AtLeast,
+    Unknown,
+}
+
 /// By link address.
 pub type Instructions = BTreeMap<u64, Instruction>;
 
@@ -184,6 +195,11 @@ impl Headcount {
         Ok((by_line, source_blocks(&blocks)?))
     }
 
+    /// The lines of the run in `folder`, as they are shown.
+    pub fn report_lines(&self, folder: &Path, limit: Duration) -> Result<Shown> {
+        shown(&self.report_as("line", "csv", folder, limit)?)
+    }
+
     /// The counts of the run in `folder`. The counts are read from the CSV; what
     /// a CSV has no place for, from the JSON.
     pub fn report(&self, folder: &Path, limit: Duration) -> Result<Said> {
@@ -287,6 +303,31 @@ fn lines(csv: &[u8]) -> Result<ByLine> {
             Ok(((PathBuf::from(file), line), count.parse().context(count)?))
         })
         .collect()
+}
+
+/// A report without a word about exactness promises all it says.
+fn shown(csv: &[u8]) -> Result<Shown> {
+    let rows: Vec<[String; 4]> = match columns(csv, ["file", "line", "count", "exactness"]) {
+        Ok(rows) => rows,
+        Err(_) => columns(csv, ["file", "line", "count"])?
+            .into_iter()
+            .map(|[file, line, count]| [file, line, count, "exact".to_owned()])
+            .collect(),
+    };
+    let row = |[file, line, count, exactness]: [String; 4]| {
+        let exactness = match exactness.as_str() {
+            "exact" => Exactness::Exact,
+            "at_least" => Exactness::AtLeast,
+            "unknown" => Exactness::Unknown,
+            other => anyhow::bail!("no exactness: {other}"),
+        };
+        let count = match count.as_str() {
+            "" => None,
+            digits => Some(digits.parse()?),
+        };
+        Ok(((PathBuf::from(file), line.parse()?), (count, exactness)))
+    };
+    rows.into_iter().map(row).collect()
 }
 
 fn refused(report: &Value) -> Vec<Refusal> {

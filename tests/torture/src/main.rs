@@ -15,6 +15,9 @@
 //! which one, where there are several; it should be of the version of `clang`.
 //! With `--route source --warnings` nothing runs, either: what compiles without
 //! a warning must do so when counted.
+//!
+//! With `--lines` the line counts of optimised builds are held against what gcov
+//! and llvm-cov agree on, and a table says how many are true.
 
 mod all_modules;
 mod callgrind;
@@ -29,6 +32,7 @@ mod gcov;
 mod headcount;
 mod libclang;
 mod line_table;
+mod lines;
 mod statements;
 mod suite;
 mod symbols;
@@ -36,7 +40,7 @@ mod tally;
 mod warnings;
 mod work_folder;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -84,6 +88,13 @@ struct Options {
     /// With `--route source`: see only that what compiles without a warning does so when counted
     #[arg(long, conflicts_with = "judge")]
     warnings: bool,
+    /// Make a table of how true line counts are: real programs, our own of tests/programs, and a
+    /// sample of GCC's, built by gcc and clang at all --levels (`O2-flto` is one)
+    #[arg(long, conflicts_with_all = ["judge", "behave", "bare", "warnings"])]
+    lines: bool,
+    /// With `--lines`: what to take from an earlier call in the same folder
+    #[arg(long, requires = "lines", value_enum, value_name = "WHAT")]
+    again: Option<lines::Again>,
     /// Give real programs a twenty-fifth of their work: for an engine that stops at every block
     #[arg(long)]
     little: bool,
@@ -212,7 +223,17 @@ struct Case {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
+    let options = Options::parse();
+    if options.lines {
+        return match line_table_of(&options) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => {
+                eprintln!("headcount-torture: {problem:#}");
+                ExitCode::from(2)
+            }
+        };
+    }
+    match run(&options) {
         Ok(tally) => {
             print!("{tally}");
             if tally.is_good() {
@@ -271,6 +292,89 @@ fn run(options: &Options) -> Result<Tally> {
         }
     }
     Ok(tally)
+}
+
+/// How many of GCC's programs are enough for a table.
+const SAMPLE_FOR_LINES: usize = 200;
+
+/// Prints the table of `--lines`, and leaves what was wrong in a file for each build.
+fn line_table_of(options: &Options) -> Result<()> {
+    std::fs::create_dir_all(&options.work)?;
+    let work = options.work.canonicalize()?;
+    let _hold = work_folder::hold(&work)?;
+    let headcount = Headcount::find(&options.headcount, None, None)?;
+    let is_here = |compiler: &&str| Command::new(compiler).arg("--version").output().is_ok();
+    let compilers: Vec<&str> = ["gcc", "clang"].into_iter().filter(is_here).collect();
+    let builds = compilers.iter().flat_map(|compiler| {
+        options.levels.iter().map(|level| lines::Build {
+            compiler: (*compiler).to_owned(),
+            level: level.clone(),
+        })
+    });
+    let has_clang = compilers.contains(&"clang");
+    let judge = lines::Lines {
+        headcount: &headcount,
+        work: work.join("lines"),
+        builds: builds.collect(),
+        again: options.again,
+        has_clang,
+    };
+    let programs = programs_with_lines(options, &work)?;
+    let mut progress = Progress::new("headcount-torture", programs.len());
+    let judged = workers::share_out(
+        &programs,
+        options.jobs,
+        |program| judge.judge(program),
+        |done, _| progress.show(done, "judged"),
+    );
+    let mut scores: BTreeMap<lines::Build, lines::Score> = BTreeMap::new();
+    let mut left_out = 0;
+    for found in judged {
+        left_out += usize::from(found.is_err());
+        for (build, score) in found.unwrap_or_default() {
+            scores.entry(build).or_default().add(score);
+        }
+    }
+    print!("{}", lines::table(&scores));
+    println!(
+        "\n{} programs; {left_out} left out, which a judge cannot build or run.{}",
+        programs.len() - left_out,
+        if has_clang {
+            ""
+        } else {
+            " clang is missing: gcov judged alone."
+        }
+    );
+    for (build, score) in &scores {
+        let name = format!("wrong.{}.txt", build.to_string().replace(' ', ""));
+        std::fs::write(work.join("lines").join(name), score.wrong.join("\n") + "\n")?;
+    }
+    Ok(())
+}
+
+fn programs_with_lines(options: &Options, work: &Path) -> Result<Vec<Program>> {
+    let tests = suite::tests(work, &options.package)?;
+    let amount = if options.little {
+        Amount::Little
+    } else {
+        Amount::Check
+    };
+    let mut programs = real::programs(&Sources::fetch(work)?, amount)?;
+    programs.extend(
+        real::our_own(amount)
+            .into_iter()
+            .filter(|it| it.name == "evaluator"),
+    );
+    programs.extend(suite::of_folder(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs"),
+    )?);
+    let tests = tests.iter().filter_map(|it| it.at("-O2").ok());
+    programs.extend(spread(
+        tests.collect(),
+        Some(options.sample.unwrap_or(SAMPLE_FOR_LINES)),
+    ));
+    programs.retain(|it| is_wanted(&it.name, options.only.as_deref()));
+    Ok(programs)
 }
 
 /// How every program is checked.

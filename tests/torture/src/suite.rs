@@ -56,6 +56,33 @@ pub fn tests(work: &Path, package: &str) -> Result<Vec<Test>> {
     Ok(tests)
 }
 
+/// Programs of a folder that state in their margins what they are run with, and that anybody could
+/// build: C, alone in its file.
+pub fn of_folder(folder: &Path) -> Result<Vec<Program>> {
+    let folder = folder
+        .canonicalize()
+        .with_context(|| folder.display().to_string())?;
+    let mut programs = Vec::new();
+    for source in sources(&folder)? {
+        let text = fs::read_to_string(&source)?;
+        let said = |word: &str| {
+            let of = |line: &str| Some(line.strip_prefix("//~ ")?.strip_prefix(word)?.to_owned());
+            let words = text.lines().find_map(of).unwrap_or_default();
+            words.split_whitespace().map(str::to_owned).collect()
+        };
+        programs.push(Program {
+            name: format!("programs/{}", stem(&source)),
+            language: Language::C,
+            sources: vec![source.clone()],
+            flags: said("flags:"),
+            libraries: vec!["-lm".to_owned(), "-lpthread".to_owned()],
+            arguments: said("args:"),
+        });
+    }
+    programs.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(programs)
+}
+
 fn plain(execute: &Path) -> Result<Vec<Test>> {
     sources(execute)?
         .iter()
