@@ -146,7 +146,9 @@ impl<'a> Code<'a> {
                 .collect();
             let at = first.range.start;
             let (mut blocks, edges) = blocks(&facts, &parts, at);
-            let described = debug.subprogram(at).and_then(|it| it.source);
+            let described = debug.subprogram(at);
+            let compiled = described.map(|it| it.compiled.clone());
+            let described = described.and_then(|it| it.source);
             let source = described.or_else(|| debug.line(at));
             debug_info::settle(&mut blocks, source);
             functions.push(Function {
@@ -156,6 +158,7 @@ impl<'a> Code<'a> {
                 blocks,
                 edges,
                 counters: 0,
+                compiled: compiled.unwrap_or_default(),
             });
         }
         (functions, refusals)

@@ -262,6 +262,16 @@ impl DebugInfo {
         Some((row.file, row.line))
     }
 
+    /// The column of a line at an address, as far as the table has the line there.
+    pub fn column(&self, at: u64, line: u32) -> u32 {
+        let first = self.rows.partition_point(|row| row.at < at);
+        let here = self.rows.iter().skip(first).take_while(|row| row.at == at);
+        let before = first.checked_sub(1).and_then(|it| self.rows.get(it));
+        let mut rows = here.chain(before).filter(|row| !row.end);
+        rows.find(|row| row.line == line)
+            .map_or(0, |row| row.column)
+    }
+
     /// Which inlined copy of a function an address belongs to; 0 if to none.
     pub fn inline_copy(&self, at: u64) -> u32 {
         let after = self.copies.partition_point(|(start, _)| *start <= at);
@@ -282,7 +292,7 @@ impl DebugInfo {
         }
     }
 
-    /// The instructions of a block as runs of one line each.
+    /// The instructions of a block as runs of one place each.
     pub fn runs(&self, ops: &[Op]) -> Vec<LineRun> {
         let mut runs: Vec<LineRun> = Vec::new();
         let Some(first) = ops.first().filter(|_| !self.rows.is_empty()) else {
@@ -320,6 +330,7 @@ impl DebugInfo {
                     if let Some(before) = runs.last().copied() {
                         let none = LineRun {
                             line: 0,
+                            column: 0,
                             is_stmt: false,
                             instructions: 1,
                             ..before
@@ -362,17 +373,18 @@ fn run(row: &Row, is_stmt: bool, instructions: u32, inline_copy: u32) -> LineRun
     LineRun {
         file: row.file,
         line: row.line,
+        column: row.column,
         is_stmt,
         instructions,
         inline_copy,
     }
 }
 
-/// Adds an instruction to the last run, if it goes on with the same line.
+/// Adds an instruction to the last run, if it goes on with the same place.
 fn extend(runs: &mut Vec<LineRun>, new: LineRun) {
     if let Some(last) = runs.last_mut() {
-        let same =
-            (last.file, last.line, last.inline_copy) == (new.file, new.line, new.inline_copy);
+        let place = |it: &LineRun| (it.file, it.line, it.column, it.inline_copy);
+        let same = place(last) == place(&new);
         if same && last.instructions > 0 && (last.is_stmt || !new.is_stmt) {
             last.instructions += new.instructions;
             return;

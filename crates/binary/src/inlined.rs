@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use gimli::{Attribute, AttributeValue, DebugInfoOffset, DwAt, Unit, UnitOffset, constants};
-use headcount_model::FileId;
+use gimli::{
+    Attribute, AttributeSpecification, AttributeValue, DebugInfoOffset, DwAt, Unit, UnitOffset,
+    constants,
+};
+use headcount_model::{Compiled, FileId, InlinedCall, LinkAddr};
 
 use crate::debug_files::Slice;
 use crate::debug_info::{Dwarf, Files, Units};
@@ -20,6 +23,8 @@ pub struct Subprogram {
     pub name: Option<String>,
     /// Where it is declared.
     pub source: Option<(FileId, u32)>,
+    /// What the compiler made of its lines.
+    pub compiled: Compiled,
 }
 
 /// A function, or a copy of one that was inlined.
@@ -85,7 +90,11 @@ struct Facts<'a> {
     file: Option<Value<'a>>,
     line: Option<u64>,
     origin: Option<Value<'a>>,
+    entry: Option<Value<'a>>,
+    frame_base: Option<Value<'a>>,
+    call_file: Option<Value<'a>>,
     call_line: Option<u64>,
+    call_column: Option<u64>,
     call_discriminator: Option<u64>,
 }
 
@@ -100,6 +109,9 @@ impl<'a> Facts<'a> {
                 &mut self.linkage_name
             }
             constants::DW_AT_decl_file => &mut self.file,
+            constants::DW_AT_entry_pc => &mut self.entry,
+            constants::DW_AT_frame_base => &mut self.frame_base,
+            constants::DW_AT_call_file => &mut self.call_file,
             constants::DW_AT_abstract_origin | constants::DW_AT_specification => &mut self.origin,
             constants::DW_AT_decl_line => {
                 self.line = attribute.udata_value();
@@ -107,6 +119,10 @@ impl<'a> Facts<'a> {
             }
             constants::DW_AT_call_line => {
                 self.call_line = attribute.udata_value();
+                return;
+            }
+            constants::DW_AT_call_column => {
+                self.call_column = attribute.udata_value();
                 return;
             }
             constants::DW_AT_GNU_discriminator => {
@@ -129,12 +145,57 @@ impl<'a> Facts<'a> {
                 | constants::DW_AT_MIPS_linkage_name
                 | constants::DW_AT_decl_file
                 | constants::DW_AT_decl_line
+                | constants::DW_AT_entry_pc
+                | constants::DW_AT_frame_base
+                | constants::DW_AT_call_file
                 | constants::DW_AT_call_line
+                | constants::DW_AT_call_column
                 | constants::DW_AT_GNU_discriminator
                 | constants::DW_AT_abstract_origin
                 | constants::DW_AT_specification
         )
     }
+}
+
+/// A function around the current entry.
+struct Around {
+    depth: isize,
+    /// Its place in the list, if it has code.
+    subprogram: Option<usize>,
+    /// The inlined calls around the current entry: how deep each is, and its number.
+    calls: Vec<(isize, u32)>,
+    /// How many inlined calls it has so far.
+    count: u32,
+}
+
+impl Around {
+    /// Comes to the inlined call that was counted last; answers with the one around it.
+    fn enter(&mut self, depth: isize) -> u32 {
+        while self.calls.last().is_some_and(|(outer, _)| *outer >= depth) {
+            self.calls.pop();
+        }
+        let within = self.calls.last().map_or(0, |(_, number)| *number);
+        self.calls.push((depth, self.count));
+        within
+    }
+}
+
+/// Whether an attribute says that a variable is at different places at different times.
+fn is_location_list(attribute: &AttributeSpecification) -> bool {
+    let is_list = matches!(
+        attribute.form(),
+        constants::DW_FORM_loclistx | constants::DW_FORM_sec_offset
+    );
+    is_list && attribute.name() == constants::DW_AT_location
+}
+
+/// Whether a function finds its variables by its stack pointer: without optimisation, compilers
+/// set up a frame.
+fn has_no_frame(facts: &Facts<'_>) -> bool {
+    let Some(AttributeValue::Exprloc(base)) = facts.frame_base else {
+        return false;
+    };
+    base.0.slice() == [constants::DW_OP_reg7.0]
 }
 
 /// A damaged file may let every entry refer to the same long list.
@@ -149,26 +210,106 @@ impl<'a> Reader<'_, 'a> {
         subprograms: &mut Vec<Subprogram>,
         copies: &mut Copies,
     ) -> gimli::Result<()> {
-        // The functions around the current entry: how deep each is, and how many copies it has.
-        let mut around: Vec<(isize, u32)> = Vec::new();
-        self.each(unit, &mut |depth, is_function, facts| {
-            while around.last().is_some_and(|(outer, _)| *outer >= depth) {
+        let first = subprograms.len();
+        let mut around: Vec<Around> = Vec::new();
+        let mut is_moved = false;
+        let has_lists = self.each(unit, &mut |depth, is_function, facts| {
+            while around.last().is_some_and(|outer| outer.depth >= depth) {
                 around.pop();
             }
             let ranges = self.ranges(unit, &facts, &mut copies.ranges)?;
             if is_function {
-                around.push((depth, 0));
-                if let Some(at) = self.entry(unit, &facts, &ranges) {
+                is_moved |= has_no_frame(&facts);
+                let found = self.entry(unit, &facts, &ranges);
+                around.push(Around {
+                    depth,
+                    subprogram: found.map(|_| subprograms.len()),
+                    calls: Vec::new(),
+                    count: 0,
+                });
+                if let Some(at) = found {
                     subprograms.push(self.subprogram(unit, at, &facts, files));
                 }
-            } else if let Some((_, count)) = around.last_mut() {
-                *count += 1;
+            } else if let Some(function) = around.last_mut() {
+                function.count += 1;
+                let within = function.enter(depth);
+                if let Some(index) = function.subprogram {
+                    let call = self.call(unit, &facts, &ranges, files);
+                    let call = InlinedCall { within, ..call };
+                    subprograms[index].compiled.inlined.push(call);
+                }
                 for range in ranges {
-                    copies.paint(range, *count);
+                    copies.paint(range, function.count);
                 }
             }
             Ok(())
-        })
+        })?;
+        let (marks_changes, says) = self.producer(unit);
+        for found in subprograms.iter_mut().skip(first) {
+            found.compiled.marks_changes = marks_changes;
+            found.compiled.is_optimised = says.unwrap_or(has_lists || is_moved);
+        }
+        Ok(())
+    }
+
+    /// Who compiled a unit: whether rows mark only where the line changes, and, if it says so,
+    /// whether it was optimised. gcc tells its options; others do not.
+    fn producer(&self, unit: &Unit<Slice<'a>>) -> (bool, Option<bool>) {
+        let name = |unit: &Unit<Slice<'a>>| {
+            let root = unit.entry(unit.header.root_offset()).ok()?;
+            let value = root.attr_value(constants::DW_AT_producer)?;
+            let text = self.units.dwarf.attr_string(unit, value).ok()?;
+            Some(text.to_string_lossy().into_owned())
+        };
+        let name = name(unit).unwrap_or_default();
+        if !name.starts_with("GNU ") {
+            return (true, None);
+        }
+        let level = name.split(' ').rfind(|word| word.starts_with("-O"));
+        (false, Some(level.is_some_and(|level| level != "-O0")))
+    }
+
+    /// The call that an inlined copy stands for.
+    fn call(
+        &self,
+        unit: &Unit<Slice<'a>>,
+        facts: &Facts<'a>,
+        ranges: &[Range<u64>],
+        files: &mut Files,
+    ) -> InlinedCall {
+        let place = Facts {
+            file: facts.call_file,
+            line: facts.call_line,
+            ..Facts::default()
+        };
+        let (file, line) = self
+            .source(self.units, unit, &place, files)
+            .unwrap_or_default();
+        let column = facts.call_column.unwrap_or(0);
+        let callee = self.subprogram(unit, 0, facts, files).source;
+        InlinedCall {
+            within: 0,
+            file,
+            line,
+            column: u32::try_from(column).unwrap_or(0),
+            entry: self.copy_entry(unit, facts, ranges).map(LinkAddr),
+            callee,
+        }
+    }
+
+    /// Where an inlined copy is entered: where it says, or where it begins.
+    fn copy_entry(
+        &self,
+        unit: &Unit<Slice<'a>>,
+        facts: &Facts<'a>,
+        ranges: &[Range<u64>],
+    ) -> Option<u64> {
+        let begin = self.entry(unit, facts, ranges);
+        match facts.entry {
+            Some(AttributeValue::Udata(offset)) => begin?.checked_add(offset),
+            Some(value) => self.units.dwarf.attr_address(unit, value).ok()?,
+            None => begin,
+        }
     }
 
     /// Adds the functions of a unit and every inlined copy; what lies inside of another comes behind
@@ -197,16 +338,19 @@ impl<'a> Reader<'_, 'a> {
                 call: (!is_function).then_some(call),
             });
             Ok(())
-        })
+        })?;
+        Ok(())
     }
 
     /// Shows every function and every inlined copy of a unit: how deep it lies, whether it is a
-    /// function, and what is known of it.
+    /// function, and what is known of it. Answers whether anything in the unit is at different
+    /// places at different times, as only optimisers let it be.
     fn each(
         &self,
         unit: &Unit<Slice<'a>>,
         show: &mut dyn FnMut(isize, bool, Facts<'a>) -> gimli::Result<()>,
-    ) -> gimli::Result<()> {
+    ) -> gimli::Result<bool> {
+        let mut has_lists = false;
         let mut entries = unit.entries_raw(None)?;
         while !entries.is_empty() {
             let depth = entries.next_depth();
@@ -216,6 +360,7 @@ impl<'a> Reader<'_, 'a> {
             let tag = abbreviation.tag();
             let is_function = tag == constants::DW_TAG_subprogram;
             if !is_function && tag != constants::DW_TAG_inlined_subroutine {
+                has_lists |= abbreviation.attributes().iter().any(is_location_list);
                 entries.skip_attributes(abbreviation.attributes())?;
                 continue;
             }
@@ -228,7 +373,7 @@ impl<'a> Reader<'_, 'a> {
             }
             show(depth, is_function, facts)?;
         }
-        Ok(())
+        Ok(has_lists)
     }
 
     fn entry(
@@ -290,6 +435,7 @@ impl<'a> Reader<'_, 'a> {
             linkage_name: None,
             name: None,
             source: None,
+            compiled: Compiled::default(),
         };
         self.complete(&mut found, self.units, unit, facts, files, 4);
         found

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use gimli::{LineProgramHeader, Unit};
+use gimli::{ColumnType, LineProgramHeader, Unit};
 use headcount_model::FileId;
 
 use crate::debug_files::Slice;
@@ -14,6 +14,7 @@ pub struct Row {
     pub at: u64,
     pub file: FileId,
     pub line: u32,
+    pub column: u32,
     pub is_stmt: bool,
     /// Nothing holds from here on.
     pub end: bool,
@@ -43,10 +44,15 @@ pub fn read(
                     .entry(index)
                     .or_insert_with(|| file(dwarf, unit, header, index, files));
                 let line = row.line().map_or(0, |line| line.get());
+                let column = match row.column() {
+                    ColumnType::LeftEdge => 0,
+                    ColumnType::Column(column) => column.get(),
+                };
                 rows.push(Row {
                     at: row.address(),
                     file: file.unwrap_or_else(|| files.number("??".to_owned())),
                     line: u32::try_from(line).unwrap_or(0),
+                    column: u32::try_from(column).unwrap_or(0),
                     is_stmt: row.is_stmt(),
                     end: row.end_sequence(),
                 });

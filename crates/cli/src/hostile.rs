@@ -197,6 +197,7 @@ fn small_module() -> Module {
         blocks: (0..blocks).map(|it| block(address + it * 16)).collect(),
         edges: Vec::<FunctionEdge>::new(),
         counters: 0,
+        compiled: Default::default(),
     };
     let functions = [("f", 0x1000, 1), ("g", 0x2000, 3), ("h", 0x3000, 2)];
     Module {

@@ -26,6 +26,7 @@ mod recovered;
 mod reserve;
 mod response_files;
 mod selection;
+mod source_flows;
 mod source_module;
 mod source_route;
 mod sources;

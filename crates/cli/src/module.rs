@@ -495,6 +495,9 @@ impl Builder<'_> {
             let source = part
                 .source
                 .and_then(|(file, line)| Some((*files.get(file as usize)?, line)));
+            let copies = std::mem::take(&mut self.copies);
+            let compiled = copies.compiled(part.address, |path| self.file(path));
+            self.copies = copies;
             self.module.functions.push(Function {
                 name: part.name.clone(),
                 address: part.address,
@@ -502,6 +505,7 @@ impl Builder<'_> {
                 blocks: Vec::new(),
                 edges: Vec::new(),
                 counters: 0,
+                compiled,
             });
             owners.push(count);
             count += 1;
@@ -554,6 +558,7 @@ impl Builder<'_> {
                 built.lines.push(LineRun {
                     file: files[row.file as usize],
                     line: row.line,
+                    column: self.copies.column(span.address, row.line),
                     is_stmt: row.is_stmt,
                     instructions,
                     inline_copy: match instructions {

@@ -261,6 +261,7 @@ mod tests {
             blocks: vec![Block::default()],
             edges: Vec::new(),
             counters: 1,
+            compiled: Default::default(),
         };
         let module = Module {
             path: path.into(),

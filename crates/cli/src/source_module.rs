@@ -100,6 +100,7 @@ fn facts(
             lines.push(LineRun {
                 file: file(*id)?,
                 line: *line,
+                column: 0,
                 is_stmt: true,
                 instructions: u32::from(number >= headings),
                 inline_copy: 0,
@@ -108,6 +109,7 @@ fn facts(
         let here = LineRun {
             file: file(place.file)?,
             line: place.line,
+            column: 0,
             is_stmt: false,
             instructions: 0,
             inline_copy: 0,
@@ -137,6 +139,7 @@ fn facts(
         blocks,
         edges: Vec::new(),
         counters: function.plan.counters.len() as u32,
+        compiled: Default::default(),
     })
 }
 

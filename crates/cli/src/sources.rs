@@ -46,6 +46,9 @@ pub enum Look {
     Missing,
 }
 
+/// No source is larger.
+const LARGEST: u64 = 1 << 28;
+
 /// The lines of a file.
 pub type Lines = Rc<Vec<String>>;
 
@@ -111,6 +114,21 @@ impl Sources {
         is_it.then(|| Source {
             path: found.path.to_string_lossy().into_owned(),
             lines: found.lines,
+        })
+    }
+
+    /// The text of a file as it was when the program was built, for all that one can tell: found
+    /// under its whole name, and not changed since the run began. It is not to be shown.
+    pub fn as_built(&self, file: &str) -> Option<Vec<u8>> {
+        let folders = self.folders.iter();
+        let mut candidates = folders.flat_map(|folder| candidates(folder, file));
+        let name = file.trim_start_matches("./");
+        candidates.find_map(|path| {
+            let in_named = |folder: &PathBuf| path.starts_with(folder);
+            let is_it = path.ends_with(name) || self.folders[..self.named].iter().any(in_named);
+            let changed = path.metadata().and_then(|it| it.modified()).ok()?;
+            let is_old = self.began.is_none_or(|began| changed <= began);
+            (is_it && is_old).then(|| foreign_file::read(&path, LARGEST).ok())?
         })
     }
 
@@ -184,7 +202,6 @@ impl Sources {
     /// A source file, if there is one. A profile may come from anyone and may name anything: what
     /// is no regular file, or too large for a source, is not read.
     fn open(&self, path: &Path) -> Option<Found> {
-        const LARGEST: u64 = 1 << 28;
         // What is asked about the file is asked about the one that is read, whatever others do to
         // its folder meanwhile.
         let file = foreign_file::open(path).ok()?;

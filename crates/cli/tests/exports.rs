@@ -30,13 +30,19 @@ fn records(text: &str) -> BTreeMap<String, Vec<(String, String)>> {
     files
 }
 
-/// Lines of files in a tracefile as the report has them: file, line, count.
+/// Lines of files in a tracefile as the report has them: file, line, count. What ran ran once or more
+/// often, even if nobody knows how often.
 fn reported_lines(it: &Subject, files: &BTreeSet<String>) -> BTreeSet<(String, u64, u64)> {
     let rows = it.report("line").into_iter();
     rows.filter(|row| files.contains(&row[0]))
-        .map(|row| {
+        .filter_map(|row| {
             let number = |field: usize| row[field].parse::<u64>().unwrap();
-            (row[0].clone(), number(1), number(2))
+            let count = match row[4].as_str() {
+                "unknown" if number(3) == 0 => return None,
+                "unknown" => 1,
+                _ => number(2),
+            };
+            Some((row[0].clone(), number(1), count))
         })
         .collect()
 }
@@ -298,7 +304,7 @@ fn json_is_as_its_schema_says() {
         assert_eq!(lines.sum::<usize>(), it.report("line").len());
         // A document of another version, or with another field, is not taken for one of ours.
         let mut other = value.clone();
-        other["version"] = 2.into();
+        other["version"] = 1.into();
         assert!(std::panic::catch_unwind(|| schema::check(&schema, &other)).is_err());
     }
 }

@@ -42,6 +42,7 @@ fn module(build: u64) -> Module {
                 kind: EdgeKind::Fall,
             }],
             counters: 1,
+            compiled: Default::default(),
         }
     };
     Module {

@@ -127,7 +127,14 @@ fn its_numbers_are_those_of_the_report() {
          String(it.executed[i])]); })",
     );
     let of_file = |row: &Vec<String>| row[0] == "ways.c";
-    let wanted: Vec<_> = csv(&shop, "line").into_iter().filter(of_file).collect();
+    let mut wanted: Vec<_> = csv(&shop, "line").into_iter().filter(of_file).collect();
+    for row in &mut wanted {
+        match row.pop().as_deref() {
+            Some("at_least") => row[2] = format!(">{}", row[2]),
+            Some("unknown") => row[2] = "?".to_owned(),
+            _ => (),
+        }
+    }
     assert!(wanted.len() > 10);
     assert_eq!(sorted(lines), sorted(serde_json::json!(wanted)));
 

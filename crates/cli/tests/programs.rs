@@ -371,7 +371,7 @@ fn functions(csv: &str) -> BTreeMap<String, Function> {
     functions
 }
 
-/// `file,line,count,...`
+/// `file,line,count,executed,exactness`: those that are promises.
 fn lines(csv: &str) -> BTreeMap<(String, u32), u64> {
     let row = |fields: Vec<&str>| {
         let file = fields[0].rsplit('/').next().unwrap_or_default();
@@ -379,7 +379,8 @@ fn lines(csv: &str) -> BTreeMap<(String, u32), u64> {
         let count = fields[2].parse().expect("a count");
         ((file.to_owned(), line), count)
     };
-    fields(csv).map(row).collect()
+    let is_exact = |fields: &Vec<&str>| fields.last() == Some(&"exact");
+    fields(csv).filter(is_exact).map(row).collect()
 }
 
 /// The rows of a table whose fields hold no commas.

@@ -69,7 +69,7 @@ fn report_as_csv_has_exactly_the_columns_of_the_contract() {
         ("instruction", "module,function,address,count,text"),
         ("block", "module,function,address,instructions,count"),
         ("edge", "module,function,from,to,kind,count"),
-        ("line", "file,line,count,executed"),
+        ("line", "file,line,count,executed,exactness"),
         (
             "function",
             "module,function,file,line,calls,executed,instructions,never",
@@ -103,10 +103,13 @@ fn report_can_be_sorted_cut_and_narrowed() {
     let lines = csv(&["--by", "line", "--sort", "count", "--top", "2"]);
     assert_eq!(
         lines,
-        "file,line,count,executed\nmax.c,7,100,299\nmax.c,8,99,198\n"
+        "file,line,count,executed,exactness\nmax.c,7,100,299,exact\nmax.c,8,99,198,exact\n"
     );
     let never = csv(&["--by", "line", "--never"]);
-    assert_eq!(never, "file,line,count,executed\nmax.c,16,0,0\n");
+    assert_eq!(
+        never,
+        "file,line,count,executed,exactness\nmax.c,16,0,0,exact\n"
+    );
     let only = csv(&["--by", "function", "--only", "ma?n", "--no-demangle"]);
     assert_eq!(only.lines().count(), 2);
     assert!(only.contains(",main,max.c,13,1,4,5,1"));

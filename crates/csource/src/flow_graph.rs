@@ -100,6 +100,8 @@ pub struct Unit {
     pub forks: Vec<Tokens>,
     /// How something can be done before all that the function does.
     pub entry: Site,
+    /// What is evaluated in which block. Ranges lie inside of others; the innermost is meant.
+    pub ranges: Vec<(Tokens, BlockId)>,
 }
 
 /// What a graph depends on beside the function itself.
@@ -110,6 +112,8 @@ pub struct Manner {
     /// There may be jumps, labels and cases in it that nobody sees, because macros stand for them:
     /// control may come to every place that something jumps to or falls into.
     pub unseen_jumps: bool,
+    /// Calls come back, but for those that are known never to.
+    pub calls_return: bool,
 }
 
 /// The flow graphs of a function and of the functions inside it.
@@ -179,6 +183,7 @@ struct Builder<'f> {
     bodies: Vec<Tokens>,
     inner: Vec<&'f Function>,
     entry: Site,
+    ranges: Vec<(Tokens, BlockId)>,
 }
 
 fn nowhere() -> At {
@@ -203,6 +208,7 @@ impl<'f> Builder<'f> {
             bodies: Vec::new(),
             inner: Vec::new(),
             entry: Site::Behind(function.open),
+            ranges: Vec::new(),
         };
         // Anything that looks like the address of a label is taken for one: that costs a counter
         // at most.
@@ -460,6 +466,7 @@ impl<'f> Builder<'f> {
         self.blocks[block.index()]
             .statements
             .push(statement.tokens.start);
+        self.ranges.push((statement.tokens.clone(), block));
         block
     }
 
@@ -490,7 +497,7 @@ impl<'f> Builder<'f> {
                     let label = self.label(label);
                     self.edge(Node::Outside, Node::Block(label), EdgeKind::Arrival);
                 }
-                if *may_be_lost {
+                if *may_be_lost && !self.manner.calls_return {
                     self.lose();
                 }
             }
@@ -575,6 +582,7 @@ impl<'f> Builder<'f> {
             bodies: self.bodies,
             forks: function.forks.clone(),
             entry: self.entry,
+            ranges: self.ranges,
         }
     }
 }

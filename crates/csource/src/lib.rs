@@ -12,9 +12,12 @@
 #![forbid(unsafe_code)]
 
 mod columns;
+mod conditionals;
 mod declarations;
+mod definitions;
 mod expressions;
 mod flow_graph;
+mod flows;
 mod insert;
 mod lex;
 mod macros;
@@ -28,7 +31,9 @@ mod statements;
 mod tree;
 mod words;
 
+pub use definitions::Definitions;
 pub use flow_graph::{Block, EdgeSite, Site, Unit};
+pub use flows::source_functions;
 pub use insert::{Dialect, Fault, UnitPlan, every_block, insert, untold};
 pub use lex::Position;
 pub use source::{Declarations, Options, Source, Unreadable};

@@ -14,15 +14,18 @@ mod program;
 mod refusal;
 mod routine;
 mod run;
+mod source_flow;
 mod source_place;
 
 pub use address::{LinkAddr, LoadAddr, LoadBias, join_ranges};
 pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
 pub use plan::{GraphCounts, Place, Plan, ProbeCosts, Readings};
 pub use program::{
-    Block, CodeSymbol, FileId, Function, FunctionEdge, InlineFrame, LineRun, Module, Span,
+    Block, CodeSymbol, Compiled, FileId, Function, FunctionEdge, InlineFrame, InlinedCall, LineRun,
+    Module, Span,
 };
 pub use refusal::Refusal;
 pub use routine::{Entrance, Routine, RoutineBlock};
 pub use run::{Counted, FunctionCounts, ModuleCounts, Placement, Process, Run, Shift};
+pub use source_flow::{SourceBlock, SourceFunction};
 pub use source_place::{BlockKind, SourcePlace};

@@ -3,7 +3,7 @@
 use crate::{EdgeKind, LinkAddr, Refusal, SourcePlace};
 
 /// A source file of one module: an index into [`Module::files`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
 impl FileId {
@@ -43,6 +43,38 @@ pub struct Function {
     pub edges: Vec<FunctionEdge>,
     /// How many counters the plan gave it.
     pub counters: u32,
+    /// What the compiler made of its lines.
+    pub compiled: Compiled,
+}
+
+/// What a compiler made of the lines of a function, as far as the debug information tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compiled {
+    /// Whether its code may have been copied, moved, merged or dropped.
+    pub is_optimised: bool,
+    /// Whether [`LineRun::is_stmt`] only marks where the line changes (LLVM), and not where
+    /// statements begin (gcc).
+    pub marks_changes: bool,
+    /// The calls that were replaced by what they call. Copy number `n` of [`LineRun`] is the one
+    /// with index `n - 1`.
+    pub inlined: Vec<InlinedCall>,
+}
+
+/// A call that was replaced by a copy of what it calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InlinedCall {
+    /// The copy that the call stands in: 0 if in none.
+    pub within: u32,
+    /// The file of the call.
+    pub file: FileId,
+    /// Its line; 0 if that is not known.
+    pub line: u32,
+    /// Its column; 0 if that is not known.
+    pub column: u32,
+    /// Where the copy is entered, if the build says.
+    pub entry: Option<LinkAddr>,
+    /// Where the source of what it calls begins, if the build says.
+    pub callee: Option<(FileId, u32)>,
 }
 
 /// A maximal run of instructions entered only at its first and left only at its last.
@@ -55,7 +87,7 @@ pub struct Block {
     pub code: Vec<Span>,
     /// How many instructions `code` holds.
     pub instructions: u32,
-    /// The same instructions as runs of one line each, in order. The runs' `instructions` add up
+    /// The same instructions as runs of one line and column each, in order. The runs' `instructions` add up
     /// to at most `instructions`; what is missing at the front belongs to no line.
     pub lines: Vec<LineRun>,
     /// Where it is in the source text, if that was counted before it was compiled. Such a block
@@ -72,13 +104,15 @@ pub struct Span {
     pub bytes: Vec<u8>,
 }
 
-/// Successive instructions of one block that belong to one line.
+/// Successive instructions of one block that belong to one place of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRun {
     /// The file.
     pub file: FileId,
     /// The line; 0 means "no line in particular".
     pub line: u32,
+    /// The column; 0 if the build does not say.
+    pub column: u32,
     /// Whether a statement of that line begins here.
     pub is_stmt: bool,
     /// How many instructions.

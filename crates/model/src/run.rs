@@ -1,6 +1,8 @@
 //! What one run of a program counted.
 
-use crate::{LoadBias, Module};
+use std::collections::BTreeMap;
+
+use crate::{FileId, LoadBias, Module, SourceFunction};
 
 /// One run: a program started once, with all its processes and threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,4 +106,6 @@ pub struct Counted {
     pub module: Module,
     /// The counts, in the module's order of functions.
     pub functions: Vec<FunctionCounts>,
+    /// How control moves through its source files, as far as somebody looked.
+    pub sources: BTreeMap<FileId, Vec<SourceFunction>>,
 }

@@ -11,8 +11,13 @@
 //!        | 1, length of plain, deflated    RFC 1951; where that is shorter
 //! plain  = (length, function)+             one after the other
 //! function = length of table, table, code  code: the bytes of all pieces, in order
-//! table  = edge*, block*, place*           how many of each is told elsewhere; places: as many
+//! table  = compiled, edge*, block*, place* how many of each is told elsewhere; places: as many
 //!                                          as blocks, or none
+//! compiled = 4 * calls + 2 * marks_changes + is_optimised
+//!          call*                           inlined calls, by number
+//! call   = within, file, line, column
+//!          entry                           0: not known; else 1 + its difference to the function's address, folded
+//!          callee                          0: not known; else 1 + its file, and then its line
 //! edge   = kind + 8 * from + 32 * to       one byte; kind: the place in `EdgeKind::ALL`
 //!          difference                      from = 3: to the block that the edge before left
 //!          difference                      to = 2: to the block it leaves, or to 0
@@ -31,6 +36,7 @@
 //!          difference                      other: of its file to that of the run before
 //!          copy                            copied: the number of the inlined copy
 //!          difference                      of its line to that of the run before
+//!          column
 //! ```
 
 #[cfg(test)]
@@ -38,9 +44,12 @@ mod tests;
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use headcount_model::{
-    Block, BlockKind, EdgeKind, FileId, Function, FunctionEdge, LineRun, LinkAddr, SourcePlace,
-    Span,
+    Block, BlockKind, Compiled, EdgeKind, FileId, Function, FunctionEdge, InlinedCall, LineRun,
+    LinkAddr, SourcePlace, Span,
 };
+
+/// What facts tell of a function.
+pub(crate) type Decoded = (Vec<Block>, Vec<FunctionEdge>, Compiled);
 
 /// Bytes that are no facts, and why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,11 +155,7 @@ impl Decoder {
     /// The blocks and edges of the function with this number in the facts that were opened last.
     /// Every number that is used as an index is checked here, so that no file, however broken,
     /// makes a report stumble.
-    pub fn function(
-        &self,
-        number: u32,
-        numbers: Numbers,
-    ) -> Result<(Vec<Block>, Vec<FunctionEdge>), Broken> {
+    pub fn function(&self, number: u32, numbers: Numbers) -> Result<Decoded, Broken> {
         let mut plain = Numerals(&self.plain);
         for _ in 0..number {
             let length = plain.usize()?;
@@ -183,6 +188,7 @@ impl Decoder {
 
 fn plain(function: &Function) -> Vec<u8> {
     let mut table = Vec::new();
+    put_compiled(&mut table, function);
     put_edges(&mut table, &function.edges);
     let mut before = Before::new(function.address);
     for block in &function.blocks {
@@ -197,11 +203,12 @@ fn plain(function: &Function) -> Vec<u8> {
     plain
 }
 
-fn parse(plain: &[u8], numbers: Numbers) -> Result<(Vec<Block>, Vec<FunctionEdge>), Broken> {
+fn parse(plain: &[u8], numbers: Numbers) -> Result<Decoded, Broken> {
     let mut plain = Numerals(plain);
     let length = plain.usize()?;
     let mut table = Numerals(plain.bytes(length)?);
     let mut code = plain;
+    let compiled = take_compiled(&mut table, numbers)?;
     let edges = take_edges(&mut table, numbers)?;
     let mut blocks = Vec::with_capacity(table.room(numbers.blocks));
     let mut before = Before::new(numbers.address);
@@ -220,9 +227,67 @@ fn parse(plain: &[u8], numbers: Numbers) -> Result<(Vec<Block>, Vec<FunctionEdge
     }
     let instructions: u64 = blocks.iter().map(|it| u64::from(it.instructions)).sum();
     match table.0.is_empty() && code.0.is_empty() && instructions == numbers.instructions {
-        true => Ok((blocks, edges)),
+        true => Ok((blocks, edges, compiled)),
         false => Err(Broken("a function has other facts than it says")),
     }
+}
+
+fn put_compiled(to: &mut Vec<u8>, function: &Function) {
+    let Compiled {
+        is_optimised,
+        marks_changes,
+        inlined,
+    } = &function.compiled;
+    let flags = u64::from(*marks_changes) << 1 | u64::from(*is_optimised);
+    put(to, (inlined.len() as u64) << 2 | flags);
+    for call in inlined {
+        for number in [call.within, call.file.0, call.line, call.column] {
+            put(to, number.into());
+        }
+        let distance = |at: LinkAddr| at.0.wrapping_sub(function.address.0).cast_signed();
+        let folded = call.entry.map(|at| folded(distance(at)));
+        // The one distance that has no successor is no distance within a function.
+        put(to, folded.and_then(|it| it.checked_add(1)).unwrap_or(0));
+        match call.callee {
+            None => put(to, 0),
+            Some((file, line)) => {
+                put(to, u64::from(file.0) + 1);
+                put(to, line.into());
+            }
+        }
+    }
+}
+
+fn take_compiled(table: &mut Numerals<'_>, numbers: Numbers) -> Result<Compiled, Broken> {
+    let head = table.number()?;
+    let mut compiled = Compiled {
+        is_optimised: head & 1 != 0,
+        marks_changes: head & 2 != 0,
+        inlined: Vec::with_capacity(table.room(head >> 2)),
+    };
+    for _ in 0..head >> 2 {
+        let known = |file: u32| match (file as usize) < numbers.files {
+            true => Ok(FileId(file)),
+            false => Err(Broken("a source file is missing")),
+        };
+        let (within, file) = (table.u32()?, known(table.u32()?)?);
+        let (line, column) = (table.u32()?, table.u32()?);
+        let entry = table.number()?.checked_sub(1).map(unfolded);
+        let entry = entry.map(|it| LinkAddr(numbers.address.0.wrapping_add(it.cast_unsigned())));
+        let callee = match table.u32()?.checked_sub(1) {
+            None => None,
+            Some(file) => Some((known(file)?, table.u32()?)),
+        };
+        compiled.inlined.push(InlinedCall {
+            within,
+            file,
+            line,
+            column,
+            entry,
+            callee,
+        });
+    }
+    Ok(compiled)
 }
 
 fn put_edges(to: &mut Vec<u8>, edges: &[FunctionEdge]) {
@@ -448,6 +513,7 @@ fn put_run(to: &mut Vec<u8>, run: &LineRun, before: &mut Before) {
         put(to, run.inline_copy.into());
     }
     put_signed(to, i64::from(run.line) - i64::from(before.line));
+    put(to, run.column.into());
     (before.file, before.line) = (run.file.0, run.line);
 }
 
@@ -476,6 +542,7 @@ fn take_run(
     Ok(LineRun {
         file: FileId(before.file),
         line: before.line,
+        column: table.u32()?,
         is_stmt: head & 4 != 0,
         instructions: u32::try_from(head >> 3)
             .map_err(|_| Broken("a line has too many instructions"))?,
@@ -495,7 +562,15 @@ pub(crate) fn put(to: &mut Vec<u8>, mut number: u64) {
 }
 
 fn put_signed(to: &mut Vec<u8>, number: i64) {
-    put(to, (number << 1 ^ number >> 63).cast_unsigned());
+    put(to, folded(number));
+}
+
+fn folded(number: i64) -> u64 {
+    (number << 1 ^ number >> 63).cast_unsigned()
+}
+
+fn unfolded(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 
 /// Appends a text.
@@ -538,8 +613,7 @@ impl<'a> Numerals<'a> {
     }
 
     pub fn signed(&mut self) -> Result<i64, Broken> {
-        let number = self.number()?;
-        Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+        Ok(unfolded(self.number()?))
     }
 
     pub fn usize(&mut self) -> Result<usize, Broken> {

@@ -375,7 +375,7 @@ impl<'a> Reader<'a> {
             instructions: it.instructions,
             files: self.facts.files.len(),
         };
-        let (blocks, edges) = self.decoder.function(it.number, numbers)?;
+        let (blocks, edges, compiled) = self.decoder.function(it.number, numbers)?;
         Ok(Function {
             name: it.name.clone(),
             address: it.address,
@@ -383,6 +383,7 @@ impl<'a> Reader<'a> {
             blocks,
             edges,
             counters: it.counters,
+            compiled,
         })
     }
 }

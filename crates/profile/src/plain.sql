@@ -75,6 +75,7 @@ CREATE TABLE line_counts (
     line         INTEGER NOT NULL,
     count        INTEGER,          -- how often a statement of the line began
     executed     INTEGER,
+    exactness    TEXT NOT NULL,    -- of `count`: exact, at_least or unknown
     at_least     INTEGER NOT NULL,
     PRIMARY KEY (source_id, line)
 ) STRICT, WITHOUT ROWID;
@@ -112,7 +113,7 @@ JOIN modules ON modules.id = module_id
 LEFT JOIN sources ON sources.id = source_id;
 
 CREATE VIEW lines AS
-SELECT file, line, count, executed, at_least
+SELECT file, line, count, executed, at_least, exactness
 FROM line_counts JOIN sources ON sources.id = source_id;
 
 CREATE VIEW files AS

@@ -102,7 +102,11 @@ fn load(db: &Connection, which: &RunSelection) -> Result<Loaded, Problem> {
         let sum = sum(db, &stored, &module, &ids)?;
         mixed += sum.mixed;
         let functions = sum.functions;
-        counted.push(Counted { module, functions });
+        counted.push(Counted {
+            module,
+            functions,
+            sources: Default::default(),
+        });
     }
     counted.sort_by(|a, b| {
         let key = |it: &Counted| (it.module.path.clone(), it.module.build_id.clone());
@@ -311,7 +315,7 @@ impl BlockSizes {
         })?;
         let number = u32::try_from(function - facts_of);
         let number = number.map_err(|_| damaged("a module is too large"))?;
-        let (blocks, _) = self.decoder.function(number, numbers)?;
+        let (blocks, ..) = self.decoder.function(number, numbers)?;
         let sizes = blocks.iter().map(|it| it.instructions).collect();
         self.last = (first_block, sizes);
         Ok(in_last(&self.last))

@@ -19,6 +19,7 @@ fn module(blocks: usize) -> Module {
             blocks: (0..blocks).map(block).collect(),
             edges: Vec::new(),
             counters: 1,
+            compiled: Default::default(),
         }],
         ..Module::default()
     }

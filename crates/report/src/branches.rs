@@ -94,6 +94,7 @@ mod tests {
             blocks: Vec::new(),
             edges: edges.iter().map(edge).collect(),
             counters: 0,
+            compiled: Default::default(),
         }
     }
 

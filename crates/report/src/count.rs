@@ -42,6 +42,15 @@ impl Count {
         self == Self::Exact(0)
     }
 
+    /// What it is worth: `exact`, `at_least` or `unknown`.
+    pub fn exactness(self) -> &'static str {
+        match self {
+            Self::Exact(_) => "exact",
+            Self::AtLeast(_) => "at_least",
+            Self::Unknown => "unknown",
+        }
+    }
+
     /// Both together.
     pub fn plus(self, other: Self) -> Result<Self, Error> {
         self.join(other, |a, b| a.checked_add(b).ok_or(Error::TooLarge))

@@ -2,9 +2,9 @@
 
 use crate::Error;
 use crate::count::Count;
+use crate::lines::line_counts;
 use crate::names::functions;
 use crate::rows::Tally;
-use crate::source::line_counts;
 use headcount_model::Counted;
 use std::collections::BTreeMap;
 

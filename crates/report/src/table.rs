@@ -66,7 +66,7 @@ impl Unit {
                 "instructions",
                 "never",
             ],
-            Self::Line => &["file", "line", "count", "executed"],
+            Self::Line => &["file", "line", "count", "executed", "exactness"],
             Self::Block => &["module", "function", "address", "instructions", "count"],
             Self::SourceBlock => &[
                 "module",

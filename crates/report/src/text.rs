@@ -192,7 +192,11 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
         right: true,
         cells: rows
             .iter()
-            .map(|row| show(&row.cells[place(title)]))
+            .map(|row| match (title, &row.cells[place(title)]) {
+                // It was counted, but its code does not tell.
+                ("count", Cell::Count(Count::Unknown)) if is_told(row, unit) => "?".to_owned(),
+                (_, cell) => show(cell),
+            })
             .collect(),
     };
     let words = |title: &'static str| Column {
@@ -337,6 +341,12 @@ fn common_folder(report: &Report) -> &str {
 /// A path without the folder it is in.
 fn below<'a>(folder: &str, path: &'a str) -> &'a str {
     path.strip_prefix(folder).unwrap_or(path)
+}
+
+/// Whether all instructions of a line were counted.
+fn is_told(row: &Row, unit: Unit) -> bool {
+    let executed = row.cells.get(3);
+    unit == Unit::Line && matches!(executed, Some(Cell::Count(it)) if it.is_known())
 }
 
 fn show(cell: &Cell) -> String {

@@ -28,6 +28,7 @@ fn counted(path: &str, build: &str, files: &[&str], functions: &[Shape<'_>]) -> 
             lines: vec![LineRun {
                 file: FileId(*file),
                 line: first + line as u32,
+                column: 0,
                 is_stmt: true,
                 instructions: 1,
                 inline_copy: 0,
@@ -41,12 +42,14 @@ fn counted(path: &str, build: &str, files: &[&str], functions: &[Shape<'_>]) -> 
             blocks: (0..lines.len()).map(block).collect(),
             edges: Vec::new(),
             counters: 1,
+            compiled: Default::default(),
         });
         counts.push(FunctionCounts::whole(lines.iter().copied(), []));
     }
     Counted {
         module,
         functions: counts,
+        sources: Default::default(),
     }
 }
 

@@ -34,6 +34,7 @@ fn block(address: u64, instructions: u32, line: u32) -> Block {
         lines: vec![LineRun {
             file: FileId(0),
             line,
+            column: 0,
             is_stmt: true,
             instructions,
             inline_copy: 0,
@@ -64,6 +65,7 @@ fn branching(name: &str) -> Function {
             edge(Some(3), None, EdgeKind::Leave),
         ],
         counters: 2,
+        compiled: Default::default(),
     }
 }
 
@@ -81,6 +83,7 @@ fn counted(name: &str, file: &str, taken: u64, not_taken: u64) -> Counted {
             [all, not_taken, taken, all],
             [all, not_taken, taken, not_taken, taken, all],
         )],
+        sources: Default::default(),
     }
 }
 

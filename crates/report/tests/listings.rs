@@ -11,6 +11,7 @@ fn function(name: &str, address: u64, file: u32, lines: &[u32]) -> Function {
     let runs = lines.iter().map(|line| LineRun {
         file: FileId(file),
         line: *line,
+        column: 0,
         is_stmt: true,
         instructions: 1,
         inline_copy: 0,
@@ -31,6 +32,7 @@ fn function(name: &str, address: u64, file: u32, lines: &[u32]) -> Function {
         }],
         edges: Vec::new(),
         counters: 1,
+        compiled: Default::default(),
     }
 }
 
@@ -54,6 +56,7 @@ fn program() -> Counted {
         functions: [1, 1000, 0]
             .map(|count| FunctionCounts::whole([count], []))
             .to_vec(),
+        sources: Default::default(),
     }
 }
 
@@ -80,6 +83,7 @@ fn counts(of: &[(u32, u64)]) -> BTreeMap<u32, LineCount> {
                 count: Count::Exact(count),
                 executed: Count::Exact(count),
                 counted: true,
+                may_have_run: count > 0,
             },
         )
     };
@@ -269,6 +273,7 @@ fn bars(scale: Scale) -> String {
         count,
         executed: count,
         counted: count != Count::Unknown,
+        may_have_run: true,
     };
     counts.insert(7, count(Count::Unknown));
     counts.insert(8, count(Count::AtLeast(10)));

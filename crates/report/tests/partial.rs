@@ -13,6 +13,7 @@ fn block(address: u64, lines: Lines<'_>) -> Block {
     let run = |&(line, instructions, inline_copy): &(u32, u32, u32)| LineRun {
         file: FileId(0),
         line,
+        column: 0,
         is_stmt: true,
         instructions,
         inline_copy,
@@ -43,6 +44,7 @@ fn function(name: &str, blocks: Vec<Block>) -> Function {
         edges: (0..blocks.len() as u32).map(edge).collect(),
         blocks,
         counters: 1,
+        compiled: Default::default(),
     }
 }
 
@@ -66,6 +68,7 @@ fn counted(functions: Vec<(Function, FunctionCounts)>) -> Counted {
             refusals: Vec::new(),
         },
         functions: counts,
+        sources: Default::default(),
     }
 }
 
@@ -146,7 +149,12 @@ fn what_was_not_selected_is_a_note_and_no_row() {
     // Lines 99 and 0x40 know nothing.
     assert_eq!(
         rows(&it, Unit::Line),
-        ["a.c,16,3,6", "a.c,32,50,100", "a.c,48,0,0", "a.c,80,5,10"]
+        [
+            "a.c,16,3,6,exact",
+            "a.c,32,50,100,exact",
+            "a.c,48,0,0,exact",
+            "a.c,80,5,10,exact"
+        ]
     );
     let shown = text::write(&report(&it, Unit::Function, false));
     assert!(!shown.contains("Not counted: nothing"), "{shown}");
@@ -169,7 +177,7 @@ fn never_means_known_never_to_have_run() {
     let it = entries_only();
     let never = |by| csv::write(&report(&it, by, true).table);
     assert_eq!(never(Unit::Function).lines().count(), 1); // `never` may have run elsewhere
-    assert_eq!(never(Unit::Line).lines().nth(1), Some("a.c,48,0,0"));
+    assert_eq!(never(Unit::Line).lines().nth(1), Some("a.c,48,0,0,exact"));
     assert_eq!(never(Unit::Block).lines().count(), 2);
 }
 
@@ -183,7 +191,10 @@ fn a_line_counted_in_part_has_a_row() {
         ],
     );
     let it = counted(vec![(f, blocks(&[Some(4), None]))]);
-    assert_eq!(rows(&it, Unit::Line), ["a.c,1,4,4", "a.c,2,,"]);
+    assert_eq!(
+        rows(&it, Unit::Line),
+        ["a.c,1,4,4,exact", "a.c,2,,,unknown"]
+    );
 }
 
 #[test]
@@ -221,7 +232,10 @@ fn visits_that_begin_or_end_inside_a_block_count_from_there() {
     assert_eq!(rows(&it, Unit::Function), ["it,f,a.c,1,1,5,4,1"]);
     assert_eq!(rows(&it, Unit::File), ["a.c,5,4,1,1,1,0"]);
     // A line counts as often as the instruction that begins it.
-    assert_eq!(rows(&it, Unit::Line), ["a.c,1,1,3", "a.c,2,2,2"]);
+    assert_eq!(
+        rows(&it, Unit::Line),
+        ["a.c,1,1,3,exact", "a.c,2,2,2,exact"]
+    );
 }
 
 #[test]
@@ -231,7 +245,10 @@ fn copies_inlined_into_one_function_are_added_up() {
     let f = function("f", all.map(|(at, lines)| block(at * 16, lines)).collect());
     let it = counted(vec![(f, FunctionCounts::whole([1, 4, 6, 10], []))]);
     // Within a copy the busiest block speaks for the line; copies are added up.
-    assert_eq!(rows(&it, Unit::Line), ["a.c,3,16,20", "a.c,9,1,1"]);
+    assert_eq!(
+        rows(&it, Unit::Line),
+        ["a.c,3,16,20,exact", "a.c,9,1,1,exact"]
+    );
 }
 
 fn limited() -> Counted {
@@ -264,7 +281,7 @@ Notes:
   At least 1,000: busy().
 ";
     assert_eq!(text::write(&by_function), expected);
-    assert_eq!(rows(&it, Unit::Line), ["a.c,1,1007,2014"]);
+    assert_eq!(rows(&it, Unit::Line), ["a.c,1,1007,2014,at_least"]);
     let json = json::write(&report(&it, Unit::Block, false));
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["rows"][0]["at_least"], true);

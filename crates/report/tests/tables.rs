@@ -15,6 +15,7 @@ fn block(address: u64, instructions: u32, lines: Lines<'_>) -> Block {
     let run = |&(file, line, is_stmt, instructions): &(u32, u32, bool, u32)| LineRun {
         file: FileId(file),
         line,
+        column: 0,
         is_stmt,
         instructions,
         inline_copy: 0,
@@ -39,6 +40,7 @@ fn function(name: &str, source: Option<(u32, u32)>, blocks: Vec<Block>) -> Funct
         blocks,
         edges: Vec::new(),
         counters: 1,
+        compiled: Default::default(),
     }
 }
 
@@ -58,6 +60,7 @@ fn counted(path: &str, files: &[&str], functions: Vec<(Function, Vec<u64>)>) -> 
             refusals: Vec::new(),
         },
         functions: counts,
+        sources: Default::default(),
     }
 }
 
@@ -114,7 +117,10 @@ fn a_line_counts_as_often_as_its_busiest_statement() {
         ],
     );
     let it = [counted("it", &["a.c"], vec![(main, vec![1, 11, 10])])];
-    assert_eq!(rows_by(&it, Unit::Line), ["a.c,3,11,23", "a.c,4,10,30"]);
+    assert_eq!(
+        rows_by(&it, Unit::Line),
+        ["a.c,3,11,23,exact", "a.c,4,10,30,exact"]
+    );
 }
 
 #[test]
@@ -131,7 +137,10 @@ fn a_statement_that_only_goes_on_does_not_begin() {
     );
     let it = [counted("it", &["a.c"], vec![(main, vec![2, 50, 7])])];
     // Line 9 has no beginning at all: its busiest block speaks for it.
-    assert_eq!(rows_by(&it, Unit::Line), ["a.c,3,2,52", "a.c,9,7,7"]);
+    assert_eq!(
+        rows_by(&it, Unit::Line),
+        ["a.c,3,2,52,exact", "a.c,9,7,7,exact"]
+    );
 }
 
 #[test]
@@ -147,7 +156,7 @@ fn copies_of_a_line_are_added_up() {
         ],
     );
     let two = counted("two", &["t.h"], vec![(copy("f<int>", 0x10), vec![100])]);
-    assert_eq!(rows_by(&[one, two], Unit::Line), ["t.h,3,110,220"]);
+    assert_eq!(rows_by(&[one, two], Unit::Line), ["t.h,3,110,220,exact"]);
 }
 
 #[test]
@@ -159,7 +168,7 @@ fn line_zero_is_no_line_but_its_instructions_are_the_files() {
         vec![block(0x10, 4, &[(0, 0, true, 2), (1, 5, true, 1)])],
     );
     let it = [counted("it", &["a.c", "b.h"], vec![(main, vec![3])])];
-    assert_eq!(rows_by(&it, Unit::Line), ["b.h,5,3,3"]);
+    assert_eq!(rows_by(&it, Unit::Line), ["b.h,5,3,3,exact"]);
     assert_eq!(
         rows_by(&it, Unit::File),
         ["a.c,9,3,0,3,1,0", "b.h,3,1,0,0,0,0"]
@@ -265,9 +274,9 @@ fn only_means_functions_and_files() {
     };
     assert_eq!(
         only(Unit::Line, "shape::*"),
-        ["src/shape.cc,8,2,2", "vec.h,3,2,2"]
+        ["src/shape.cc,8,2,2,exact", "vec.h,3,2,2,exact"]
     );
-    assert_eq!(only(Unit::Line, "*.h"), ["vec.h,3,2,2"]);
+    assert_eq!(only(Unit::Line, "*.h"), ["vec.h,3,2,2,exact"]);
     assert_eq!(only(Unit::Function, "shape.cc").len(), 1);
     assert_eq!(only(Unit::Function, "_ZN5shape4areaEi").len(), 1);
     assert_eq!(only(Unit::File, "main.cc"), ["src/main.cc,1,1,0,1,1,0"]);
@@ -309,7 +318,7 @@ fn never_shows_what_never_ran() {
         )
     };
     assert_eq!(never(Unit::Function), ["it,idle,a.c,5,0,0,2,2"]);
-    assert_eq!(never(Unit::Line), ["a.c,2,0,0", "a.c,6,0,0"]);
+    assert_eq!(never(Unit::Line), ["a.c,2,0,0,exact", "a.c,6,0,0,exact"]);
     assert_eq!(never(Unit::Block), ["it,ran,0x18,1,0", "it,idle,0x20,2,0"]);
     assert_eq!(never(Unit::Instruction).len(), 3);
 }
@@ -578,6 +587,7 @@ fn of_source() -> Counted {
         lines: vec![LineRun {
             file: FileId(0),
             line: place.line,
+            column: 0,
             is_stmt: true,
             instructions: 1,
             inline_copy: 0,
@@ -595,6 +605,7 @@ fn of_source() -> Counted {
         ],
         edges: Vec::new(),
         counters: 2,
+        compiled: Default::default(),
     };
     Counted {
         module: Module {
@@ -604,6 +615,7 @@ fn of_source() -> Counted {
             ..Module::default()
         },
         functions: vec![FunctionCounts::whole(vec![3, 0], Vec::new())],
+        sources: Default::default(),
     }
 }
 

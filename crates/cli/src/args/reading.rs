@@ -39,6 +39,10 @@ pub struct Report {
     pub names: NamesArgument,
     #[command(flatten)]
     pub format: FormatArgument,
+    /// With `--by line`: a folder to look for sources in; may be given several times. Lines of
+    /// optimised code are counted better with their source at hand.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -47,7 +51,8 @@ pub struct Report {
 /// Print source text with the count of each line in the margin.
 ///
 /// A count is how often a statement of that line began. A line without a count holds no code. A
-/// 0 is marked with `!`: its code never ran. A `-` was not counted. The sign beside a count grows
+/// 0 is marked with `!`: its code never ran. `≥ 7` and `?` are of optimised code: so often or more,
+/// and nobody can tell. A `-` was not counted. The sign beside a count grows
 /// with it. `jumps` tells of branches: `31%` jumped, `1/2` of two ways were gone.
 #[derive(Debug, Args)]
 #[command(before_help = "\

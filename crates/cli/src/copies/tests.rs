@@ -218,6 +218,7 @@ impl Program {
             blocks: self.blocks(&self.pieces(number, leaders)),
             edges: self.edges(&self.pieces(number, leaders)),
             counters: 0,
+            compiled: Default::default(),
         });
         Module {
             functions: functions.collect(),
@@ -793,6 +794,7 @@ fn function(
         blocks: blocks.iter().map(block).collect(),
         edges: edges.iter().map(edge).collect(),
         counters: 0,
+        compiled: Default::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::args::{Annotate, Histogram};
 use crate::sources::{Look, Sources, say_private};
-use crate::{output, talk};
+use crate::{output, source_flows, talk};
 use anyhow::bail;
 use headcount_model::Counted;
 use headcount_profile::Loaded;
@@ -16,12 +16,13 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
-    let loaded = super::load(args.profile.input.as_ref(), &args.runs.runs)?;
+    let mut loaded = super::load(args.profile.input.as_ref(), &args.runs.runs)?;
+    let sources = Sources::new(&loaded, &args.source, args.profile.input.as_deref());
+    source_flows::follow(&mut loaded, &sources);
     let chosen = match args.names_wanted.is_empty() {
         true => all_that_ran(&loaded)?,
         false => chosen(&loaded, &args.names_wanted)?,
     };
-    let sources = Sources::new(&loaded, &args.source, args.profile.input.as_deref());
     if let Some(suffix) = &args.write {
         return write_beside(&loaded, &chosen, suffix, &sources);
     }

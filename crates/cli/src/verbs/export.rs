@@ -3,7 +3,7 @@
 use crate::args::{Export, ExportFormat};
 use crate::module_files::Files;
 use crate::sources::Sources;
-use crate::{database, output, progress, talk};
+use crate::{database, output, progress, source_flows, talk};
 use anyhow::bail;
 use headcount_model::{Counted, Span};
 use headcount_profile::Loaded;
@@ -19,11 +19,12 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
     let mut loaded = super::load(named, &args.runs.runs)?;
     choose_modules(&mut loaded, args.module.as_deref(), format)?;
+    let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
+    source_flows::follow(&mut loaded, &sources);
     let Some(format) = text_format(format) else {
         return plain_tables(args, &loaded);
     };
     let files = Files::default();
-    let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
     let mut notes = super::notes(&loaded);
     notes.extend(coverage_notes(&loaded.counted, true));
     let only = super::only(&args.only, &[&loaded], !args.names.no_demangle);

@@ -2,7 +2,7 @@
 
 use crate::args::Html;
 use crate::sources::Sources;
-use crate::{output, progress, talk};
+use crate::{output, progress, source_flows, talk};
 use headcount_profile::RunInfo;
 use headcount_report::html::{self, Page, RunFacts};
 use std::path::Path;
@@ -10,8 +10,9 @@ use std::process::ExitCode;
 
 pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
-    let loaded = super::load(named, &args.runs.runs)?;
+    let mut loaded = super::load(named, &args.runs.runs)?;
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
+    source_flows::follow(&mut loaded, &sources);
     let runs: Vec<RunFacts> = loaded.runs.iter().map(facts).collect();
     let page = Page {
         counted: &loaded.counted,

@@ -1,13 +1,18 @@
 //! Print counts as a table.
 
 use crate::args::{By, Format, Report};
-use crate::{output, progress, talk};
+use crate::sources::Sources;
+use crate::{output, progress, source_flows, talk};
 use headcount_report::{self as report, Request, Unit, thousands};
 use std::process::ExitCode;
 
 pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
-    let loaded = super::load(named, &args.runs.runs)?;
+    let mut loaded = super::load(named, &args.runs.runs)?;
+    if matches!(args.by, By::Line) {
+        let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
+        source_flows::follow(&mut loaded, &sources);
+    }
     let request = Request {
         by: unit(args.by),
         sort: args.sort.clone(),

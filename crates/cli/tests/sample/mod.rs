@@ -34,6 +34,7 @@ fn block(address: u64, code: &[u8], lines: &[(u32, u32)]) -> Block {
     let run = |&(line, instructions): &(u32, u32)| LineRun {
         file: FileId(0),
         line,
+        column: 0,
         is_stmt: true,
         instructions,
         inline_copy: 0,
@@ -97,6 +98,7 @@ fn max() -> Function {
             edge(Some(5), None, EdgeKind::Leave),
         ],
         counters: 3,
+        compiled: Default::default(),
     }
 }
 
@@ -127,6 +129,7 @@ fn main() -> Function {
             edge(Some(2), None, EdgeKind::Leave),
         ],
         counters: 2,
+        compiled: Default::default(),
     }
 }
 

@@ -89,7 +89,9 @@ impl<'f> Builder<'f> {
                 Site::Behind(first - 1)
             }
         };
-        self.begin(kind, first, site)
+        let block = self.begin(kind, first, site);
+        self.ranges.push((body.tokens.clone(), block));
+        block
     }
 
     pub(super) fn conditional(&mut self, statement: &'f Statement) -> Result<(), Trouble> {
@@ -104,6 +106,7 @@ impl<'f> Builder<'f> {
                 let token = arm.condition.tokens.start - 2;
                 let block = self.begin(BlockKind::Else, token, site);
                 self.blocks[block.index()].statements.push(token);
+                self.ranges.push((token..arm.condition.tokens.end, block));
             }
             self.evaluate(&arm.condition)?;
             let from = self.here();
@@ -170,6 +173,7 @@ impl<'f> Builder<'f> {
                     self.blocks[block.index()]
                         .statements
                         .push(step.tokens.start);
+                    self.ranges.push((step.tokens.clone(), block));
                     self.evaluate(step)?;
                 }
                 self.go_back(from, &head);
@@ -207,6 +211,7 @@ impl<'f> Builder<'f> {
         let block = self.begin(BlockKind::Condition, token, site);
         let row = statement.map_or(token, |it| it.tokens.start);
         self.blocks[block.index()].statements.push(row);
+        self.ranges.push((condition.tokens.clone(), block));
         self.evaluate(condition)?;
         let from = self.here();
         Ok(Head {
@@ -263,6 +268,7 @@ impl<'f> Builder<'f> {
         let token = condition.tokens.start;
         let block = self.begin(BlockKind::Condition, token, site);
         self.blocks[block.index()].statements.push(token);
+        self.ranges.push((condition.tokens.clone(), block));
         self.evaluate(condition)?;
         let from = self.here();
         self.at = Self::way(from, EdgeKind::Taken, EdgeSite::None);

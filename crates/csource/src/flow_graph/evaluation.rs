@@ -10,7 +10,11 @@ impl<'f> Builder<'f> {
             {
                 self.cold[block.index()] = true;
             }
-            if expr.may_be_lost {
+            if self.manner.calls_return {
+                if never_ends(expr) {
+                    self.leave();
+                }
+            } else if expr.may_be_lost {
                 self.lose();
             }
             return Ok(());
@@ -34,6 +38,7 @@ impl<'f> Builder<'f> {
         unordered: bool,
         mut evaluate: impl FnMut(&mut Self, &'f T) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
+        let unordered = unordered && !self.manner.calls_return;
         for part in parts {
             if !unordered {
                 evaluate(self, part)?;
@@ -56,7 +61,9 @@ impl<'f> Builder<'f> {
             Atom::Group(inside) => self.evaluate(inside),
             Atom::List(items) => self.items(items),
             Atom::Macro => {
-                self.lose();
+                if !self.manner.calls_return {
+                    self.lose();
+                }
                 Ok(())
             }
             Atom::Call(Call {
@@ -68,8 +75,10 @@ impl<'f> Builder<'f> {
                 {
                     self.cold[block.index()] = true;
                 }
-                if *fate != Fate::Returns {
-                    self.lose();
+                match (*fate, self.manner.calls_return) {
+                    (Fate::Returns, _) | (Fate::Unsure, true) => (),
+                    (Fate::Never, true) => self.leave(),
+                    (_, false) => self.lose(),
                 }
                 Ok(())
             }
@@ -96,7 +105,8 @@ impl<'f> Builder<'f> {
                 short = self.merge(short, way);
                 self.at = Self::way(from, EdgeKind::Fall, EdgeSite::None);
                 let site = Site::Around(operand.tokens.clone());
-                self.begin(BlockKind::RightOperand, operand.tokens.start, site);
+                let block = self.begin(BlockKind::RightOperand, operand.tokens.start, site);
+                self.ranges.push((operand.tokens.clone(), block));
             }
             self.evaluate(operand)?;
         }
@@ -148,7 +158,8 @@ impl<'f> Builder<'f> {
             true => Site::None,
             false => Site::Around(operand.tokens.clone()),
         };
-        self.begin(kind, operand.tokens.start, site);
+        let block = self.begin(kind, operand.tokens.start, site);
+        self.ranges.push((operand.tokens.clone(), block));
         self.evaluate(operand)
     }
 }

@@ -48,6 +48,24 @@ impl Dice {
                 _ => (0..self.below(20)).map(|_| self.edge(number)).collect(),
             },
             counters: 0,
+            compiled: Compiled {
+                is_optimised: self.below(2) == 0,
+                marks_changes: self.below(2) == 0,
+                inlined: (0..self.below(3))
+                    .map(|_| self.inlined_call(address))
+                    .collect(),
+            },
+        }
+    }
+
+    fn inlined_call(&mut self, near: LinkAddr) -> InlinedCall {
+        InlinedCall {
+            within: self.any(),
+            file: FileId(self.below(5) as u32),
+            line: self.any(),
+            column: self.any(),
+            entry: (self.below(4) != 0).then(|| LinkAddr(near.0.wrapping_add(self.below(99)))),
+            callee: (self.below(4) != 0).then(|| (FileId(self.below(5) as u32), self.any())),
         }
     }
 
@@ -68,6 +86,7 @@ impl Dice {
             block.lines.push(LineRun {
                 file: FileId(self.below(5) as u32),
                 line: self.any(),
+                column: self.any(),
                 is_stmt: self.below(2) == 0,
                 instructions: self.below(4) as u32,
                 inline_copy: match self.below(3) {
@@ -104,7 +123,7 @@ fn numbers(of: &Function) -> Numbers {
     }
 }
 
-fn decode(facts: &[u8], number: u32, of: &Function) -> Option<(Vec<Block>, Vec<FunctionEdge>)> {
+fn decode(facts: &[u8], number: u32, of: &Function) -> Option<Decoded> {
     let mut decoder = Decoder::new();
     decoder.open(facts).ok()?;
     decoder.function(number, numbers(of)).ok()
@@ -123,7 +142,11 @@ fn what_goes_in_comes_out_and_no_bytes_make_it_stumble() {
         let facts = encoder.finish();
         for facts in [&facts, &plain] {
             for (number, function) in (0..).zip(&functions) {
-                let wanted = (function.blocks.clone(), function.edges.clone());
+                let wanted = (
+                    function.blocks.clone(),
+                    function.edges.clone(),
+                    function.compiled.clone(),
+                );
                 assert_eq!(decode(facts, number, function), Some(wanted), "seed {seed}");
                 let mut bytes = facts.clone();
                 for _ in 0..1 + dice.below(3) {
@@ -159,12 +182,13 @@ fn a_few_bytes_do_not_become_many() {
         blocks: vec![block],
         edges: Vec::new(),
         counters: 0,
+        compiled: Default::default(),
     };
     let mut encoder = Encoder::new();
     assert!(encoder.add(&function));
     let facts = encoder.finish();
     assert!(facts.len() > 1 << 14);
-    let wanted = (function.blocks.clone(), Vec::new());
+    let wanted = (function.blocks.clone(), Vec::new(), Compiled::default());
     assert_eq!(decode(&facts, 0, &function), Some(wanted));
     let bomb = [1, 0xff, 0xff, 0xff, 0xff, 0x0f, 3, 0];
     assert!(Decoder::new().open(&bomb).is_err());

@@ -9,6 +9,7 @@ fn block(address: u64, bytes: &[u8], instructions: u32, lines: &[(u32, u32)]) ->
     let run = |&(line, instructions): &(u32, u32)| LineRun {
         file: FileId(0),
         line,
+        column: 0,
         is_stmt: true,
         instructions,
         inline_copy: line % 3,
@@ -52,6 +53,7 @@ pub fn max() -> Module {
                     edge(Some(1), None, EdgeKind::Leave),
                 ],
                 counters: 1,
+                compiled: Default::default(),
             },
             Function {
                 name: "high".into(),
@@ -63,6 +65,7 @@ pub fn max() -> Module {
                     edge(Some(0), None, EdgeKind::Lost),
                 ],
                 counters: 1,
+                compiled: Default::default(),
             },
         ],
         refusals: vec![Refusal {
@@ -98,6 +101,7 @@ pub fn large(blocks: u32, build_id: &str) -> Module {
             blocks: blocks.collect(),
             edges,
             counters: per_function,
+            compiled: Default::default(),
         }
     };
     Module {

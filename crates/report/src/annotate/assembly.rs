@@ -68,7 +68,7 @@ fn one_function(
                 }
             }
             let count = it.at(number);
-            let margin = margin.show(Some(count), count.is_never());
+            let margin = margin.show(count, count.is_never());
             let text = visible(&text).into_owned();
             out.push_str(&format!(
                 "{margin} {QUIET}{:>10}{QUIET:#}  {text}\n",

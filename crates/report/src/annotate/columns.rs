@@ -8,7 +8,7 @@ use headcount_model::Counted;
 use super::QUIET;
 use super::listing::{Excerpt, Page, View, expanded_width};
 use crate::count::{Count, blocks};
-use crate::source::LineCount;
+use crate::lines::LineCount;
 
 /// A block of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Which lines are worth showing, and which are folded away?
 
-use crate::source::LineCount;
+use crate::lines::LineCount;
 use std::collections::BTreeMap;
 
 /// Lines that are shown, with some around them.
@@ -55,6 +55,7 @@ mod tests {
             count: Count::Exact(count),
             executed: Count::Exact(count),
             counted: true,
+            may_have_run: count > 0,
         };
         let counts = [(2, 1), (3, 5), (10, 1), (11, 0), (20, 0), (30, 7)];
         let counts = counts.map(|(number, count)| (number, line(count)));

@@ -4,7 +4,7 @@ use super::fold::Fold;
 use super::listing::{Excerpt, Page, Row, View};
 use super::width::columns;
 use crate::count::Count;
-use crate::source::LineCount;
+use crate::lines::LineCount;
 use std::collections::BTreeMap;
 
 /// How long the bars are.

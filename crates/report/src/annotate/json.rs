@@ -4,11 +4,11 @@ use super::find::is_of_the_system;
 use super::jumps::LineBranches;
 use super::listing::Excerpt;
 use crate::Error;
+use crate::lines::LineCount;
 use crate::listed::Listed;
 use crate::names::functions;
 use crate::report::Decode;
 use crate::rows::{Tally, by_address, calls};
-use crate::source::LineCount;
 use headcount_model::Counted;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -29,6 +29,7 @@ pub fn lines_as_json(
             "line": line,
             "count": it.count.value(),
             "executed": it.executed.value(),
+            "exactness": it.exactness(),
             "text": text,
         });
         if let Some(it) = branches.and_then(|all| all.get(line)) {

@@ -5,8 +5,8 @@ use super::jumps::LineBranches;
 use super::width::{columns, pieces};
 use super::{HEADING, Margin, NEVER, QUIET};
 use crate::escape::{visible, visible_lines};
+use crate::lines::LineCount;
 use crate::number::thousands;
-use crate::source::LineCount;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -40,7 +40,8 @@ const NARROWEST: usize = 16;
 const FURTHER: usize = 4;
 
 /// The lines of one file, or some excerpts of it, each line with its count. A line without a
-/// count holds no code; a `0` is marked, for its code never ran; a `-` was not counted.
+/// count holds no code; a `0` is marked, for its code never ran; of a `?` the code does not tell how
+/// often it ran; a `-` was not counted.
 pub fn listing(
     lines: &[String],
     counts: &BTreeMap<u32, LineCount>,
@@ -171,8 +172,7 @@ impl<'a> Page<'a> {
     /// One line, in as many rows as it takes.
     fn show_line(&self, number: u32, count: Option<LineCount>, text: &str, out: &mut String) {
         let number_width = self.number_width;
-        let never = count.is_some_and(|it| !it.ran());
-        let margin = self.margin.show(count.map(|it| it.count), never);
+        let margin = self.margin.show_line(count);
         let jumps = self
             .branches
             .map_or(String::new(), |it| jumps(it.get(&number)));

@@ -27,6 +27,7 @@ pub use jumps::{LineBranches, line_branches};
 pub use listing::{Excerpt, View, listing};
 
 use crate::count::Count;
+use crate::lines::LineCount;
 use anstyle::{AnsiColor, Style};
 
 const QUIET: Style = Style::new().dimmed();
@@ -71,12 +72,21 @@ impl Margin {
         margin
     }
 
-    /// A count, and a mark beside it where nothing ever ran; blank where there is no code.
-    fn show(&self, count: Option<Count>, never: bool) -> String {
+    /// The count of a line; blank where there is no code.
+    fn show_line(&self, line: Option<LineCount>) -> String {
         let width = self.width;
-        let Some(count) = count else {
-            return format!("{:width$}  ", "");
-        };
+        match line {
+            None => format!("{:width$}  ", ""),
+            Some(line) if line.counted && !line.count.is_known() => {
+                format!("{QUIET}{:>width$}  {QUIET:#}", line.shown())
+            }
+            Some(line) => self.show(line.count, !line.ran()),
+        }
+    }
+
+    /// A count, and a mark beside it where nothing ever ran.
+    fn show(&self, count: Count, never: bool) -> String {
+        let width = self.width;
         let never = never && count.is_never();
         let style = if never { NEVER } else { heat(count, self.most) };
         let mark = match count.value() {

@@ -198,6 +198,7 @@ mod tests {
             blocks: Vec::new(),
             edges: Vec::new(),
             counters: 0,
+            compiled: Default::default(),
         };
         Counted {
             module: Module {
@@ -207,6 +208,7 @@ mod tests {
                 ..Module::default()
             },
             functions: Vec::new(),
+            sources: Default::default(),
         }
     }
 

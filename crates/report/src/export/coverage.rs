@@ -5,9 +5,9 @@ use super::{Exported, Material, several};
 use crate::Error;
 use crate::annotate::is_of_the_system;
 use crate::count::{Count, edges};
+use crate::lines::all_lines;
 use crate::names::{Named, functions};
 use crate::rows;
-use crate::source::all_lines;
 use headcount_model::{EdgeKind, FileId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -57,6 +57,8 @@ pub struct Coverage {
     uncounted_lines: usize,
     uncounted_branches: usize,
     excluded_lines: usize,
+    /// Lines that may have run more often than is said.
+    bounds: usize,
 }
 
 impl Coverage {
@@ -69,6 +71,7 @@ impl Coverage {
             uncounted_lines: 0,
             uncounted_branches: 0,
             excluded_lines: 0,
+            bounds: 0,
         };
         coverage.add_lines(material)?;
         coverage.add_functions(material)?;
@@ -94,6 +97,11 @@ impl Coverage {
                 "not counted, and left out.",
             ),
             (self.excluded_lines, "line", "excluded by LCOV_EXCL marks."),
+            (
+                self.bounds,
+                "line",
+                "with the least count that is certain, because optimised code tells no more.",
+            ),
         ];
         for (number, what, why) in counts {
             if number > 0 {
@@ -114,8 +122,12 @@ impl Coverage {
                 self.left_out += 1;
                 continue;
             }
-            let known = |(line, it): (&u32, &crate::LineCount)| Some((*line, it.count.value()?));
+            let known = |(line, it): (&u32, &crate::LineCount)| Some((*line, it.least()?));
             let counts: BTreeMap<u32, u64> = lines.iter().filter_map(known).collect();
+            let is_bound = |it: &&crate::LineCount| {
+                it.least().is_some() && !matches!(it.count, Count::Exact(_))
+            };
+            self.bounds += lines.values().filter(is_bound).count();
             self.uncounted_lines += lines.len() - counts.len();
             if !counts.is_empty() {
                 let path = (material.source)(&name).map(|it| it.path);

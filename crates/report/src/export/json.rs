@@ -4,15 +4,15 @@ use super::limit::Limit;
 use super::{Exported, Material, code};
 use crate::count::{Count, edges};
 use crate::json::{list, refused, run, string};
+use crate::lines::all_lines;
 use crate::names::{Named, functions};
 use crate::rows::{self, Tally, by_address};
-use crate::source::all_lines;
 use crate::{Error, LineCount};
 use headcount_model::{Counted, LinkAddr};
 use std::fmt::Write;
 
 /// Raised when a reader of an older form would misunderstand a newer one.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What is in the document, as a JSON Schema.
 pub const SCHEMA: &str = include_str!("json.schema.json");
@@ -107,7 +107,7 @@ impl Json<'_> {
             self.count("count", it.count);
             self.raw(",");
             self.count("executed", it.executed);
-            self.raw("}");
+            self.put(format_args!(",\"exactness\":\"{}\"}}", it.exactness()));
         }
     }
 

@@ -9,8 +9,8 @@ use crate::Error;
 use crate::count::{Count, blocks};
 use crate::coverage::is_of_source;
 use crate::escape::visible;
+use crate::lines::all_lines;
 use crate::names::functions;
-use crate::source::all_lines;
 
 /// All blocks of source text, in the order of the program; and of code that was counted in other
 /// ways, its lines.

@@ -4,8 +4,9 @@ use super::functions::Functions;
 use super::{Page, value};
 use crate::Error;
 use crate::annotate::is_of_the_system;
+use crate::lines::{LineCount, all_lines};
 use crate::rows::Tally;
-use crate::source::{LineCount, all_lines, file_tallies};
+use crate::source::file_tallies;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -148,7 +149,7 @@ fn piece(
     json!({
         "text": text,
         "lines": distances(lines.iter().map(|(line, _)| *line)),
-        "counts": lines.iter().map(|(_, it)| value::count(it.count)).collect::<Vec<_>>(),
+        "counts": lines.iter().map(|(_, it)| value::of_line(it)).collect::<Vec<_>>(),
         "executed": lines.iter().map(|(_, it)| value::count(it.executed)).collect::<Vec<_>>(),
         "functions": lines.iter().map(|(line, _)| functions(line)).collect::<Vec<_>>(),
     })

@@ -72,6 +72,7 @@ fn names_never_become_markup() {
             ..Module::default()
         },
         functions: Vec::new(),
+        sources: Default::default(),
     }];
     let page = page(&counted, &[run], &[name]);
     assert!(!page.contains("alert(1)</script>"));

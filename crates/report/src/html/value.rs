@@ -2,6 +2,7 @@
 
 use crate::count::Count;
 use crate::escape::{commands_a_terminal, visible};
+use crate::lines::LineCount;
 use serde_json::Value;
 
 /// The largest whole number that a script knows exactly.
@@ -14,6 +15,14 @@ pub fn count(count: Count) -> Value {
         Count::Exact(value) => number(value),
         Count::AtLeast(value) => Value::from(format!(">{value}")),
         Count::Unknown => Value::Null,
+    }
+}
+
+/// The count of a line: a `?` where it was counted, but its code does not tell.
+pub fn of_line(line: &LineCount) -> Value {
+    match line.count {
+        Count::Unknown if line.counted => Value::from("?"),
+        known => count(known),
     }
 }
 

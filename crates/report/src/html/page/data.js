@@ -176,7 +176,7 @@ function linesOf(runs, instructions) {
 }
 
 // Counts are numbers; digits, where a number would be rounded; `>` and digits for "at least";
-// null for what was not counted.
+// `?` for a line whose code does not tell; null for what was not counted.
 
 function isNever(count) {
   return count === 0;
@@ -184,7 +184,7 @@ function isNever(count) {
 
 /** For comparing and for colours, where rounding does no harm. */
 function size(count) {
-  if (count === null) return -1;
+  if (count === null || count === "?") return -1;
   return typeof count === "number" ? count : Number(count.replace(">", ""));
 }
 
@@ -197,7 +197,7 @@ function shown(count) {
 
 /** A share is as sure as both its numbers are. */
 function share(part, whole) {
-  const isSure = (it) => it !== null && !String(it).startsWith(">");
+  const isSure = (it) => it !== null && it !== "?" && !String(it).startsWith(">");
   if (!isSure(part) || !isSure(whole) || size(whole) === 0) return "–";
   return percent(size(part) / size(whole));
 }

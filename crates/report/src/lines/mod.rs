@@ -1,0 +1,241 @@
+//! How often did each line run?
+//!
+//! A line's count is how often the source's statement on it was begun. Without optimisation, the
+//! code says so itself. Optimisers copy, move, merge and drop code: then the count is what the flow
+//! of the source makes certain ([`flow`]), or else a bound, or it is unknown. A line that ran is
+//! never said not to have.
+
+mod evidence;
+mod flow;
+mod optimised;
+
+use crate::Error;
+use crate::count::Count;
+use crate::names::{Named, all_functions, is_counted};
+use crate::only::Only;
+use evidence::Evidence;
+use headcount_model::{Counted, FileId};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// The counts of one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineCount {
+    /// How often a statement of the line began, summed over functions and the copies inlined into
+    /// them. If it is not known although the line was counted, nobody can tell from the code.
+    pub count: Count,
+    /// Instructions executed.
+    pub executed: Count,
+    /// Whether any of it was counted.
+    pub counted: bool,
+    /// Whether any of it ran, or may have.
+    pub may_have_run: bool,
+}
+
+impl LineCount {
+    /// Did any of it run, for all that is known?
+    pub fn ran(&self) -> bool {
+        let some = |it: Count| it.value().is_some_and(|value| value > 0);
+        some(self.count) || some(self.executed) || self.counted && self.may_have_run
+    }
+
+    /// Its count for people: a `?` if the line was counted, but its code does not tell.
+    pub fn shown(&self) -> String {
+        match (self.count, self.counted) {
+            (Count::Unknown, true) => "?".to_owned(),
+            (count, _) => count.to_string(),
+        }
+    }
+
+    /// The most that is surely true, for formats that know only numbers: what ran was begun once or
+    /// more often.
+    pub fn least(&self) -> Option<u64> {
+        let has_run = self.executed.value().is_some_and(|it| it > 0);
+        let known = self.count.value();
+        known.or((self.counted && has_run).then_some(1))
+    }
+
+    /// What its count is worth: `exact`, `at_least` or `unknown`.
+    pub fn exactness(&self) -> &'static str {
+        self.count.exactness()
+    }
+}
+
+/// The counts of every line of every file. Lines that were not counted are among them.
+pub fn line_counts(counted: &[Counted]) -> Result<Lines, Error> {
+    all_lines(counted, false, &Only::default())
+}
+
+pub type Lines = BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>;
+
+/// The same, of the files that are wanted, or of the wanted functions in them.
+pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lines, Error> {
+    let mut sums: BTreeMap<Arc<str>, BTreeMap<u32, LineSum>> = BTreeMap::new();
+    for module in counted {
+        let names: Vec<Arc<str>> = module
+            .module
+            .files
+            .iter()
+            .map(|it| it.as_str().into())
+            .collect();
+        let mut evidence = Evidence::default();
+        let mut wanted: HashMap<FileId, bool> = HashMap::new();
+        for named in all_functions(module, demangle) {
+            let selected = is_counted(named.counts);
+            let whole = only.names_function(&named);
+            let mut is_wanted = |file: FileId| {
+                let name = names.get(file.index());
+                let wants = |name: &Arc<str>| only.wants_file(named.module, name);
+                whole
+                    || *wanted
+                        .entry(file)
+                        .or_insert_with(|| name.is_some_and(wants))
+            };
+            let is_optimised = named.function.compiled.is_optimised;
+            let mut is_any_wanted = false;
+            for (place, copy) in lines_of(&named)? {
+                let Some(name) = names.get(place.file.index()) else {
+                    continue;
+                };
+                if is_wanted(place.file) {
+                    is_any_wanted = true;
+                    let lines = sums.entry(name.clone()).or_default();
+                    let line = lines.entry(place.line).or_default();
+                    if selected {
+                        line.add(copy, is_optimised)?;
+                    }
+                }
+            }
+            if selected && is_optimised && (whole || is_any_wanted) {
+                evidence::add(&named, &mut evidence);
+            }
+        }
+        for (file, found) in &evidence {
+            let Some(name) = names.get(file.index()) else {
+                continue;
+            };
+            let Some(lines) = sums.get_mut(name) else {
+                continue; // nobody wants it
+            };
+            let functions = module.sources.get(file).map_or(&[][..], Vec::as_slice);
+            for (line, count) in optimised::counts(found, functions) {
+                let line = lines.entry(line).or_default();
+                line.told = Some(line.told.map_or(Ok(count), |it| it.plus(count))?);
+            }
+        }
+    }
+    let finish = |(name, lines): (Arc<str>, BTreeMap<u32, LineSum>)| {
+        let lines = lines
+            .into_iter()
+            .map(|(line, sum)| Ok((line, sum.finish()?)));
+        Ok((name, lines.collect::<Result<_, Error>>()?))
+    };
+    sums.into_iter().map(finish).collect()
+}
+
+/// A line in a function, or in one copy of another that was inlined there.
+#[derive(PartialEq, Eq, Hash)]
+struct Place {
+    file: FileId,
+    line: u32,
+    inline_copy: u32,
+}
+
+/// What one function, or one copy in it, says about one line; or all of them together.
+#[derive(Clone, Copy, Default)]
+struct LineSum {
+    /// How often statements of the line began: within one copy, the one that began most often.
+    statement: Option<Count>,
+    /// The same for instructions of any kind.
+    any: Option<Count>,
+    executed: Count,
+    counted: bool,
+    /// What optimised functions tell.
+    told: Option<Count>,
+    /// Whether some of an optimised function was not counted, or reached a limit.
+    partial: Option<Count>,
+}
+
+/// What is counted in functions as they are.
+fn lines_of(named: &Named<'_>) -> Result<HashMap<Place, LineSum>, Error> {
+    let mut lines: HashMap<Place, LineSum> = HashMap::new();
+    let compiled = &named.function.compiled;
+    for block in named.blocks() {
+        for (run, range) in block.block.lines.iter().zip(block.line_ranges()) {
+            if run.line == 0 {
+                continue;
+            }
+            let place = Place {
+                file: run.file,
+                line: run.line,
+                inline_copy: run.inline_copy,
+            };
+            let line = lines.entry(place).or_default();
+            let count = block.at(range.start);
+            let most = |known: Option<Count>| Some(known.map_or(count, |it| it.max(count)));
+            line.any = most(line.any);
+            // LLVM marks only where the line changes, in the order of addresses.
+            let is_llvm = block.block.place.is_none() && compiled.marks_changes;
+            if run.is_stmt || is_llvm && run.instructions > 0 {
+                line.statement = most(line.statement);
+            }
+            line.counted |= count.is_known();
+            line.executed = line.executed.plus(block.executed(range)?)?;
+        }
+    }
+    Ok(lines)
+}
+
+impl LineSum {
+    fn add(&mut self, copy: Self, is_optimised: bool) -> Result<(), Error> {
+        let sum = |a: Option<Count>, b: Option<Count>| match (a, b) {
+            (Some(a), Some(b)) => a.plus(b).map(Some),
+            _ => Ok(a.or(b)),
+        };
+        if is_optimised {
+            let partial = copy.any.filter(|it| !matches!(it, Count::Exact(_)));
+            self.partial = sum(self.partial, partial)?;
+            self.told = Some(self.told.unwrap_or_default());
+        } else {
+            self.statement = sum(self.statement, copy.statement)?;
+            self.any = sum(self.any, copy.any)?;
+        }
+        self.executed = self.executed.plus(copy.executed)?;
+        self.counted |= copy.counted;
+        Ok(())
+    }
+
+    fn finish(self) -> Result<LineCount, Error> {
+        let plain = self.statement.or(self.any);
+        let count = match (plain, self.told) {
+            // A line of which no function was selected.
+            (None, None) => {
+                return Ok(LineCount {
+                    count: Count::Unknown,
+                    executed: Count::Unknown,
+                    counted: false,
+                    may_have_run: true,
+                });
+            }
+            (Some(plain), None) => plain,
+            (None, Some(told)) => told,
+            (Some(plain), Some(told)) => plain.plus(told)?,
+        };
+        let count = self.partial.map_or(Ok(count), |it| match it {
+            Count::Unknown => Ok(Count::Unknown),
+            _ => count.plus(Count::AtLeast(0)),
+        })?;
+        let has_run = self.executed.value() != Some(0);
+        Ok(LineCount {
+            count: match count {
+                Count::AtLeast(0) => Count::Unknown,
+                // A plain number is a promise.
+                Count::Exact(0) if has_run && self.told.is_some() => Count::Unknown,
+                known => known,
+            },
+            executed: self.executed,
+            counted: self.counted || self.told.is_some(),
+            may_have_run: !count.is_never() || has_run,
+        })
+    }
+}
