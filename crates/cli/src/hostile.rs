@@ -399,7 +399,7 @@ fn store(run: &Run, counts: &[SparseCounts]) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut profile = Profile::create_or_open(&folder.path().join("p.db"))?;
     let module = ModuleFacts::new(&small_module(), Vec::new());
-    profile.add_encoded([&module], run, counts)?;
+    profile.add_encoded(std::slice::from_ref(&module), run, counts)?;
     profile.load(&RunSelection::All)?;
     Ok(())
 }

@@ -165,6 +165,5 @@ fn add_counts(
     let Some(counts) = input(RunCounts::read(from, old, old_run))? else {
         return Ok(());
     };
-    output(write::add_run_module(to, new_run, new.id))?;
     output(counts.write(to, new, new_run))
 }

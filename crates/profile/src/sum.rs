@@ -150,13 +150,13 @@ fn too_large() -> Problem {
 
 /// How many instructions one run executed, as far as it counted them.
 pub(crate) fn executed(db: &Connection, run: i64) -> Result<Executed, Problem> {
-    let is_there = |query: &str| Ok::<_, Problem>(db.prepare_cached(query)?.exists([run])?);
     let too_large = || Problem::TooLarge("the number of instructions executed".into());
-    let mut total = 0_i128;
+    let (mut total, mut at_least) = (0_i128, false);
     for module in modules_of(db, &[run])? {
         let Some(counts) = RunCounts::read(db, &module, run)? else {
             continue;
         };
+        at_least |= !counts.at_least.is_empty() || !counts.blocks.uncounted.is_empty();
         let mut sizes = BlockSizes::of(&module);
         let mut add = |block: usize, count: i128, from: u32| {
             let orphan = || Problem::Damaged("a count belongs to nothing".into());
@@ -175,7 +175,6 @@ pub(crate) fn executed(db: &Connection, run: i64) -> Result<Executed, Problem> {
     }
     Ok(Executed {
         instructions: u64::try_from(total).map_err(|_| too_large())?,
-        at_least: is_there("SELECT 1 FROM at_least WHERE run = ?")?
-            || is_there("SELECT 1 FROM uncounted_blocks WHERE run = ?")?,
+        at_least,
     })
 }
