@@ -24,6 +24,16 @@ impl Packer {
         self.number(((value << 1) ^ (value >> 31)) as u32 as usize);
     }
 
+    /// A number of up to 64 bits.
+    pub fn wide(&mut self, value: u64) {
+        self.number(value as usize);
+    }
+
+    /// A number of up to 64 bits that may be negative.
+    pub fn signed_wide(&mut self, value: i64) {
+        self.wide((value << 1 ^ value >> 63).cast_unsigned());
+    }
+
     /// Bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len());
@@ -125,12 +135,28 @@ impl<'a> Packed<'a> {
 
     /// A number.
     pub fn number(&mut self) -> Option<u32> {
+        u32::try_from(self.leb128(5)?).ok()
+    }
+
+    /// A number of up to 64 bits.
+    pub fn wide(&mut self) -> Option<u64> {
+        self.leb128(10)
+    }
+
+    /// A number of up to 64 bits that may be negative.
+    pub fn signed_wide(&mut self) -> Option<i64> {
+        let value = self.wide()?;
+        Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+    }
+
+    fn leb128(&mut self, most: usize) -> Option<u64> {
         let mut value = 0_u64;
-        for shift in (0..).step_by(7).take(5) {
+        for shift in (0..).step_by(7).take(most) {
             let byte = self.u8()?;
-            value |= u64::from(byte & 0x7f) << shift;
+            let bits = u64::from(byte & 0x7f);
+            value |= bits << shift;
             if byte & 0x80 == 0 {
-                return u32::try_from(value).ok();
+                return (value >> shift == bits).then_some(value);
             }
         }
         None

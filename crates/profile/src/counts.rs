@@ -21,6 +21,7 @@ use crate::read::{BlockSizes, each};
 use crate::write::Stored;
 use headcount_model::{FunctionCounts, Shift};
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 use std::ops::Range;
 
 /// Blocks and edges are named by their place in the module's own order; all lists are sorted.
@@ -90,6 +91,42 @@ impl Sparse {
             (true, true) => None,
         }
     }
+}
+
+/// What is stored of one run about one module.
+pub(crate) enum Kept {
+    Counts(RunCounts),
+    /// Nobody asked for counts yet.
+    Readings(Vec<u8>),
+}
+
+pub(crate) fn write_readings(
+    db: &Connection,
+    module: &Stored,
+    run: i64,
+    readings: &[u8],
+) -> Result<(), Problem> {
+    db.prepare_cached("INSERT INTO run_modules VALUES (?, ?, NULL, ?)")?
+        .execute((run, module.id, readings))?;
+    Ok(())
+}
+
+/// Is there anything of which counts are not made yet?
+pub(crate) fn has_readings(db: &Connection) -> Result<bool, Problem> {
+    Ok(db
+        .prepare("SELECT 1 FROM run_modules WHERE counts IS NULL")?
+        .exists([])?)
+}
+
+/// The runs that have such of a module.
+pub(crate) fn runs_with_readings(db: &Connection, module: &Stored) -> Result<Vec<i64>, Problem> {
+    let query = "SELECT run FROM run_modules WHERE module = ? AND counts IS NULL ORDER BY run";
+    let mut runs = Vec::new();
+    each(db, query, [module.id], |row| {
+        runs.push(row.get(0)?);
+        Ok(())
+    })?;
+    Ok(runs)
 }
 
 impl RunCounts {
@@ -189,29 +226,38 @@ impl RunCounts {
     }
 
     /// What is stored of one run about one module; none if the module took no part in it.
-    pub fn read(db: &Connection, module: &Stored, run: i64) -> Result<Option<Self>, Problem> {
-        let query = "SELECT counts FROM run_modules WHERE run = ? AND module = ?";
+    pub fn read(db: &Connection, module: &Stored, run: i64) -> Result<Option<Kept>, Problem> {
+        let query = "SELECT counts, readings FROM run_modules WHERE run = ? AND module = ?";
         let mut found = None;
         each(db, query, (run, module.id), |row| {
-            let bytes = row.get_ref(0)?.as_blob();
-            let bytes = bytes.map_err(|_| Broken("a module has no counts"))?;
-            found = Some(Self::from_bytes(bytes, module)?);
+            found = Some(match (row.get_ref(0)?, row.get_ref(1)?) {
+                (ValueRef::Blob(counts), ValueRef::Null) => {
+                    Kept::Counts(Self::from_bytes(counts, module)?)
+                }
+                (ValueRef::Null, ValueRef::Blob(readings)) => Kept::Readings(readings.to_vec()),
+                _ => return Err(Broken("a module has no counts, or twice").into()),
+            });
             Ok(())
         })?;
-        let Some(counts) = found else {
-            return Ok(None);
+        let trouble = match &found {
+            Some(Kept::Counts(counts)) => counts.trouble(db, module)?,
+            _ => None,
         };
-        match counts.trouble(db, module)? {
-            None => Ok(Some(counts)),
+        match trouble {
+            None => Ok(found),
             Some(what) => Err(Problem::Damaged(what.into())),
         }
     }
 
-    /// Stores them. Whoever calls made sure that they fit.
+    /// Stores them, in the place of readings if these are there. Whoever calls made sure that they
+    /// fit.
     pub fn write(&self, db: &Connection, module: &Stored, run: i64) -> Result<(), Problem> {
         let counts = self.to_bytes()?;
-        db.prepare_cached("INSERT INTO run_modules VALUES (?, ?, ?)")?
-            .execute((run, module.id, counts))?;
+        db.prepare_cached(
+            "INSERT INTO run_modules VALUES (?, ?, ?, NULL) ON CONFLICT (run, module)
+             DO UPDATE SET counts = excluded.counts, readings = NULL WHERE counts IS NULL",
+        )?
+        .execute((run, module.id, counts))?;
         Ok(())
     }
 
@@ -241,11 +287,11 @@ impl RunCounts {
         let blocks = Sparse::take(&mut from, module.blocks)?;
         let edges = Sparse::take(&mut from, module.edges)?;
         let shifts = take_shifts(&mut from)?;
-        let mut places = Places::of(module.blocks);
+        let mut cursor = Cursor::over(module.blocks);
         let limits = from.number()?;
         let mut at_least = Vec::with_capacity(from.room(limits));
         for _ in 0..limits {
-            at_least.push(places.next(from.number()?, 1)?.start);
+            at_least.push(cursor.next(from.number()?, 1)?.start);
         }
         match from.0.is_empty() {
             true => Ok(Self {
@@ -306,11 +352,11 @@ impl Sparse {
     /// Of so many blocks, or edges.
     fn take(from: &mut Numerals<'_>, all: i64) -> Result<Self, Broken> {
         let mut sparse = Self::default();
-        let mut places = Places::of(all);
+        let mut cursor = Cursor::over(all);
         let number = from.number()?;
         sparse.counts.reserve(from.room(number) / 2);
         for _ in 0..number {
-            let place = places.next(from.number()?, 1)?.start;
+            let place = cursor.next(from.number()?, 1)?.start;
             match from.number()? {
                 count if i64::try_from(count).is_ok() && count > 0 => {
                     sparse.counts.push((place, count));
@@ -318,7 +364,7 @@ impl Sparse {
                 _ => return Err(Broken("a count is not positive")),
             }
         }
-        let mut places = Places::of(all);
+        let mut cursor = Cursor::over(all);
         let number = from.number()?;
         sparse.uncounted.reserve(from.room(number) / 2);
         for _ in 0..number {
@@ -326,7 +372,7 @@ impl Sparse {
             if length == 0 {
                 return Err(Broken("what was not counted is nothing"));
             }
-            sparse.uncounted.push(places.next(gap, length)?);
+            sparse.uncounted.push(cursor.next(gap, length)?);
         }
         Ok(sparse)
     }
@@ -334,14 +380,14 @@ impl Sparse {
 
 const BEYOND: Broken = Broken("a count belongs to nothing");
 
-/// Places that follow each other in a module that has so many.
-struct Places {
+/// Goes from place to place in a module that has so many.
+struct Cursor {
     end: u64,
     all: u64,
 }
 
-impl Places {
-    fn of(all: i64) -> Self {
+impl Cursor {
+    fn over(all: i64) -> Self {
         let all = u64::try_from(all).unwrap_or(0);
         Self { end: 0, all }
     }

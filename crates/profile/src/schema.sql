@@ -97,10 +97,12 @@ CREATE TABLE loaded (
     bias    INTEGER NOT NULL
 ) STRICT;
 
--- What a run counted of a module.
+-- What a run counted of a module: counts; or, until a report asks for them, the readings of the
+-- counters that they will be made of. The other one is null.
 CREATE TABLE run_modules (
-    run    INTEGER NOT NULL REFERENCES runs,
-    module INTEGER NOT NULL REFERENCES modules,
-    counts BLOB    NOT NULL, -- of its blocks and edges, as `counts.rs` tells
+    run      INTEGER NOT NULL REFERENCES runs,
+    module   INTEGER NOT NULL REFERENCES modules,
+    counts   BLOB, -- of its blocks and edges, as `counts.rs` tells
+    readings BLOB,
     PRIMARY KEY (run, module)
-) STRICT, WITHOUT ROWID;
+) STRICT;

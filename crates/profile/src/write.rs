@@ -1,9 +1,10 @@
 //! Facts and counts into the tables.
 
-use crate::counts::RunCounts;
+use crate::counts::{self, Kept, RunCounts};
 use crate::module_facts::{FunctionFacts, ModuleFacts};
+use crate::read::{self, all_modules, facts};
 use crate::shape::shape;
-use crate::{Problem, Profile, Result};
+use crate::{Problem, Profile, Recover, Result};
 use headcount_model::{Function, FunctionCounts, Module, Run};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use std::ops::Range;
@@ -29,6 +30,30 @@ pub struct SparseCounts {
     pub uncounted: Vec<Range<usize>>,
 }
 
+/// What one run says about one module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModuleCounted {
+    /// How often its blocks and edges ran.
+    Counts(SparseCounts),
+    /// What its counters said, of which counts are made when somebody asks for them: see
+    /// [`Recover`](crate::Recover).
+    Readings {
+        /// Which module.
+        build_id: String,
+        /// As those who recover counts understand them.
+        readings: Vec<u8>,
+    },
+}
+
+impl ModuleCounted {
+    fn build_id(&self) -> &str {
+        match self {
+            Self::Counts(counts) => &counts.build_id,
+            Self::Readings { build_id, .. } => build_id,
+        }
+    }
+}
+
 impl Profile {
     /// Stores a run and the modules it counted, all or nothing. Facts about a module that is
     /// there already are not stored again.
@@ -39,34 +64,57 @@ impl Profile {
             for counts in &run.modules {
                 let module = modules.iter().find(|it| it.build_id == counts.build_id);
                 let shapes = module.map(|it| it.functions.iter().map(FunctionShape::of));
-                let run_module = RunModule::find(db, &counts.build_id, shapes, id)?;
-                run_module.has_all(counts.functions.len())?;
-                run_module.add(db, counts.functions.iter().enumerate(), &[])?;
+                let places = Places::find(db, &counts.build_id, shapes)?;
+                places.has_all(counts.functions.len())?;
+                let counts = places.counts(db, counts.functions.iter().enumerate(), &[])?;
+                counts.write(db, &places.module, id)?;
             }
             Ok(id)
         })
     }
 
-    /// The same, with modules whose facts are encoded, and counts of those functions that ran.
-    /// The run itself has none.
+    /// The same, with modules whose facts are encoded, and what the run says of each. The run
+    /// itself has no counts.
     pub fn add_encoded(
         &mut self,
         modules: &[ModuleFacts],
         run: &Run,
-        counts: &[SparseCounts],
+        counted: &[ModuleCounted],
     ) -> Result<Added> {
         self.try_add(run, |db, id| {
             modules.iter().try_for_each(|it| add_facts(db, it))?;
             let id = id(db)?;
-            for counts in counts {
-                let module = modules.iter().find(|it| it.build_id == counts.build_id);
-                let shapes = module.map(|it| it.functions.iter().map(FunctionShape::of_facts));
-                let run_module = RunModule::find(db, &counts.build_id, shapes, id)?;
-                let functions = counts.functions.iter().map(|(at, it)| (*at, it));
-                run_module.add(db, functions, &counts.uncounted)?;
+            for it in counted {
+                let facts = modules.iter().find(|facts| facts.build_id == it.build_id());
+                match it {
+                    ModuleCounted::Counts(counts) => {
+                        let places = Places::of(db, &counts.build_id, facts)?;
+                        places.sparse(db, counts)?.write(db, &places.module, id)?;
+                    }
+                    ModuleCounted::Readings { build_id, readings } => {
+                        let places = Places::of(db, build_id, facts)?;
+                        counts::write_readings(db, &places.module, id, readings)?;
+                    }
+                }
             }
             Ok(id)
         })
+    }
+
+    /// Makes counts of all readings, for good.
+    pub fn recover_readings(&mut self) -> Result<()> {
+        let recover = self.recover;
+        let mut attempt = || {
+            if !counts::has_readings(&self.db)? {
+                return Ok(());
+            }
+            let transaction = self
+                .db
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            recover_all(&transaction, recover)?;
+            Ok(transaction.commit()?)
+        };
+        attempt().map_err(|problem: Problem| problem.of(&self.path))
     }
 
     /// `store` stores modules, then the run by calling what it is given, then the counts.
@@ -312,20 +360,90 @@ impl<'a> FunctionShape<'a> {
     }
 }
 
-/// A module in a run whose counts are to be stored.
-struct RunModule<'a> {
-    module: Stored,
-    functions: Vec<FunctionPlace<'a>>,
-    run: i64,
+/// Makes counts of all readings.
+fn recover_all(db: &Connection, recover: Recover) -> Result<(), Problem> {
+    for module in all_modules(db)? {
+        let runs = counts::runs_with_readings(db, &module)?;
+        if runs.is_empty() {
+            continue;
+        }
+        let facts = facts(db, &module)?;
+        for run in runs {
+            if let Some((counts, notes)) = run_counts(db, &module, Some(&facts), run, recover)? {
+                counts.write(db, &module, run)?;
+                add_notes(db, run, notes)?;
+            }
+        }
+    }
+    Ok(())
 }
 
-impl<'a> RunModule<'a> {
+/// What is stored of one run about one module, with notes if counts had to be made for it; none if
+/// the module took no part in it.
+pub(crate) fn run_counts(
+    db: &Connection,
+    module: &Stored,
+    known: Option<&ModuleFacts>,
+    run: i64,
+    recover: Recover,
+) -> Result<Option<(RunCounts, Vec<String>)>, Problem> {
+    let readings = match RunCounts::read(db, module, run)? {
+        None => return Ok(None),
+        Some(Kept::Counts(counts)) => return Ok(Some((counts, Vec::new()))),
+        Some(Kept::Readings(readings)) => readings,
+    };
+    let read;
+    let facts = match known {
+        Some(known) => known,
+        None => {
+            read = facts(db, module)?;
+            &read
+        }
+    };
+    let (counts, notes) = recover(facts, &readings).map_err(Problem::Damaged)?;
+    let places = Places::of(db, &module.build_id, Some(facts))?;
+    let damaged = |problem| match problem {
+        Problem::Misfit { what, .. } => Problem::Damaged(what),
+        other => other,
+    };
+    let counts = places.sparse(db, &counts).map_err(damaged)?;
+    Ok(Some((counts, notes)))
+}
+
+fn add_notes(db: &Connection, run: i64, notes: Vec<String>) -> Result<(), Problem> {
+    if notes.is_empty() {
+        return Ok(());
+    }
+    let mut all = read::run(db, run)?.notes;
+    all.extend(notes);
+    all.sort();
+    all.dedup();
+    db.prepare_cached("UPDATE runs SET notes = ? WHERE id = ?")?
+        .execute((serde_json::Value::from(all).to_string(), run))?;
+    Ok(())
+}
+
+/// Where the functions of a module have their blocks and edges.
+struct Places<'a> {
+    module: Stored,
+    functions: Vec<FunctionPlace<'a>>,
+}
+
+impl<'a> Places<'a> {
+    fn of(
+        db: &Connection,
+        build_id: &str,
+        facts: Option<&'a ModuleFacts>,
+    ) -> Result<Self, Problem> {
+        let shapes = facts.map(|it| it.functions.iter().map(FunctionShape::of_facts));
+        Self::find(db, build_id, shapes)
+    }
+
     /// `shapes`: of all functions of the module, if it is known.
     fn find(
         db: &Connection,
         build_id: &str,
         shapes: Option<impl Iterator<Item = FunctionShape<'a>>>,
-        run: i64,
     ) -> Result<Self, Problem> {
         let known = stored(db, build_id)?.zip(shapes);
         let (module, shapes) = known.ok_or_else(|| Problem::Misfit {
@@ -347,7 +465,6 @@ impl<'a> RunModule<'a> {
         Ok(Self {
             functions: functions.collect(),
             module,
-            run,
         })
     }
 
@@ -369,13 +486,18 @@ impl<'a> RunModule<'a> {
         }
     }
 
-    /// Stores the counts of functions, which are in order, and what was not counted.
-    fn add<'c>(
+    fn sparse(&self, db: &Connection, counts: &SparseCounts) -> Result<RunCounts, Problem> {
+        let functions = counts.functions.iter().map(|(at, it)| (*at, it));
+        self.counts(db, functions, &counts.uncounted)
+    }
+
+    /// The counts of functions, which are in order, and what was not counted.
+    fn counts<'c>(
         &self,
         db: &Connection,
         functions: impl Iterator<Item = (usize, &'c FunctionCounts)>,
         uncounted: &[Range<usize>],
-    ) -> Result<(), Problem> {
+    ) -> Result<RunCounts, Problem> {
         let mut counts = RunCounts::default();
         let mut next = 0;
         for (function, given) in functions {
@@ -398,10 +520,10 @@ impl<'a> RunModule<'a> {
             );
         }
         counts.tidy()?;
-        if let Some(what) = counts.trouble(db, &self.module)? {
-            return Err(self.refuse(what));
+        match counts.trouble(db, &self.module)? {
+            Some(what) => Err(self.refuse(what)),
+            None => Ok(counts),
         }
-        counts.write(db, &self.module, self.run)
     }
 
     fn place(&self, function: usize) -> Result<&FunctionPlace<'a>, Problem> {
