@@ -20,7 +20,7 @@ fn recover(facts: &ModuleFacts, bytes: &[u8]) -> Result<(SparseCounts, Vec<Strin
     let counts = SparseCounts {
         build_id: facts.build_id.clone(),
         functions: vec![(0, main)],
-        uncounted: vec![1..2],
+        uncounted: std::iter::once(1..2).collect(),
     };
     Ok((counts, notes.into_iter().collect()))
 }
