@@ -7,6 +7,8 @@
 //! Both find parts in the same way (`functions.rs`). Here parts stay apart, even where a function
 //! consists of several, and what only a call tells of becomes known once the call is seen.
 
+mod kept;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -36,8 +38,8 @@ use crate::unknown_code;
 pub struct Outline {
     layout: Layout,
     key: String,
-    /// A digest of the bytes that are loaded.
-    loaded: String,
+    fingerprint: String,
+    changes_gs: bool,
     facts: Facts,
     spans: Spans,
     entries: Vec<u64>,
@@ -70,6 +72,34 @@ impl Outline {
     pub fn read(bytes: FileBytes, find: &mut Find<'_>) -> Result<Self, Error> {
         let file = (*bytes).as_ref();
         let layout = layout(file)?;
+        let separate = debug_files::separate(&parse(file)?, find);
+        Self::of(Arc::clone(&bytes), layout, separate)
+    }
+
+    /// The same, if nobody has read this very file before, or else what came of it. `recall` is asked
+    /// for what `remember` was given under the same name.
+    pub fn read_once(
+        bytes: FileBytes,
+        find: &mut Find<'_>,
+        recall: &dyn Fn(&str) -> Option<Vec<u8>>,
+        remember: &dyn Fn(&str, &[u8]),
+    ) -> Result<Self, Error> {
+        let file = (*bytes).as_ref();
+        let layout = layout(file)?;
+        let elf = parse(file)?;
+        let separate = debug_files::separate(&elf, find);
+        let name = kept::name(&elf, file, separate.as_deref().map(AsRef::as_ref));
+        let known = recall(&name);
+        if let Some(known) = known.and_then(|it| Self::unpack(&bytes, &layout, &it)) {
+            return Ok(known);
+        }
+        let outline = Self::of(Arc::clone(&bytes), layout, separate)?;
+        remember(&name, &outline.pack());
+        Ok(outline)
+    }
+
+    fn of(bytes: FileBytes, layout: Layout, separate: Option<FileBytes>) -> Result<Self, Error> {
+        let file = (*bytes).as_ref();
         let elf = parse(file)?;
         let image = Image::new(&elf, file, &layout);
         if image.code().next().is_none() {
@@ -78,7 +108,6 @@ impl Outline {
         if symbols::is_read_by_its_runtime(&elf) {
             return Err(Error::ReadByItsRuntime);
         }
-        let separate = debug_files::separate(&elf, find);
         let separate = separate
             .as_deref()
             .and_then(|bytes| Elf::parse(bytes.as_ref()).ok());
@@ -115,7 +144,7 @@ impl Outline {
             whole: marks.whole,
             shared: marks.shared,
             objects: marks.objects,
-            told: told(&extents),
+            told: told(extents.iter().map(|it| (it.range.start, it.origin))),
             is_fixed,
         };
         let spans = Spans::new(&extents, |it| facts.is_known(&image, it));
@@ -124,7 +153,8 @@ impl Outline {
         Ok(Self {
             layout,
             key,
-            loaded,
+            fingerprint: fingerprint(&loaded, &facts, &spans),
+            changes_gs: changes_gs(&image),
             facts,
             spans,
             entries,
@@ -141,22 +171,7 @@ impl Outline {
     /// Is there an instruction in its code that changes the `gs` register? (`wrgsbase`; bytes that
     /// look like one are enough.)
     pub fn changes_gs(&self) -> bool {
-        let is_one = |window: &[u8]| {
-            matches!(window, [0xf3, 0x0f, 0xae, modrm, ..] | [0xf3, 0x40..=0x4f, 0x0f, 0xae, modrm]
-                if *modrm & 0xf8 == 0xd8)
-        };
-        let image = self.facts.image();
-        let mut code = image.code();
-        code.any(|piece| {
-            // The second byte of the three is rare.
-            memchr::memchr_iter(0xae, piece.bytes).any(|middle| {
-                let starts = [middle.checked_sub(2), middle.checked_sub(3)];
-                starts.into_iter().flatten().any(|start| {
-                    let end = piece.bytes.len().min(start + 5);
-                    piece.bytes.get(start..end).is_some_and(is_one)
-                })
-            })
-        })
+        self.changes_gs
     }
 
     /// Names this build: its build-id (`gnu-…`), if it has one, and a digest of what is loaded. A
@@ -169,24 +184,8 @@ impl Outline {
     /// A digest of everything that routines depend on: the bytes that are loaded, and what tables
     /// and symbols say of them, as long as no routine was asked for. Nobody can make a file that
     /// has the fingerprint of another, unless it is the same in all of this.
-    pub fn fingerprint(&self) -> String {
-        let mut all = Digest::default();
-        all.bytes(self.loaded.as_bytes());
-        let frames = self.facts.frames.iter();
-        let frames = frames.flat_map(|it| [it.range.start, it.range.end]);
-        let names = self.facts.whole.iter().chain(&self.facts.shared).copied();
-        let objects = self.facts.objects.iter();
-        for numbers in [
-            bytes_of(self.spans.numbers()),
-            bytes_of(frames),
-            bytes_of(names),
-            bytes_of(self.facts.pointers.iter().flat_map(|(to, at)| [*to, *at])),
-            bytes_of(self.facts.restartable.iter().copied()),
-            bytes_of(objects.flat_map(|it| [it.start, it.end])),
-        ] {
-            all.bytes(&numbers);
-        }
-        all.hex()
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
     }
 
     /// The bytes of code at these addresses.
@@ -313,10 +312,49 @@ impl Outline {
     }
 }
 
+/// See [`Outline::changes_gs`].
+fn changes_gs(image: &Image<'_>) -> bool {
+    let is_one = |window: &[u8]| {
+        matches!(window, [0xf3, 0x0f, 0xae, modrm, ..] | [0xf3, 0x40..=0x4f, 0x0f, 0xae, modrm]
+            if *modrm & 0xf8 == 0xd8)
+    };
+    image.code().any(|piece| {
+        // The second byte of the three is rare.
+        memchr::memchr_iter(0xae, piece.bytes).any(|middle| {
+            let starts = [middle.checked_sub(2), middle.checked_sub(3)];
+            starts.into_iter().flatten().any(|start| {
+                let end = piece.bytes.len().min(start + 5);
+                piece.bytes.get(start..end).is_some_and(is_one)
+            })
+        })
+    })
+}
+
+/// See [`Outline::fingerprint`].
+fn fingerprint(loaded: &str, facts: &Facts, spans: &Spans) -> String {
+    let mut all = Digest::default();
+    all.bytes(loaded.as_bytes());
+    let frames = facts.frames.iter();
+    let frames = frames.flat_map(|it| [it.range.start, it.range.end]);
+    let names = facts.whole.iter().chain(&facts.shared).copied();
+    let objects = facts.objects.iter();
+    for numbers in [
+        bytes_of(spans.numbers()),
+        bytes_of(frames),
+        bytes_of(names),
+        bytes_of(facts.pointers.iter().flat_map(|(to, at)| [*to, *at])),
+        bytes_of(facts.restartable.iter().copied()),
+        bytes_of(objects.flat_map(|it| [it.start, it.end])),
+    ] {
+        all.bytes(&numbers);
+    }
+    all.hex()
+}
+
 /// Where parts begin that tables, symbols or the header tell of.
-fn told(extents: &[Extent]) -> Vec<u64> {
-    let told = extents.iter().filter(|it| it.origin < Origin::Label);
-    told.map(|it| it.range.start).collect()
+fn told(parts: impl Iterator<Item = (u64, Origin)>) -> Vec<u64> {
+    let told = parts.filter(|(_, origin)| *origin < Origin::Label);
+    told.map(|(start, _)| start).collect()
 }
 
 /// What does not change while routines are found.

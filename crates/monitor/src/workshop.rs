@@ -116,6 +116,8 @@ pub struct Workshop {
     latest: BTreeMap<u64, usize>,
     /// Routines that will run as soon as the one does that is being made.
     ahead: Vec<u64>,
+    /// Is nobody known to run what is being made? Then nothing is looked at that is not kept.
+    is_guessing: bool,
     /// Where control enters routines besides where they say themselves.
     arrivals: BTreeMap<u64, BTreeSet<u64>>,
     /// The calls that are made from their own place, by what they call.
@@ -208,6 +210,7 @@ impl Workshop {
             units: Vec::new(),
             latest: BTreeMap::new(),
             ahead: Vec::new(),
+            is_guessing: false,
             arrivals,
             calls_to: BTreeMap::new(),
             ways_to: BTreeMap::new(),
@@ -365,6 +368,42 @@ impl Workshop {
         Ok(self.latest.get(&start).copied())
     }
 
+    /// Makes routines that are likely to run, as far as they are kept: nothing is found out about
+    /// routines that may never run.
+    pub fn make_ahead(
+        &mut self,
+        starts: &[u64],
+        is_alone: bool,
+        windows: &mut Windows,
+        journal: &mut Journal,
+    ) -> io::Result<()> {
+        self.is_guessing = true;
+        for start in starts {
+            let is_known = self.outline.borrow().is_known_start(LinkAddr(*start));
+            if is_known && self.is_untouched(*start) {
+                self.make(LinkAddr(*start), is_alone, windows, journal)?;
+            }
+        }
+        self.is_guessing = false;
+        Ok(())
+    }
+
+    /// Names everything that its routines depend on; `None` if nothing of them is to be kept.
+    pub fn fingerprint(&self) -> Option<Rc<str>> {
+        self.kept.borrow().fingerprint.clone()
+    }
+
+    /// Where routines begin that ran, by what all counters say.
+    pub fn ran(&self, sums: &[u64]) -> BTreeSet<u64> {
+        let has_run = |unit: &&Unit| {
+            let counters = unit.copy.counters();
+            let counters = sums.get(counters.start as usize..counters.end as usize);
+            counters.is_none_or(|it| it.iter().any(|it| *it != 0))
+        };
+        let units = self.units.iter().filter(has_run);
+        units.map(|it| it.copy.start.0).collect()
+    }
+
     /// A routine that is about to run for the first time.
     fn next_ahead(&mut self) -> Option<u64> {
         while let Some(start) = self.ahead.pop() {
@@ -383,6 +422,20 @@ impl Workshop {
             && !self.latest.contains_key(&start)
             && !self.is_refused(LinkAddr(start))
             && !self.is_restorer(start)
+            && (!self.is_guessing || self.kept.borrow().has(&self.asked(start)))
+    }
+
+    /// What is to be known of a routine to copy it.
+    fn asked(&self, start: u64) -> Asked {
+        let end = self.outline.borrow().next_start(start);
+        let islands = self.islands.range(start..end);
+        Asked {
+            start,
+            arrivals: self.arrivals_of(start).map(LinkAddr).collect(),
+            islands: islands.map(|it| LinkAddr(*it.0)).collect(),
+            // Whoever is not looked at may read what any routine leaves in them.
+            keeps_flags: self.wanted.is_some() || self.keep_flags.contains(&start),
+        }
     }
 
     /// Makes one copy, or takes its guards away. Answers with routines that must be made again.
@@ -398,15 +451,8 @@ impl Workshop {
         }
         let outline = Rc::clone(&self.outline);
         let before = outline.borrow().part_at(LinkAddr(start));
-        let arrivals: Vec<LinkAddr> = self.arrivals_of(start).map(LinkAddr).collect();
-        let end = outline.borrow().next_start(start);
-        let asked = Asked {
-            start,
-            islands: self.islands_in(start..end, &arrivals),
-            arrivals,
-            // Whoever is not looked at may read what any routine leaves in them.
-            keeps_flags: self.wanted.is_some() || self.keep_flags.contains(&start),
-        };
+        self.clear_arrivals(start);
+        let asked = self.asked(start);
         let mut again = Vec::new();
         let made = match self.prepared(&asked) {
             Ok(it) => {

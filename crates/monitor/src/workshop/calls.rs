@@ -120,7 +120,9 @@ impl Workshop {
     /// still made from there. Answers with its end.
     fn link_call(&mut self, at: u64, target: u64) -> Option<u64> {
         let copy = &self.units[self.unit_at(LinkAddr(at))?].copy;
-        copy.call((at - copy.start.0) as u32)?;
+        if !copy.makes_call((at - copy.start.0) as u32) {
+            return None;
+        }
         let end = self.end_of_call(at)?;
         let distance = distance(self.landing(LinkAddr(target))?, end)?;
         for (at, byte) in (end - 4..).zip(distance) {

@@ -184,13 +184,11 @@ impl Workshop {
         }
     }
 
-    /// The islands of others in a routine, once none is where control is known to arrive.
-    pub(super) fn islands_in(&mut self, text: Range<u64>, arrivals: &[LinkAddr]) -> Vec<LinkAddr> {
-        for at in arrivals {
-            self.clear(at.0);
+    /// No island of others stays where control is known to arrive in a routine.
+    pub(super) fn clear_arrivals(&mut self, start: u64) {
+        for at in self.arrivals_of(start).collect::<Vec<_>>() {
+            self.clear(at);
         }
-        let inside = self.islands.range(text);
-        inside.map(|it| LinkAddr(*it.0)).collect()
     }
 
     /// Control arrives at an address: if it is in an island, that is given up.

@@ -1,8 +1,11 @@
 //! What a process must be written so that it has everything that was made.
 
+use std::io;
 use std::ops::Range;
 
 use super::{TRAP, Text, Workshop};
+use crate::copies::Installed;
+use crate::memory::Memory;
 
 /// Bytes that were changed.
 #[derive(Clone, Debug)]
@@ -18,7 +21,7 @@ pub enum Change {
 }
 
 /// How far a process has come with what the workshop made.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     changes: usize,
     code: usize,
@@ -28,15 +31,28 @@ pub struct Progress {
 pub type Writes = Vec<(u64, Vec<u8>)>;
 
 impl Workshop {
-    /// What a process must be written to be up to date, from nothing.
-    pub fn everything(&self) -> (Vec<(u64, &[u8])>, Progress) {
+    /// Writes into a process all that its module needs, whatever of it is there.
+    pub fn write_everything(&self, module: &mut Installed, memory: &Memory) -> io::Result<()> {
         let copies = (self.site.copies_start(), self.code.as_slice());
         let texts = self.texts.iter().map(|it| slice(it, &self.patched));
-        let writes = [copies].into_iter().chain(texts).collect();
-        (writes, self.progress())
+        for (at, bytes) in [copies].into_iter().chain(texts) {
+            // Of another process, more may be mapped.
+            if module.has(module.load(at)) {
+                memory.write(module.load(at), bytes)?;
+            }
+        }
+        module.progress = self.progress();
+        Ok(())
     }
 
-    /// The same for one that has come so far. If other threads run meanwhile, detours are first
+    /// Writes the text that begins at a link address.
+    pub fn write_text(&self, start: u64, module: &Installed, memory: &Memory) -> io::Result<()> {
+        let texts = self.texts.iter().filter(|it| it.range.start == start);
+        let mut texts = texts.map(|it| slice(it, &self.patched));
+        texts.try_for_each(|(at, bytes)| memory.write(module.load(at), bytes))
+    }
+
+    /// What a process must be written that has come so far. If other threads run meanwhile, detours are first
     /// written so that they trap, and then their first bytes.
     pub fn news(&self, from: Progress, is_alone: bool) -> (Writes, Progress) {
         let mut writes = Vec::new();
