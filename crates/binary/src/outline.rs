@@ -40,6 +40,8 @@ pub struct Outline {
     key: String,
     fingerprint: String,
     changes_gs: bool,
+    /// See [`Outline::system_calls`].
+    system_calls: Option<Vec<u64>>,
     facts: Facts,
     spans: Spans,
     entries: Vec<u64>,
@@ -151,10 +153,11 @@ impl Outline {
         let mut entries = starts.entries;
         entries.retain(|at| facts.is_function(&image, *at));
         Ok(Self {
-            layout,
             key,
             fingerprint: fingerprint(&loaded, &facts, &spans),
             changes_gs: changes_gs(&image),
+            system_calls: system_calls(file, &layout),
+            layout,
             facts,
             spans,
             entries,
@@ -172,6 +175,21 @@ impl Outline {
     /// look like one are enough.)
     pub fn changes_gs(&self) -> bool {
         self.changes_gs
+    }
+
+    /// Where in a range of executable pages there are system calls, or bytes that look like one; by
+    /// address. `None`: nobody has looked.
+    pub fn system_calls(&self, range: &Range<u64>) -> Option<&[u64]> {
+        let all = self.system_calls.as_ref()?;
+        let first = all.partition_point(|it| *it < range.start);
+        // It has two bytes.
+        let behind = all.partition_point(|it| it.saturating_add(1) < range.end);
+        Some(all.get(first..behind).unwrap_or_default())
+    }
+
+    /// The bytes of the file.
+    pub fn file(&self) -> &FileBytes {
+        &self.facts.bytes
     }
 
     /// Names this build: its build-id (`gnu-…`), if it has one, and a digest of what is loaded. A
@@ -200,8 +218,7 @@ impl Outline {
 
     /// Where parts of code begin to which control is known to come, by address.
     pub fn known_starts(&self) -> impl Iterator<Item = u64> {
-        let starts = self.spans.starts().iter().copied();
-        starts.filter(|at| self.spans.is_known_start(*at))
+        self.spans.known_starts()
     }
 
     /// Does a part begin here to which control is known to come?
@@ -328,6 +345,24 @@ fn changes_gs(image: &Image<'_>) -> bool {
             })
         })
     })
+}
+
+/// See [`Outline::system_calls`]. Whole pages are mapped. `None` if segments overlap.
+fn system_calls(file: &[u8], layout: &Layout) -> Option<Vec<u64>> {
+    const PAGE: u64 = 4096;
+    let (mut found, mut left) = (Vec::new(), file.len() as u64);
+    for segment in layout.segments.iter().filter(|it| it.executable) {
+        let first = segment.file_offset / PAGE * PAGE;
+        let end = segment.file_offset.checked_add(segment.file_size)?;
+        let end = end.checked_next_multiple_of(PAGE)?.min(file.len() as u64);
+        left = left.checked_sub(end.checked_sub(first)?)?;
+        let bytes = file.get(usize::try_from(first).ok()?..usize::try_from(end).ok()?)?;
+        let start = segment.address.0 / PAGE * PAGE;
+        let calls = memchr::memmem::find_iter(bytes, &[0x0f, 0x05]);
+        found.extend(calls.map(|it| start.saturating_add(it as u64)));
+    }
+    found.sort_unstable();
+    Some(found)
 }
 
 /// See [`Outline::fingerprint`].

@@ -73,6 +73,12 @@ impl Spans {
         self.starts.binary_search(&at).is_ok()
     }
 
+    /// Where parts begin to which control is known to come, by address.
+    pub fn known_starts(&self) -> impl Iterator<Item = u64> {
+        let spans = self.starts.iter().zip(&self.spans);
+        spans.filter_map(|(start, span)| span.known.then_some(*start))
+    }
+
     /// Does a part begin here to which control is known to come?
     pub fn is_known_start(&self, at: u64) -> bool {
         let index = self.starts.binary_search(&at).ok();

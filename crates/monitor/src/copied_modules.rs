@@ -1,7 +1,7 @@
 //! The modules of a process that are counted by copies.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -16,21 +16,24 @@ use crate::catalog;
 use crate::copies::{Copies, Installed};
 use crate::inject;
 use crate::journal::Entry;
+use crate::memory::Memory;
 use crate::module_file::{FileKey, ModuleFile};
 use crate::modules;
 use crate::monitor::Monitor;
 use crate::prepared::Kept;
-use crate::proc::{self, Mapping};
+use crate::proc::{self, FileNumber, Mapping};
 use crate::space::places;
 use crate::wait::Stopped;
 use crate::windows::Windows;
-use crate::workshop::{Progress, Site, Workshop};
+use crate::workshop::{Original as TextBytes, Progress, Site, Workshop};
 
 /// A module's file, looked at once.
 #[derive(Clone)]
 pub struct Original {
     /// Its number in the journal.
     module: usize,
+    /// Which file it is, as the mappings of a process name it.
+    file: FileNumber,
     outline: Rc<RefCell<Outline>>,
     kept: Rc<RefCell<Kept>>,
     /// What of it is to be counted, if not all.
@@ -113,7 +116,9 @@ impl Monitor<'_> {
             None => self.install(stopped, space, mapping, &original, bias)?,
         };
         if let Some(installed) = installed {
-            self.install_text(&stopped, space, installed, text)?;
+            let is_same = original.file == mapping.file;
+            let file = is_same.then_some((&original, mapping.offset));
+            self.install_text(&stopped, space, installed, text, file)?;
         }
         Ok(stopped)
     }
@@ -196,6 +201,7 @@ impl Monitor<'_> {
         space: usize,
         index: usize,
         text: Range<u64>,
+        file: Option<(&Original, u64)>,
     ) -> io::Result<()> {
         let Some(space_of) = self.spaces.get_mut(&space) else {
             return Ok(());
@@ -206,9 +212,8 @@ impl Monitor<'_> {
         let workshop = &mut self.workshops[module.workshop];
         let start = module.link(LoadAddr(text.start)).0;
         if !workshop.has_text(start) {
-            let mut bytes = vec![0; (text.end - text.start) as usize];
-            space_of.memory.read(LoadAddr(text.start), &mut bytes)?;
-            workshop.add_text(start, &bytes);
+            let bytes = text_bytes(stopped.tid(), &space_of.memory, &text, file)?;
+            workshop.add_text(start, bytes);
         }
         module.texts.push(text);
         self.make_used_before(space, index)?;
@@ -302,20 +307,25 @@ impl Monitor<'_> {
                 (self.settings.remember)(fingerprint, news);
             }
         }
-        let Some(sums) = self.windows.as_ref().and_then(Windows::sums_of_few) else {
-            return;
+        let sums = self.windows.as_ref().and_then(Windows::sums_of_few);
+        let ran = sums.map(|sums| self.ran(&sums));
+        let ran = |module: &str, start: u64| {
+            let ran = ran.as_ref();
+            ran.is_none_or(|it| it.get(module).is_some_and(|it| it.contains(&start)))
         };
-        let mut ran: HashSet<(Rc<str>, u64)> = HashSet::new();
-        for workshop in &self.workshops {
-            let fingerprint = workshop.fingerprint();
-            let starts = workshop.ran(&sums);
-            ran.extend(fingerprint.into_iter().flat_map(|it| {
-                let of_it = starts.iter().map(move |start| (Rc::clone(&it), *start));
-                of_it.collect::<Vec<_>>()
-            }));
-        }
-        let ran = |module: &Rc<str>, start: u64| ran.contains(&(Rc::clone(module), start));
         self.used_before.remember(&ran, self.settings.remember);
+    }
+
+    /// Where routines begin that ran, by the fingerprints of their modules.
+    fn ran(&self, sums: &[u64]) -> HashMap<Rc<str>, HashSet<u64>> {
+        let mut ran: HashMap<_, HashSet<u64>> = HashMap::new();
+        for workshop in &self.workshops {
+            if let Some(fingerprint) = workshop.fingerprint() {
+                let starts = ran.entry(fingerprint).or_default();
+                starts.extend(workshop.ran(sums));
+            }
+        }
+        ran
     }
 
     /// What is known of the file that is mapped here; `None` if it is not counted.
@@ -329,7 +339,8 @@ impl Monitor<'_> {
             Ok(file) => file,
             Err(error) => return self.no_original(modules::name(mapping), &error.to_string()),
         };
-        let key = FileKey::of(&file)?;
+        let facts = file.metadata()?;
+        let key = FileKey::from(&facts);
         let known = self.originals.get(&key);
         let is_changed = |it: &Original| self.files.is_changed(it.module);
         if let Some(known) = known.filter(|it| !it.as_ref().is_some_and(is_changed)) {
@@ -358,6 +369,7 @@ impl Monitor<'_> {
                 kept.fingerprint = fingerprint;
                 Some(Original {
                     module,
+                    file: proc::number_of(&facts),
                     outline: Rc::new(RefCell::new(outline)),
                     kept: Rc::new(RefCell::new(kept)),
                     wanted: wanted.map(Rc::new),
@@ -453,6 +465,42 @@ impl Monitor<'_> {
     }
 }
 
+/// The bytes of a text before we change it. `file`: which file it is mapped from, and where. What is
+/// the same in there need not be read.
+fn text_bytes(
+    tid: pid_t,
+    memory: &Memory,
+    text: &Range<u64>,
+    file: Option<(&Original, u64)>,
+) -> io::Result<TextBytes> {
+    let length = text.end - text.start;
+    let in_file = file.and_then(|(original, offset)| {
+        TextBytes::in_file(original.outline.borrow().file(), offset, length)
+    });
+    // Those that we borrowed for system calls in the name of the process are among them.
+    let own = proc::own_pages(tid, text);
+    if let (Some(bytes), Some(own)) = (in_file, own)
+        && is_same(memory, text.start, &bytes, &own)?
+    {
+        return Ok(bytes);
+    }
+    let mut bytes = vec![0; length as usize];
+    memory.read(LoadAddr(text.start), &mut bytes)?;
+    Ok(TextBytes::Own(bytes))
+}
+
+/// Are these pages of a text, which begins at an address, as in its file?
+fn is_same(memory: &Memory, start: u64, bytes: &TextBytes, pages: &[u64]) -> io::Result<bool> {
+    let mut page = [0; proc::PAGE as usize];
+    for at in pages {
+        memory.read(LoadAddr(*at), &mut page)?;
+        if !bytes.have(at.saturating_sub(start) as usize, &page) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 fn is_free(mappings: &[Mapping], place: u64, size: u64) -> bool {
     let wanted = place..place.saturating_add(size);
     let overlaps = |it: &Mapping| it.range.start < wanted.end && wanted.start < it.range.end;
@@ -463,7 +511,7 @@ fn is_free(mappings: &[Mapping], place: u64, size: u64) -> bool {
 fn map_region(
     copies: &Copies,
     stopped: &Stopped,
-    memory: &crate::memory::Memory,
+    memory: &Memory,
     places: &[u64],
     size: u64,
 ) -> io::Result<Option<LoadAddr>> {

@@ -62,11 +62,7 @@ impl UsedBefore {
 
     /// At the end of a run, hands over what there is to know for others, if that is not what was
     /// known before. `ran`: did the routine of a module that begins here run?
-    pub fn remember(
-        &mut self,
-        ran: &dyn Fn(&Rc<str>, u64) -> bool,
-        remember: &dyn Fn(&str, &[u8]),
-    ) {
+    pub fn remember(&mut self, ran: &dyn Fn(&str, u64) -> bool, remember: &dyn Fn(&str, &[u8])) {
         for (path, program) in &mut self.0 {
             for module in &program.seen {
                 if let Some(routines) = program.modules.get_mut(module) {
@@ -117,4 +113,69 @@ fn unpack(bytes: &[u8]) -> Option<BTreeMap<Rc<str>, Routines>> {
         is_whole.then_some((Rc::from(module), routines))
     })?;
     from.0.is_empty().then(|| modules.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    /// What is kept from run to run.
+    type Memory = RefCell<HashMap<String, Vec<u8>>>;
+
+    /// A run of a program that meets some routines, and uses some. Which had it used before?
+    fn run(memory: &Memory, meets: &[u64], uses: &[u64]) -> Vec<u64> {
+        let mut used = UsedBefore::default();
+        let (program, module): (Rc<Path>, Rc<str>) = (Rc::from(Path::new("/it")), Rc::from("m"));
+        let recall = |name: &str| memory.borrow().get(name).cloned();
+        let before = used.of(&program, &module, &recall);
+        for start in meets {
+            used.met(&program, &module, *start);
+        }
+        used.remember(&|_, start| uses.contains(&start), &|name, bytes| {
+            memory.borrow_mut().insert(name.to_owned(), bytes.to_vec());
+        });
+        before
+    }
+
+    #[test]
+    fn what_a_program_used_is_known_until_it_was_not_used_for_some_time() {
+        let memory = Memory::default();
+        assert!(run(&memory, &[0x10, 0x20, u64::MAX], &[0x10, 0x20, u64::MAX]).is_empty());
+        for _ in 0..MOST_IDLE {
+            assert_eq!(run(&memory, &[], &[0x10]), [0x10, 0x20, u64::MAX]);
+        }
+        assert_eq!(run(&memory, &[], &[0x10]), [0x10]);
+        assert_eq!(run(&memory, &[], &[]), [0x10]);
+    }
+
+    #[test]
+    fn nothing_is_written_where_nothing_is_new() {
+        let memory = Memory::default();
+        run(&memory, &[0x10], &[0x10]);
+        let name = memory.borrow().keys().next().cloned().expect("it is kept");
+        let kept = memory.borrow_mut().remove(&name).expect("it is kept");
+        let mut used = UsedBefore::default();
+        let program: Rc<Path> = Rc::from(Path::new("/it"));
+        used.of(&program, &Rc::from("m"), &|_| Some(kept.clone()));
+        used.remember(&|_, _| true, &|_, _| panic!("it is the same"));
+    }
+
+    #[test]
+    fn whatever_is_kept_is_read_or_refused() {
+        let routines: Routines = [(0x10, 0), (0x1000, 1), (u64::MAX, 3)].into();
+        let modules = [(Rc::from("m"), routines)].into();
+        let whole = pack(&modules);
+        assert_eq!(unpack(&whole), Some(modules));
+        for length in 0..whole.len() {
+            assert_eq!(unpack(&whole[..length]), None, "{length}");
+        }
+        for place in 0..whole.len() {
+            for byte in 0..=u8::MAX {
+                let mut damaged = whole.clone();
+                damaged[place] = byte;
+                let _ = unpack(&damaged);
+            }
+        }
+    }
 }

@@ -76,12 +76,17 @@ impl Outline {
         to.text(&self.key);
         to.text(&self.fingerprint);
         to.0.push(self.changes_gs.into());
+        to.0.push(self.system_calls.is_some().into());
+        let system_calls = self.system_calls.as_deref().unwrap_or_default();
+        to.column(system_calls.iter().copied());
         facts.places.pack(&mut to);
         let frames = &facts.frames;
         to.column(frames.iter().map(|it| it.range.start));
         to.column(frames.iter().map(|it| it.range.end));
         // No table is at the last address of all.
-        let tables = frames.iter().map(|it| it.lsda.map_or(0, |at| at.wrapping_add(1)));
+        let tables = frames
+            .iter()
+            .map(|it| it.lsda.map_or(0, |at| at.wrapping_add(1)));
         to.column(tables);
         to.column(facts.pointers.iter().map(|it| it.0));
         to.column(facts.pointers.iter().map(|it| it.1));
@@ -105,6 +110,8 @@ impl Outline {
         let key = from.text()?;
         let fingerprint = from.text()?;
         let changes_gs = from.u8()? == 1;
+        let has_calls = from.u8()? == 1;
+        let system_calls = Some(from.column()?).filter(|_| has_calls);
         let places = Places::unpack(&mut from)?;
         let frames = take_ranges(&mut from)?;
         let tables = from.column()?;
@@ -132,6 +139,7 @@ impl Outline {
             key,
             fingerprint,
             changes_gs,
+            system_calls,
             facts: Facts {
                 bytes: Arc::clone(bytes),
                 places,

@@ -162,7 +162,7 @@ impl Workshop {
 
     fn write_island(&mut self, at: u64, island: Island) {
         for (at, byte) in (at..).zip(island.bytes) {
-            self.set(at, byte);
+            self.texts.set(at, byte);
         }
     }
 
@@ -180,7 +180,7 @@ impl Workshop {
         };
         let cleared = self.cleared.range(text.clone()).map(|it| *it.0);
         for at in cleared.filter(is_free).collect::<Vec<_>>() {
-            self.set(at, TRAP);
+            self.texts.set(at, TRAP);
         }
     }
 
@@ -202,7 +202,7 @@ impl Workshop {
     /// Whoever went by an island traps.
     fn give_up(&mut self, island: u64) {
         if let Some(Island { serves, .. }) = self.islands.remove(&island) {
-            self.set(serves, TRAP);
+            self.texts.set(serves, TRAP);
             self.changes.push(Change::Text(serves..serves + 1, None));
             self.cleared.insert(island, serves);
         }
