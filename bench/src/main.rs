@@ -75,7 +75,8 @@ struct Options {
     /// and single steps of old
     #[arg(long)]
     hits: bool,
-    /// Measure instead what it takes to start: `headcount run` of programs that do next to nothing
+    /// Measure instead what it takes to start: `headcount run` of programs that do little, from `true`
+    /// to `rustc`, with sizes of profile and cache
     #[arg(long)]
     startup: bool,
     /// Measure instead programs that were optimised with exported counts, by llvm-bolt and by clang,
@@ -125,7 +126,7 @@ fn run(options: &Options) -> Result<bool> {
         return Ok(!options.judge || kept);
     }
     if options.startup {
-        startup::run(&work, &tools, options.rounds)?;
+        startup::run(&work, &tools, &options.only, options.rounds)?;
         return Ok(true);
     }
     let subjects = subjects(options, &work)?;

@@ -52,6 +52,15 @@ pub enum Origin {
     Rest,
 }
 
+impl Origin {
+    /// The one with this number.
+    pub fn from_code(code: u8) -> Option<Self> {
+        use Origin::{Called, Frame, Header, Label, Next, Rest, Stub, Symbol};
+        let all = [Stub, Symbol, Header, Frame, Label, Next, Called, Rest];
+        all.into_iter().find(|it| *it as u8 == code)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Start {
     at: u64,

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use headcount_model::LinkAddr;
+use headcount_model::packed::{Packed, Packer};
 use object::elf;
 use object::read::elf::SectionHeader;
 use object::{Object, ObjectSection};
@@ -49,6 +50,43 @@ impl Places {
             entry_size: place.entry_size,
         });
         Image::of(pieces.collect(), Arc::clone(&self.relocations))
+    }
+
+    /// Writes it down.
+    pub fn pack(&self, to: &mut Packer) {
+        to.many(&self.pieces, |to, place| {
+            let numbers = [
+                place.start,
+                place.file.start as u64,
+                place.file.end as u64,
+                place.entry_size,
+                place.executable.into(),
+            ];
+            to.column(numbers.into_iter());
+            to.text(&place.name);
+        });
+        self.relocations.pack(to);
+    }
+
+    /// What [`Places::pack`] wrote.
+    pub fn unpack(from: &mut Packed<'_>) -> Option<Self> {
+        let pieces = from.many(|it| {
+            let numbers = it.column()?;
+            let [start, first, end, entry_size, executable] = *numbers.as_slice() else {
+                return None;
+            };
+            Some(Place {
+                start,
+                file: usize::try_from(first).ok()?..usize::try_from(end).ok()?,
+                executable: executable == 1,
+                name: it.text()?,
+                entry_size,
+            })
+        })?;
+        Some(Self {
+            pieces,
+            relocations: Arc::new(Relocations::unpack(from)?),
+        })
     }
 }
 

@@ -7,6 +7,8 @@
 //! Both find parts in the same way (`functions.rs`). Here parts stay apart, even where a function
 //! consists of several, and what only a call tells of becomes known once the call is seen.
 
+mod kept;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -36,8 +38,10 @@ use crate::unknown_code;
 pub struct Outline {
     layout: Layout,
     key: String,
-    /// A digest of the bytes that are loaded.
-    loaded: String,
+    fingerprint: String,
+    changes_gs: bool,
+    /// See [`Outline::system_calls`].
+    system_calls: Option<Vec<u64>>,
     facts: Facts,
     spans: Spans,
     entries: Vec<u64>,
@@ -70,6 +74,34 @@ impl Outline {
     pub fn read(bytes: FileBytes, find: &mut Find<'_>) -> Result<Self, Error> {
         let file = (*bytes).as_ref();
         let layout = layout(file)?;
+        let separate = debug_files::separate(&parse(file)?, find);
+        Self::of(Arc::clone(&bytes), layout, separate)
+    }
+
+    /// The same, if nobody has read this very file before, or else what came of it. `recall` is asked
+    /// for what `remember` was given under the same name.
+    pub fn read_once(
+        bytes: FileBytes,
+        find: &mut Find<'_>,
+        recall: &dyn Fn(&str) -> Option<Vec<u8>>,
+        remember: &dyn Fn(&str, &[u8]),
+    ) -> Result<Self, Error> {
+        let file = (*bytes).as_ref();
+        let layout = layout(file)?;
+        let elf = parse(file)?;
+        let separate = debug_files::separate(&elf, find);
+        let name = kept::name(&elf, file, separate.as_deref().map(AsRef::as_ref));
+        let known = recall(&name);
+        if let Some(known) = known.and_then(|it| Self::unpack(&bytes, &layout, &it)) {
+            return Ok(known);
+        }
+        let outline = Self::of(Arc::clone(&bytes), layout, separate)?;
+        remember(&name, &outline.pack());
+        Ok(outline)
+    }
+
+    fn of(bytes: FileBytes, layout: Layout, separate: Option<FileBytes>) -> Result<Self, Error> {
+        let file = (*bytes).as_ref();
         let elf = parse(file)?;
         let image = Image::new(&elf, file, &layout);
         if image.code().next().is_none() {
@@ -78,7 +110,6 @@ impl Outline {
         if symbols::is_read_by_its_runtime(&elf) {
             return Err(Error::ReadByItsRuntime);
         }
-        let separate = debug_files::separate(&elf, find);
         let separate = separate
             .as_deref()
             .and_then(|bytes| Elf::parse(bytes.as_ref()).ok());
@@ -115,16 +146,18 @@ impl Outline {
             whole: marks.whole,
             shared: marks.shared,
             objects: marks.objects,
-            told: told(&extents),
+            told: told(extents.iter().map(|it| (it.range.start, it.origin))),
             is_fixed,
         };
         let spans = Spans::new(&extents, |it| facts.is_known(&image, it));
         let mut entries = starts.entries;
         entries.retain(|at| facts.is_function(&image, *at));
         Ok(Self {
-            layout,
             key,
-            loaded,
+            fingerprint: fingerprint(&loaded, &facts, &spans),
+            changes_gs: changes_gs(&image),
+            system_calls: system_calls(file, &layout),
+            layout,
             facts,
             spans,
             entries,
@@ -141,22 +174,22 @@ impl Outline {
     /// Is there an instruction in its code that changes the `gs` register? (`wrgsbase`; bytes that
     /// look like one are enough.)
     pub fn changes_gs(&self) -> bool {
-        let is_one = |window: &[u8]| {
-            matches!(window, [0xf3, 0x0f, 0xae, modrm, ..] | [0xf3, 0x40..=0x4f, 0x0f, 0xae, modrm]
-                if *modrm & 0xf8 == 0xd8)
-        };
-        let image = self.facts.image();
-        let mut code = image.code();
-        code.any(|piece| {
-            // The second byte of the three is rare.
-            memchr::memchr_iter(0xae, piece.bytes).any(|middle| {
-                let starts = [middle.checked_sub(2), middle.checked_sub(3)];
-                starts.into_iter().flatten().any(|start| {
-                    let end = piece.bytes.len().min(start + 5);
-                    piece.bytes.get(start..end).is_some_and(is_one)
-                })
-            })
-        })
+        self.changes_gs
+    }
+
+    /// Where in a range of executable pages there are system calls, or bytes that look like one; by
+    /// address. `None`: nobody has looked.
+    pub fn system_calls(&self, range: &Range<u64>) -> Option<&[u64]> {
+        let all = self.system_calls.as_ref()?;
+        let first = all.partition_point(|it| *it < range.start);
+        // It has two bytes.
+        let behind = all.partition_point(|it| it.saturating_add(1) < range.end);
+        Some(all.get(first..behind).unwrap_or_default())
+    }
+
+    /// The bytes of the file.
+    pub fn file(&self) -> &FileBytes {
+        &self.facts.bytes
     }
 
     /// Names this build: its build-id (`gnu-…`), if it has one, and a digest of what is loaded. A
@@ -169,24 +202,8 @@ impl Outline {
     /// A digest of everything that routines depend on: the bytes that are loaded, and what tables
     /// and symbols say of them, as long as no routine was asked for. Nobody can make a file that
     /// has the fingerprint of another, unless it is the same in all of this.
-    pub fn fingerprint(&self) -> String {
-        let mut all = Digest::default();
-        all.bytes(self.loaded.as_bytes());
-        let frames = self.facts.frames.iter();
-        let frames = frames.flat_map(|it| [it.range.start, it.range.end]);
-        let names = self.facts.whole.iter().chain(&self.facts.shared).copied();
-        let objects = self.facts.objects.iter();
-        for numbers in [
-            bytes_of(self.spans.numbers()),
-            bytes_of(frames),
-            bytes_of(names),
-            bytes_of(self.facts.pointers.iter().flat_map(|(to, at)| [*to, *at])),
-            bytes_of(self.facts.restartable.iter().copied()),
-            bytes_of(objects.flat_map(|it| [it.start, it.end])),
-        ] {
-            all.bytes(&numbers);
-        }
-        all.hex()
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
     }
 
     /// The bytes of code at these addresses.
@@ -201,8 +218,7 @@ impl Outline {
 
     /// Where parts of code begin to which control is known to come, by address.
     pub fn known_starts(&self) -> impl Iterator<Item = u64> {
-        let starts = self.spans.starts().iter().copied();
-        starts.filter(|at| self.spans.is_known_start(*at))
+        self.spans.known_starts()
     }
 
     /// Does a part begin here to which control is known to come?
@@ -313,10 +329,67 @@ impl Outline {
     }
 }
 
+/// See [`Outline::changes_gs`].
+fn changes_gs(image: &Image<'_>) -> bool {
+    let is_one = |window: &[u8]| {
+        matches!(window, [0xf3, 0x0f, 0xae, modrm, ..] | [0xf3, 0x40..=0x4f, 0x0f, 0xae, modrm]
+            if *modrm & 0xf8 == 0xd8)
+    };
+    image.code().any(|piece| {
+        // The second byte of the three is rare.
+        memchr::memchr_iter(0xae, piece.bytes).any(|middle| {
+            let starts = [middle.checked_sub(2), middle.checked_sub(3)];
+            starts.into_iter().flatten().any(|start| {
+                let end = piece.bytes.len().min(start + 5);
+                piece.bytes.get(start..end).is_some_and(is_one)
+            })
+        })
+    })
+}
+
+/// See [`Outline::system_calls`]. Whole pages are mapped. `None` if segments overlap.
+fn system_calls(file: &[u8], layout: &Layout) -> Option<Vec<u64>> {
+    const PAGE: u64 = 4096;
+    let (mut found, mut left) = (Vec::new(), file.len() as u64);
+    for segment in layout.segments.iter().filter(|it| it.executable) {
+        let first = segment.file_offset / PAGE * PAGE;
+        let end = segment.file_offset.checked_add(segment.file_size)?;
+        let end = end.checked_next_multiple_of(PAGE)?.min(file.len() as u64);
+        left = left.checked_sub(end.checked_sub(first)?)?;
+        let bytes = file.get(usize::try_from(first).ok()?..usize::try_from(end).ok()?)?;
+        let start = segment.address.0 / PAGE * PAGE;
+        let calls = memchr::memmem::find_iter(bytes, &[0x0f, 0x05]);
+        found.extend(calls.map(|it| start.saturating_add(it as u64)));
+    }
+    found.sort_unstable();
+    Some(found)
+}
+
+/// See [`Outline::fingerprint`].
+fn fingerprint(loaded: &str, facts: &Facts, spans: &Spans) -> String {
+    let mut all = Digest::default();
+    all.bytes(loaded.as_bytes());
+    let frames = facts.frames.iter();
+    let frames = frames.flat_map(|it| [it.range.start, it.range.end]);
+    let names = facts.whole.iter().chain(&facts.shared).copied();
+    let objects = facts.objects.iter();
+    for numbers in [
+        bytes_of(spans.numbers()),
+        bytes_of(frames),
+        bytes_of(names),
+        bytes_of(facts.pointers.iter().flat_map(|(to, at)| [*to, *at])),
+        bytes_of(facts.restartable.iter().copied()),
+        bytes_of(objects.flat_map(|it| [it.start, it.end])),
+    ] {
+        all.bytes(&numbers);
+    }
+    all.hex()
+}
+
 /// Where parts begin that tables, symbols or the header tell of.
-fn told(extents: &[Extent]) -> Vec<u64> {
-    let told = extents.iter().filter(|it| it.origin < Origin::Label);
-    told.map(|it| it.range.start).collect()
+fn told(parts: impl Iterator<Item = (u64, Origin)>) -> Vec<u64> {
+    let told = parts.filter(|(_, origin)| *origin < Origin::Label);
+    told.map(|(start, _)| start).collect()
 }
 
 /// What does not change while routines are found.

@@ -1,5 +1,6 @@
 //! What does the loader write into this module?
 
+use headcount_model::packed::{Packed, Packer};
 use object::LittleEndian;
 use object::elf;
 use object::read::elf::{ElfSymbol64, Rela, SectionHeader};
@@ -63,6 +64,29 @@ impl Relocations {
             }
             _ => {}
         }
+    }
+
+    /// Writes them down.
+    pub fn pack(&self, to: &mut Packer) {
+        for pairs in [&self.addresses, &self.chosen] {
+            to.column(pairs.iter().map(|it| it.0));
+            to.column(pairs.iter().map(|it| it.1));
+        }
+        to.column(self.slots.iter().copied());
+    }
+
+    /// What [`Relocations::pack`] wrote.
+    pub fn unpack(from: &mut Packed<'_>) -> Option<Self> {
+        let mut pairs = || {
+            let (places, addresses) = (from.column()?, from.column()?);
+            let is_whole = places.len() == addresses.len();
+            is_whole.then(|| places.into_iter().zip(addresses).collect())
+        };
+        Some(Self {
+            addresses: pairs()?,
+            chosen: pairs()?,
+            slots: from.column()?,
+        })
     }
 
     /// The address of this module that the loader writes here.

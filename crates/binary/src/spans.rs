@@ -7,6 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use headcount_model::packed::{Packed, Packer};
+
 use crate::functions::{self, Extent, Origin, Part};
 use crate::image::Image;
 use crate::overlaps;
@@ -71,6 +73,12 @@ impl Spans {
         self.starts.binary_search(&at).is_ok()
     }
 
+    /// Where parts begin to which control is known to come, by address.
+    pub fn known_starts(&self) -> impl Iterator<Item = u64> {
+        let spans = self.starts.iter().zip(&self.spans);
+        spans.filter_map(|(start, span)| span.known.then_some(*start))
+    }
+
     /// Does a part begin here to which control is known to come?
     pub fn is_known_start(&self, at: u64) -> bool {
         let index = self.starts.binary_search(&at).ok();
@@ -131,6 +139,49 @@ impl Spans {
                 span.end,
                 origin << 2 | u64::from(span.known) << 1 | open,
             ]
+        })
+    }
+
+    /// Where parts begin, and how that is known.
+    pub fn origins(&self) -> impl Iterator<Item = (u64, Origin)> {
+        let spans = self.starts.iter().zip(&self.spans);
+        spans.map(|(start, span)| (*start, span.origin))
+    }
+
+    /// Writes down what the file's tables say of its parts.
+    pub fn pack(&self, to: &mut Packer) {
+        to.column(self.starts.iter().copied());
+        to.column(self.spans.iter().map(|it| it.end));
+        let kinds = self.spans.iter().map(|it| {
+            let (known, open) = (u8::from(it.known), u8::from(it.open));
+            (it.origin as u8) << 2 | known << 1 | open
+        });
+        to.bytes(&kinds.collect::<Vec<u8>>());
+    }
+
+    /// What [`Spans::pack`] wrote.
+    pub fn unpack(from: &mut Packed<'_>) -> Option<Self> {
+        let (starts, ends, kinds) = (from.column()?, from.column()?, from.bytes()?);
+        let is_whole = starts.len() == ends.len() && starts.len() == kinds.len();
+        let ordered = starts.iter().zip(&ends).map(|(start, end)| start < end);
+        let apart = ends.iter().zip(starts.iter().skip(1));
+        let apart = apart.map(|(end, next)| end <= next);
+        if !is_whole || !ordered.chain(apart).all(|it| it) {
+            return None;
+        }
+        let spans = ends.iter().zip(kinds).map(|(end, kind)| {
+            Some(Span {
+                end: *end,
+                origin: Origin::from_code(kind >> 2)?,
+                open: kind & 1 == 1,
+                known: kind & 2 == 2,
+            })
+        });
+        let spans = spans.collect::<Option<_>>()?;
+        Some(Self {
+            starts,
+            spans,
+            ..Self::default()
         })
     }
 

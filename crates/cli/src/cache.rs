@@ -1,11 +1,12 @@
 //! What files of programs say, kept for the next run: to read a large one takes seconds.
 //!
 //! A folder of the user's own, `headcount` in `$XDG_CACHE_HOME` or `~/.cache`; a file in it is
-//! what one headcount found in one file of a program: its facts, for reports, or the routines that
-//! ran, ready to be copied. Its name is a digest of all that this depends on: the bytes of the
-//! program, its path (debug information is looked for beside it) and the headcount that read it; or
-//! for routines, what the monitor says names them. With facts is also where debug information was
-//! looked for, and what was there.
+//! what one headcount found in one file of a program: its facts, for reports, or what the monitor
+//! prepared: where its code is, the routines that ran, ready to be copied, and which of them a program
+//! used. Its name is a digest of all that this depends on: the bytes of the program, its path (debug
+//! information is looked for beside it) and the headcount that read it; or for what the monitor
+//! prepared, what it says names that. With facts is also where debug information was looked for, and
+//! what was there.
 //!
 //! What is kept of routines is machine code, and runs in every program that has the same bytes. So
 //! the digest is one that nobody can forge, and nothing is kept of files that somebody other than
@@ -24,7 +25,7 @@ use headcount_monitor::{FileBytes, ModuleFile, OwnFolder, foreign_file};
 use headcount_profile::ModuleFacts;
 
 /// Raised with every change of what is in the files.
-const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 6");
+const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 7");
 
 /// How many bytes all files may have.
 const LIMIT: u64 = 512 << 20;
@@ -32,7 +33,7 @@ const LIMIT: u64 = 512 << 20;
 /// The end of the name of a file with facts.
 const FACTS: &str = ".facts";
 
-/// The same, with routines that are ready to be copied.
+/// The same, with what the monitor prepared.
 const ROUTINES: &str = ".routines";
 
 /// A file that is being written, or was when its writer was killed.
@@ -68,29 +69,26 @@ fn is_safe(path: impl AsRef<Path>) -> bool {
     facts.is_ok_and(|it| foreign_file::is_safe(&it))
 }
 
-/// What earlier runs prepared of the routines of a module, which the fingerprint names.
-pub fn routines(fingerprint: &str) -> Option<Vec<u8>> {
+/// What earlier runs prepared of a module or a program, by the name that the monitor has for it.
+pub fn routines(what: &str) -> Option<Vec<u8>> {
     let cache = Cache::find()?;
-    let name = routines_name(fingerprint).ok()?;
-    cache.get(&name, |mut body| {
-        let mut rest = body.as_slice();
-        let is_true = take_bytes(&mut rest)? == FORMAT.as_bytes();
-        let begin = body.len() - rest.len();
-        body.drain(..begin);
-        is_true.then_some(body)
-    })
+    let name = routines_name(what).ok()?;
+    cache.get(&name, &format(), Some)
 }
 
-/// Keeps them for later runs.
-pub fn keep_routines(fingerprint: &str, routines: &[u8]) {
-    let (Some(cache), Ok(name)) = (Cache::find(), routines_name(fingerprint)) else {
-        return;
-    };
-    let mut body = Vec::with_capacity(routines.len() + 64);
-    put_bytes(&mut body, FORMAT.as_bytes());
-    body.extend(routines);
-    // No cache is no trouble.
-    let _ = cache.put(&name, &body);
+/// Keeps it for later runs.
+pub fn keep_routines(what: &str, routines: &[u8]) {
+    if let (Some(cache), Ok(name)) = (Cache::find(), routines_name(what)) {
+        // No cache is no trouble.
+        let _ = cache.put(&name, &format(), routines);
+    }
+}
+
+/// How a file begins, but for the sum.
+fn format() -> Vec<u8> {
+    let mut head = Vec::new();
+    put_bytes(&mut head, FORMAT.as_bytes());
+    head
 }
 
 /// Will it take long to get the facts of this file? It is large, and they are not kept, but will be.
@@ -142,7 +140,7 @@ impl Cache {
     }
 
     fn facts(&self, name: &str, path: &str, key: &str) -> Option<ModuleFacts> {
-        self.get(name, |body| {
+        self.get(name, &format(), |body| {
             let begin = check(&body, path, key)?;
             ModuleFacts::from_bytes(path, body, begin).ok()
         })
@@ -157,7 +155,7 @@ impl Cache {
         facts: &ModuleFacts,
     ) -> io::Result<()> {
         let mut body = Vec::new();
-        for text in [FORMAT, path, key] {
+        for text in [path, key] {
             put_bytes(&mut body, text.as_bytes());
         }
         put_number(&mut body, sought.len() as u64);
@@ -166,11 +164,16 @@ impl Cache {
             put_bytes(&mut body, &identity(place));
         }
         body.extend(facts.to_bytes());
-        self.put(name, &body)
+        self.put(name, &format(), &body)
     }
 
-    /// What is kept under this name, if `read` still believes it.
-    fn get<T>(&self, name: &str, read: impl FnOnce(Vec<u8>) -> Option<T>) -> Option<T> {
+    /// What is kept under this name behind a head, if `read` still believes it.
+    fn get<T>(
+        &self,
+        name: &str,
+        head: &[u8],
+        read: impl FnOnce(Vec<u8>) -> Option<T>,
+    ) -> Option<T> {
         let at = self.folder.file(name);
         let mut options = OpenOptions::new();
         // Whatever lies there, it must not make us wait or lead us elsewhere.
@@ -183,7 +186,7 @@ impl Cache {
                 return None;
             }
         };
-        let found = self.body(&file).and_then(read);
+        let found = self.body(&file, head).and_then(read);
         match found {
             // Those that were used last are kept longest.
             Some(_) => drop(file.set_modified(SystemTime::now())),
@@ -192,20 +195,22 @@ impl Cache {
         found
     }
 
-    /// All bytes of a file but the sum in front of them, which must be right.
-    fn body(&self, mut file: &File) -> Option<Vec<u8>> {
+    /// All bytes of a file but the head, and the sum in front of it, which must be right.
+    fn body(&self, mut file: &File, head: &[u8]) -> Option<Vec<u8>> {
         let it = file.metadata().ok()?;
         if !it.is_file() || !foreign_file::is_safe(&it) || it.len() > self.limit {
             return None;
         }
         let mut sum = [0; blake3::OUT_LEN];
         file.read_exact(&mut sum).ok()?;
+        let mut found = vec![0; head.len()];
+        file.read_exact(&mut found).ok()?;
         let mut body = Vec::with_capacity(usize::try_from(it.len()).ok()?);
         file.read_to_end(&mut body).ok()?;
-        (blake3::hash(&body) == sum).then_some(body)
+        (found == head && digest(head, &body) == sum).then_some(body)
     }
 
-    fn put(&self, name: &str, body: &[u8]) -> io::Result<()> {
+    fn put(&self, name: &str, head: &[u8], body: &[u8]) -> io::Result<()> {
         if body.len() as u64 > self.limit / 2 {
             return Ok(());
         }
@@ -220,7 +225,8 @@ impl Cache {
             .open(&unfinished)?;
         let written = file
             .set_permissions(fs::Permissions::from_mode(0o600))
-            .and_then(|()| file.write_all(blake3::hash(body).as_bytes()))
+            .and_then(|()| file.write_all(digest(head, body).as_bytes()))
+            .and_then(|()| file.write_all(head))
             .and_then(|()| file.write_all(body))
             .and_then(|()| fs::rename(&unfinished, self.folder.file(name)));
         if written.is_err() {
@@ -280,8 +286,13 @@ fn name(path: &str, bytes: &[u8]) -> io::Result<String> {
     name_of(&[file.as_bytes(), path.as_bytes()], FACTS)
 }
 
-fn routines_name(fingerprint: &str) -> io::Result<String> {
-    name_of(&[fingerprint.as_bytes()], ROUTINES)
+fn routines_name(what: &str) -> io::Result<String> {
+    name_of(&[what.as_bytes()], ROUTINES)
+}
+
+fn digest(head: &[u8], body: &[u8]) -> blake3::Hash {
+    let mut both = blake3::Hasher::new();
+    both.update(head).update(body).finalize()
 }
 
 /// A name for what depends on these, and on which headcount this is.
@@ -296,7 +307,7 @@ fn name_of(parts: &[&[u8]], end: &str) -> io::Result<String> {
 /// Where the facts begin in a file, if it is whole and still true.
 fn check(body: &[u8], path: &str, key: &str) -> Option<usize> {
     let mut rest = body;
-    for wanted in [FORMAT, path, key] {
+    for wanted in [path, key] {
         if take_bytes(&mut rest)? != wanted.as_bytes() {
             return None;
         }

@@ -19,7 +19,8 @@ use headcount_model::{
 };
 
 use edges::Through;
-use steps::{Step, Steps};
+use steps::{Found, Step, Steps};
+pub use steps::{Stretch, stretches};
 
 /// What the counters of a routine's copy said. A routine that was copied several times, with other
 /// blocks each time, has several.
@@ -74,7 +75,7 @@ fn uncounted(function: &Function) -> FunctionCounts {
     }
 }
 
-fn count_function(function: &Function, steps: &Steps) -> FunctionCounts {
+fn count_function(function: &Function, steps: &Steps<'_>) -> FunctionCounts {
     let mut counts = FunctionCounts::default();
     let mut walks = Vec::with_capacity(function.blocks.len());
     for (number, block) in (0..).zip(&function.blocks) {
@@ -98,7 +99,7 @@ struct Walk {
 }
 
 /// Follows a block of a function through the routines. `None`: not all of it was counted.
-fn walk(block: &Block, number: u32, steps: &Steps, shifts: &mut Vec<Shift>) -> Option<Walk> {
+fn walk(block: &Block, number: u32, steps: &Steps<'_>, shifts: &mut Vec<Shift>) -> Option<Walk> {
     let before = shifts.len();
     let walk = try_walk(block, number, steps, shifts);
     if walk.is_none() {
@@ -107,25 +108,35 @@ fn walk(block: &Block, number: u32, steps: &Steps, shifts: &mut Vec<Shift>) -> O
     walk
 }
 
-fn try_walk(block: &Block, number: u32, steps: &Steps, shifts: &mut Vec<Shift>) -> Option<Walk> {
+fn try_walk(
+    block: &Block,
+    number: u32,
+    steps: &Steps<'_>,
+    shifts: &mut Vec<Shift>,
+) -> Option<Walk> {
     let mut walk: Option<Walk> = None;
     let mut index = 0;
     for span in &block.code {
-        let mut known = steps.within(range(span));
-        if known.is_empty() && steps.left_alone(span.address) {
-            return None;
-        }
-        if known.is_empty() && block.code.len() == 1 {
-            // Most code never runs; no need to take it apart.
-            break;
+        let range = range(span);
+        if steps.is_unknown(&range) {
+            if steps.left_alone(span.address) {
+                return None;
+            }
+            if block.code.len() == 1 {
+                // Most code never runs; no need to take it apart.
+                break;
+            }
         }
         let mut at = span.address;
-        while at < range(span).end {
-            let last = match take(&mut known, at) {
-                Some(step) => step,
-                None => Step::never(at, headcount_x86::length_at(span, at)?),
+        while at < range.end {
+            let Found { number: more, last } = match steps.from(at, range.end) {
+                Some(found) => found,
+                None => Found {
+                    number: 1,
+                    last: Step::never(at, headcount_x86::length_at(span, at)?),
+                },
             };
-            at = LinkAddr(at.0.saturating_add(u64::from(last.length)));
+            at = LinkAddr(last.address.0.saturating_add(u64::from(last.length)));
             let count = last.count?;
             if let Some(before) = walk.and_then(|walk| walk.last.count)
                 && before != count
@@ -139,9 +150,9 @@ fn try_walk(block: &Block, number: u32, steps: &Steps, shifts: &mut Vec<Shift>) 
             let first = walk.map_or(count, |walk| walk.first);
             let end = at;
             walk = Some(Walk { first, last, end });
-            index += 1;
+            index += more;
         }
-        if at != range(span).end {
+        if at != range.end {
             return None;
         }
     }
@@ -157,20 +168,7 @@ fn range(span: &Span) -> Range<LinkAddr> {
     span.address..LinkAddr(end)
 }
 
-/// The instruction at an address, if there is a copy of it, where those before it are done with.
-fn take(known: &mut &[Step], at: LinkAddr) -> Option<Step> {
-    while let Some((step, rest)) = known.split_first()
-        && step.address <= at
-    {
-        *known = rest;
-        if step.address == at {
-            return Some(*step).filter(|it| it.length > 0);
-        }
-    }
-    None
-}
-
-fn count_edges(function: &Function, walks: &[Option<Walk>], steps: &Steps) -> Vec<Option<u64>> {
+fn count_edges(function: &Function, walks: &[Option<Walk>], steps: &Steps<'_>) -> Vec<Option<u64>> {
     let mut calls = vec![false; walks.len()];
     for edge in &function.edges {
         if let (EdgeKind::Lost, Some(from)) = (edge.kind, edge.from) {

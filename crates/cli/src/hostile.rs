@@ -5,11 +5,11 @@ use crate::assembler;
 use crate::counters::{self, Counters};
 use crate::module::CountedModule;
 use crate::program_memory::Mapping;
-use crate::recovered::{self, Facts};
+use crate::recovered::{self, Counts, Facts};
 use headcount_model::{Block, Function, FunctionEdge, LinkAddr, Module, Run};
 use headcount_monitor::OwnFolder;
 use headcount_monitor::journal::{self, Entry, Journal};
-use headcount_profile::{ModuleFacts, Profile, RunSelection, SparseCounts};
+use headcount_profile::{ModuleCounted, ModuleFacts, Profile, RunSelection, SparseCounts};
 use object::{Object, ObjectSection};
 use std::fs;
 use std::ops::Range;
@@ -240,7 +240,12 @@ fn write_journal(folder: &Path, uncounted: Vec<(u32, u32)>, entries: &[Entry]) {
 
 fn run_of(folder: &Path) -> anyhow::Result<(Run, Vec<SparseCounts>)> {
     let written = journal::read(&OwnFolder::open(folder)?)?;
-    recovered::run_of(written, &[Facts::Blocks(small_module())], None)
+    let (run, counts) = recovered::run_of(written, &[Facts::Blocks(small_module())], None)?;
+    let counts = counts.into_iter().filter_map(|it| match it {
+        Counts::Made(counts) => Some(counts),
+        Counts::Unread(_) => None,
+    });
+    Ok((run, counts.collect()))
 }
 
 fn complaint(uncounted: Vec<(u32, u32)>, entries: &[Entry]) -> String {
@@ -400,7 +405,8 @@ fn store(run: &Run, counts: &[SparseCounts]) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut profile = Profile::create_or_open(&folder.path().join("p.db"))?;
     let module = ModuleFacts::new(&small_module(), Vec::new());
-    profile.add_encoded([&module], run, counts)?;
+    let counts: Vec<_> = counts.iter().cloned().map(ModuleCounted::Counts).collect();
+    profile.add_encoded(std::slice::from_ref(&module), run, &counts)?;
     profile.load(&RunSelection::All)?;
     Ok(())
 }

@@ -22,6 +22,7 @@ mod ordinary_memory;
 mod output;
 mod program_memory;
 mod progress;
+mod readings;
 mod recovered;
 mod reserve;
 mod response_files;

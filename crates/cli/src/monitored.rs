@@ -1,5 +1,6 @@
 //! Runs that the monitor counted: from its journal into the profile.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,7 +17,8 @@ use headcount_report::Count;
 use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
 use crate::cache;
 use crate::progress::during_on_terminal;
-use crate::recovered::{Facts, Recovered, recover};
+use crate::readings;
+use crate::recovered::{Counts, Facts, Recovered, recover};
 use crate::reserve;
 use crate::selection::Selection;
 use crate::talk::say;
@@ -293,7 +295,7 @@ fn try_store(args: &Counting, folder: &OwnFolder, outcome: &Outcome) -> Result<(
     let Stored {
         run,
         modules,
-        counts,
+        reached,
         has_counts,
     } = match args.quiet {
         true => add(args, outcome, folder, &path),
@@ -303,7 +305,6 @@ fn try_store(args: &Counting, folder: &OwnFolder, outcome: &Outcome) -> Result<(
     }?;
     match (args.quiet, has_counts) {
         (false, _) => {
-            let reached = reached(args.engine(), &modules, &counts)?;
             summarise(args.engine(), &run, &modules, &reached, outcome.hits, &path);
             tell_costly_stops(outcome, &modules);
         }
@@ -329,7 +330,8 @@ fn is_for_later(args: &Counting, outcome: &Outcome) -> bool {
 struct Stored {
     run: Run,
     modules: Vec<ModuleFacts>,
-    counts: Vec<SparseCounts>,
+    /// The functions that ran, if somebody wants to know.
+    reached: Vec<Reached>,
     /// Did the user's choice leave anything to count?
     has_counts: bool,
 }
@@ -342,24 +344,31 @@ fn add(args: &Counting, outcome: &Outcome, folder: &OwnFolder, profile: &Path) -
         facts,
         counts,
     } = recover(folder, Some(outcome), Some(&selection))?;
-    let has_counts = counts.iter().any(is_chosen);
+    let has_counts = counts.iter().any(Counts::is_chosen);
     if !has_counts {
         run.notes.extend(why_nothing(&facts, &selection)?);
     }
     let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
-    Profile::create_or_open(profile)?.add_encoded(&modules, &run, &counts)?;
+    let reached = match args.quiet {
+        true => Vec::new(),
+        false => reached(args.engine(), &modules, &counts)?,
+    };
+    put(profile, &modules, &run, counts)?;
     Ok(Stored {
         run,
         modules,
-        counts,
+        reached,
         has_counts,
     })
 }
 
-/// Was any block counted, be it that it never ran?
-fn is_chosen(counts: &SparseCounts) -> bool {
-    let mut functions = counts.functions.iter();
-    functions.any(|(_, it)| it.blocks.iter().any(Option::is_some))
+fn put(profile: &Path, modules: &[ModuleFacts], run: &Run, counts: Vec<Counts>) -> Result<()> {
+    let counted = modules.iter().zip(counts);
+    let counted: Vec<_> = counted
+        .map(|(it, counts)| counts.kept(&it.build_id))
+        .collect();
+    Profile::create_or_open(profile)?.add_encoded(modules, run, &counted)?;
+    Ok(())
 }
 
 /// Why nothing was chosen, as notes. (Where there are breakpoints, the monitor has said it.)
@@ -402,7 +411,7 @@ pub fn collect_folder(folder: &OwnFolder, profile: &Path) -> Result<Taken> {
     }
     let Recovered { run, facts, counts } = recover(folder, None, None)?;
     let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
-    Profile::create_or_open(profile)?.add_encoded(&modules, &run, &counts)?;
+    put(profile, &modules, &run, counts)?;
     Ok(Taken::Stored)
 }
 
@@ -416,20 +425,45 @@ fn maker_lives(folder: &OwnFolder) -> bool {
     maker.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
 }
 
-/// The functions that ran: how many instructions of each, and its name, most first. Where there are
-/// breakpoints: how many of those it met.
-fn reached<'m>(
-    engine: EngineName,
-    modules: &'m [ModuleFacts],
-    counts: &[SparseCounts],
-) -> Result<Vec<(u64, &'m str)>> {
+/// A function that ran.
+struct Reached {
+    /// How many instructions it executed. Where there are breakpoints: how many of those it met.
+    executed: u64,
+    name: String,
+}
+
+/// The functions that ran, most executed first.
+fn reached(engine: EngineName, modules: &[ModuleFacts], counts: &[Counts]) -> Result<Vec<Reached>> {
     let mut reached = Vec::new();
     for (module, counts) in modules.iter().zip(counts) {
-        let functions = counts.functions.iter();
-        let ran = |it: &&(usize, FunctionCounts)| it.1.blocks.iter().flatten().any(|it| *it > 0);
-        let ran: Vec<_> = functions.filter(ran).collect();
-        let part = module.part(ran.iter().map(|(function, _)| *function))?;
-        for (function, (number, counts)) in part.functions.iter().zip(ran) {
+        let executed = match counts {
+            Counts::Made(counts) => executed(engine, module, counts)?,
+            Counts::Unread(readings) => readings::executed(module, readings),
+        };
+        reached.extend(executed.into_iter().map(|(function, executed)| Reached {
+            executed,
+            name: module.functions[function].name.clone(),
+        }));
+    }
+    reached.sort_by(|a, b| b.executed.cmp(&a.executed).then(a.name.cmp(&b.name)));
+    Ok(reached)
+}
+
+/// What each function that ran executed, by its number in the module.
+fn executed(
+    engine: EngineName,
+    module: &ModuleFacts,
+    counts: &SparseCounts,
+) -> Result<BTreeMap<usize, u64>> {
+    let functions = counts.functions.iter();
+    let ran = |it: &&(usize, FunctionCounts)| it.1.blocks.iter().flatten().any(|it| *it > 0);
+    let ran: Vec<_> = functions.filter(ran).collect();
+    let part = module.part(ran.iter().map(|(function, _)| *function))?;
+    let sums = part
+        .functions
+        .iter()
+        .zip(ran)
+        .map(|(function, (number, counts))| {
             let blocks = headcount_report::blocks(function, counts);
             let sum = blocks.fold(0_u64, |sum, it| {
                 let count = match engine {
@@ -438,11 +472,9 @@ fn reached<'m>(
                 };
                 sum.saturating_add(count.and_then(Count::value).unwrap_or(0))
             });
-            reached.push((sum, module.functions[*number].name.as_str()));
-        }
-    }
-    reached.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
-    Ok(reached)
+            (*number, sum)
+        });
+    Ok(sums.collect())
 }
 
 /// What made the program slow, if stops did.
@@ -482,7 +514,7 @@ fn summarise(
     engine: EngineName,
     run: &Run,
     modules: &[ModuleFacts],
-    reached: &[(u64, &str)],
+    reached: &[Reached],
     hits: u64,
     profile: &Path,
 ) {
@@ -498,7 +530,7 @@ fn summarise(
     let profile = profile.display();
     say(match engine {
         EngineName::Detour => {
-            let executed = reached.iter().map(|it| it.0);
+            let executed = reached.iter().map(|it| it.executed);
             let executed = executed.fold(0, u64::saturating_add);
             let executed = several(executed, "instruction", "instructions");
             let hits = several(hits, "trap", "traps");
@@ -514,7 +546,10 @@ fn summarise(
     let hottest: Vec<String> = reached
         .iter()
         .take(3)
-        .map(|(count, name)| format!("{} ({})", headcount_report::demangle(name), number(*count)))
+        .map(|it| {
+            let name = headcount_report::demangle(&it.name);
+            format!("{name} ({})", number(it.executed))
+        })
         .collect();
     if !hottest.is_empty() {
         let what = match engine {

@@ -11,10 +11,11 @@ use headcount_model::{
 };
 use headcount_monitor::journal::{self, Entry, Written};
 use headcount_monitor::{FileBytes, Outcome, OwnFolder};
-use headcount_profile::{ModuleFacts, SparseCounts};
+use headcount_profile::{ModuleCounted, ModuleFacts, SparseCounts};
 
 use crate::cache;
 use crate::copies::{self, Reading};
+use crate::readings::ModuleReadings;
 use crate::selection::Selection;
 
 /// What is known of a module that was counted.
@@ -47,6 +48,13 @@ impl Facts {
         }
     }
 
+    fn build_id(&self) -> &str {
+        match self {
+            Self::Blocks(module) => &module.build_id,
+            Self::Copies(facts) => &facts.build_id,
+        }
+    }
+
     /// The same, as profiles keep it.
     pub fn encoded(self) -> ModuleFacts {
         match self {
@@ -60,7 +68,36 @@ impl Facts {
 pub struct Recovered {
     pub run: Run,
     pub facts: Vec<Facts>,
-    pub counts: Vec<SparseCounts>,
+    pub counts: Vec<Counts>,
+}
+
+/// What a run says about a module.
+pub enum Counts {
+    /// How often its blocks and edges ran.
+    Made(SparseCounts),
+    /// What its counters said; the rest has time until somebody asks.
+    Unread(ModuleReadings),
+}
+
+impl Counts {
+    /// Was anything counted, be it that it never ran?
+    pub fn is_chosen(&self) -> bool {
+        match self {
+            Self::Made(counts) => {
+                let mut functions = counts.functions.iter();
+                functions.any(|(_, it)| it.blocks.iter().any(Option::is_some))
+            }
+            Self::Unread(readings) => readings.has_counts(),
+        }
+    }
+
+    /// As a profile keeps it.
+    pub fn kept(self, build_id: &str) -> ModuleCounted {
+        match self {
+            Self::Made(counts) => ModuleCounted::Counts(counts),
+            Self::Unread(readings) => readings.kept(build_id),
+        }
+    }
 }
 
 /// Recovers the run in a folder. `outcome` is what is known of it beside its journal, if it has
@@ -290,7 +327,7 @@ pub fn run_of(
     written: Written,
     facts: &[Facts],
     selection: Option<&Selection>,
-) -> Result<(Run, Vec<SparseCounts>)> {
+) -> Result<(Run, Vec<Counts>)> {
     let mut run = Run::default();
     let mut readings = readings(&written, facts.len())?.into_iter();
     let mut counts = Vec::new();
@@ -319,13 +356,18 @@ pub fn run_of(
         counts.push(match facts {
             Facts::Blocks(module) => {
                 let counters = written.counters.get(number).context(NO_SUCH_MODULE)?;
-                Flat::new(module, counters, uncounted)?
+                Making::Flat(Flat::new(module, counters, uncounted)?)
             }
             Facts::Copies(facts) => {
                 let refused = std::mem::take(&mut refused[number]);
-                let (counts, notes) = counted_by_copies(facts, &readings, refused, selection)?;
-                run.notes.extend(notes);
-                counts
+                match selection.filter(|it| !it.is_everything()) {
+                    None => Making::Readings(facts, read(facts, readings, refused)),
+                    Some(selection) => {
+                        let (counts, notes) = chosen_of_copies(facts, readings, selection)?;
+                        run.notes.extend(notes);
+                        Making::Flat(counts)
+                    }
+                }
             }
         });
     }
@@ -340,7 +382,8 @@ pub fn run_of(
             } => (run.command, run.started, run.cpu, run.key) = (command, started, cpu, key),
             Entry::Thread { pid, tid } => births.thread(pid, tid),
             Entry::Loaded { pid, module, bias } => {
-                let build_id = flat(&mut counts, module)?.counts.build_id.clone();
+                let build_id = facts.get(module).context(NO_SUCH_MODULE)?.build_id();
+                let build_id = build_id.to_owned();
                 let bias = LoadBias(bias);
                 let process = births.process(pid);
                 process.loaded.push(Placement { build_id, bias });
@@ -389,8 +432,8 @@ pub fn run_of(
                 reason,
             } => {
                 let range = start..start.saturating_add(length);
-                let note = flat(&mut counts, module)?.refuse(&range, &reason);
-                run.notes.extend(note);
+                let counts = counts.get_mut(module).context(NO_SUCH_MODULE)?;
+                run.notes.extend(counts.refuse(&range, &reason)?);
             }
             Entry::Module { .. }
             | Entry::File { .. }
@@ -412,11 +455,50 @@ pub fn run_of(
         process.loaded.sort();
         process.loaded.dedup();
     }
-    Ok((run, counts.into_iter().map(Flat::finish).collect()))
+    Ok((run, counts.into_iter().map(Making::finish).collect()))
 }
 
-fn flat<'a, 'm>(counts: &'a mut [Flat<'m>], module: usize) -> Result<&'a mut Flat<'m>> {
-    counts.get_mut(module).context(NO_SUCH_MODULE)
+fn flat<'a, 'm>(counts: &'a mut [Making<'m>], module: usize) -> Result<&'a mut Flat<'m>> {
+    match counts.get_mut(module).context(NO_SUCH_MODULE)? {
+        Making::Flat(flat) => Ok(flat),
+        Making::Readings(..) => bail!("the journal speaks of blocks of a module that has copies"),
+    }
+}
+
+/// The counts of a module, in the making.
+enum Making<'m> {
+    Flat(Flat<'m>),
+    Readings(&'m ModuleFacts, ModuleReadings),
+}
+
+impl Making<'_> {
+    /// Functions in a range of addresses are not counted. Says why.
+    fn refuse(&mut self, range: &Range<u64>, reason: &str) -> Result<Option<String>> {
+        let bytes = range.end - range.start;
+        let (path, name) = match self {
+            Self::Flat(flat) => (flat.module.path.clone(), flat.refuse(range)),
+            Self::Readings(facts, readings) => {
+                let around = facts.functions_in(std::slice::from_ref(range));
+                let module = facts.part(around)?;
+                let is_inside = |it: &Block| range.contains(&it.address.0);
+                let mut functions = module.functions.iter().rev();
+                let last = functions.find(|it| it.blocks.iter().any(is_inside));
+                readings.refused.push(range.clone());
+                (facts.path.clone(), last.map(|it| it.name.clone()))
+            }
+        };
+        Ok(name.map(|name| {
+            let name = headcount_report::demangle(&name);
+            format!("{name} of {path} is not counted: {reason} ({bytes} bytes).")
+        }))
+    }
+
+    fn finish(self) -> Counts {
+        match self {
+            Self::Flat(flat) => Counts::Made(flat.finish()),
+            Self::Readings(_, readings) => Counts::Unread(readings),
+        }
+    }
 }
 
 const NO_SUCH_MODULE: &str = "the journal speaks of a module that it does not name";
@@ -506,41 +588,68 @@ fn line_at(block: &Block, at: LinkAddr) -> Option<(FileId, u32)> {
     run.map(|run| (run.file, run.line))
 }
 
-/// The counts of a module that was counted by copies, as far as the user wants them; and what to
-/// tell the user. Looks at those functions alone that have code in a routine that was copied, or
-/// refused, unless the user chooses among all.
-fn counted_by_copies(
+/// What was read of a module. Looks at those functions alone that have code in a routine that was
+/// copied, or refused.
+fn read(facts: &ModuleFacts, readings: Vec<Reading>, refused: Vec<Range<u64>>) -> ModuleReadings {
+    ModuleReadings {
+        functions: facts.functions_in(&touched(&readings, refused)),
+        uncounted: uncounted(facts, &readings),
+        refused: Vec::new(),
+        readings,
+    }
+}
+
+/// The counts of what the user chooses among all functions; and what to tell the user.
+fn chosen_of_copies(
     facts: &ModuleFacts,
-    readings: &[Reading],
-    refused: Vec<Range<u64>>,
-    selection: Option<&Selection>,
+    readings: Vec<Reading>,
+    selection: &Selection,
 ) -> Result<(Flat<'static>, Vec<String>)> {
-    let selection = selection.filter(|it| !it.is_everything());
-    let chosen = match selection {
-        None => facts.functions_in(&touched(readings, refused)),
-        Some(_) => (0..facts.functions.len()).collect(),
+    let all = ModuleReadings {
+        functions: (0..facts.functions.len()).collect(),
+        uncounted: uncounted(facts, &readings),
+        refused: Vec::new(),
+        readings,
     };
-    let module = facts.part(chosen.iter().copied())?;
+    let (mut counts, notes) = counted_by_copies(facts, all)?;
+    leave_out(&mut counts.counts, &selection.choose(&counts.module));
+    Ok((counts, notes))
+}
+
+/// Stretches of functions that were not under watch. What was, and of which no routine was copied,
+/// did not run.
+fn uncounted(facts: &ModuleFacts, readings: &[Reading]) -> Vec<Range<usize>> {
     let mut made: Vec<u64> = readings.iter().map(|it| it.start.0).collect();
     made.sort_unstable();
     let has = |starts: &[u64], at: LinkAddr| starts.binary_search(&at.0).is_ok();
-    let is_watched = |at: LinkAddr| has(&facts.watched, at) || has(&made, at);
-    let (mut counts, notes) = copies::counts(&module, readings, &is_watched);
-    if let Some(selection) = selection {
-        leave_out(&mut counts, &selection.choose(&module));
-    }
     let mut uncounted: Vec<Range<usize>> = Vec::new();
     for (number, function) in facts.functions.iter().enumerate() {
+        let at = function.address;
         match uncounted.last_mut() {
-            _ if is_watched(function.address) => {}
+            _ if has(&facts.watched, at) || has(&made, at) => {}
             Some(last) if last.end == number => last.end += 1,
             _ => uncounted.push(number..number + 1),
         }
     }
+    uncounted
+}
+
+/// The counts of a module that was counted by copies; and what to tell the user.
+pub fn counted_by_copies(
+    facts: &ModuleFacts,
+    readings: ModuleReadings,
+) -> Result<(Flat<'static>, Vec<String>)> {
+    let module = facts.part(readings.functions.iter().copied())?;
+    let functions = readings.functions.iter().zip(&module.functions);
+    let watched = functions.filter(|(number, _)| readings.is_counted(**number));
+    let mut watched: Vec<LinkAddr> = watched.map(|(_, it)| it.address).collect();
+    watched.sort_unstable();
+    let is_watched = |at: LinkAddr| watched.binary_search(&at).is_ok();
+    let (counts, notes) = copies::counts(&module, &readings.readings, &is_watched);
     let counts = Flat {
         module: Cow::Owned(module),
-        functions: chosen,
-        uncounted,
+        functions: readings.functions,
+        uncounted: readings.uncounted,
         counts,
         places: Vec::new(),
         shifts: BTreeMap::new(),
@@ -580,7 +689,7 @@ fn leave_out(counts: &mut ModuleCounts, chosen: &[bool]) {
 }
 
 /// The counts of a module, while blocks are still numbered through all of its functions.
-struct Flat<'m> {
+pub struct Flat<'m> {
     /// The functions that were looked at.
     module: Cow<'m, Module>,
     /// Where they are in the whole module.
@@ -595,8 +704,8 @@ struct Flat<'m> {
 }
 
 impl<'m> Flat<'m> {
-    /// Functions in a range of addresses are not counted. Says why.
-    fn refuse(&mut self, range: &Range<u64>, reason: &str) -> Option<String> {
+    /// Functions in a range of addresses are not counted. Returns the name of the last of them.
+    pub fn refuse(&mut self, range: &Range<u64>) -> Option<String> {
         let module = &self.module;
         let mut name = None;
         for (function, counts) in module.functions.iter().zip(&mut self.counts.functions) {
@@ -608,12 +717,7 @@ impl<'m> Flat<'m> {
                 }
             }
         }
-        let name = headcount_report::demangle(name?).into_owned();
-        let bytes = range.end - range.start;
-        let path = &module.path;
-        Some(format!(
-            "{name} of {path} is not counted: {reason} ({bytes} bytes)."
-        ))
+        name.cloned()
     }
 
     fn new(module: &'m Module, counters: &[u64], uncounted: &[(u32, u32)]) -> Result<Self> {
@@ -687,7 +791,8 @@ impl<'m> Flat<'m> {
         Ok(())
     }
 
-    fn finish(mut self) -> SparseCounts {
+    /// With blocks numbered by function.
+    pub fn finish(mut self) -> SparseCounts {
         for ((function, block, from), delta) in self.shifts {
             if delta != 0 {
                 let shift = Shift { block, from, delta };

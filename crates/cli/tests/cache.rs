@@ -123,3 +123,45 @@ fn a_folder_that_cannot_be_used_is_no_trouble() {
     assert_eq!(shop.must(&run("none.db")), ANSWER);
     assert_eq!(shop.functions_of(&["none.db"])["helper"].calls, 100);
 }
+
+/// Counts the program, and says how many traps it met.
+fn traps(shop: &Workshop) -> u64 {
+    let said = shop.run(&[HEADCOUNT, "run", "-o", "traps.db", "./prog"]);
+    assert_eq!(said.stdout, ANSWER, "{said:?}");
+    let (before, _) = said.stderr.split_once(" trap").expect("it says how many");
+    let number = before.rsplit(' ').next().unwrap().replace(',', "");
+    number.parse().expect("a number")
+}
+
+#[test]
+fn what_a_program_used_before_is_copied_before_it_runs() {
+    let shop = program();
+    let first = traps(&shop);
+    let second = traps(&shop);
+    assert!(second * 4 < first, "{first} traps, and then {second}");
+}
+
+#[test]
+fn what_was_used_before_and_is_not_now_changes_no_report() {
+    let source = "
+        static int left(int n) { int s = 0; while (n--) s += n % 3 ? 1 : 2; return s; }
+        static int right(int n) { return n > 1 ? right(n - 1) + right(n - 2) : n; }
+        int main(int count, char **words) {
+            return (count > 1 ? left(99) : right(9)) == 0;
+        }";
+    let shop = Workshop::new().with_own_cache();
+    shop.build("prog", source, &["-O1"]);
+    let forget = || fs::remove_dir_all(shop.path(".cache")).unwrap();
+    let count = |profile: &str, more: &[&str]| {
+        shop.must(&[&run(profile), more].concat());
+    };
+    count("right.db", &[]);
+    forget();
+    count("left.db", &["left"]);
+    count("left.db", &["left"]);
+    count("late.db", &[]);
+    assert_eq!(reports(&shop, "late.db"), reports(&shop, "right.db"));
+    let functions = shop.functions_of(&["late.db"]);
+    assert_eq!(functions["main"].calls, 1);
+    assert!(functions.get("left").is_none_or(|it| it.calls == 0));
+}

@@ -24,6 +24,16 @@ impl Packer {
         self.number(((value << 1) ^ (value >> 31)) as u32 as usize);
     }
 
+    /// A number of up to 64 bits.
+    pub fn wide(&mut self, value: u64) {
+        self.number(value as usize);
+    }
+
+    /// A number of up to 64 bits that may be negative.
+    pub fn signed_wide(&mut self, value: i64) {
+        self.wide((value << 1 ^ value >> 63).cast_unsigned());
+    }
+
     /// Bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len());
@@ -43,6 +53,17 @@ impl Packer {
             to.number((it - last) as usize);
             last = *it;
         });
+    }
+
+    /// Large numbers, each of which is near the one before.
+    pub fn column(&mut self, numbers: impl ExactSizeIterator<Item = u64>) {
+        self.number(numbers.len());
+        let mut last = 0_u64;
+        for number in numbers {
+            let step = number.wrapping_sub(last).cast_signed();
+            self.number(((step << 1) ^ (step >> 63)) as usize);
+            last = number;
+        }
     }
 
     /// A text.
@@ -125,12 +146,28 @@ impl<'a> Packed<'a> {
 
     /// A number.
     pub fn number(&mut self) -> Option<u32> {
+        u32::try_from(self.leb128(5)?).ok()
+    }
+
+    /// A number of up to 64 bits.
+    pub fn wide(&mut self) -> Option<u64> {
+        self.leb128(10)
+    }
+
+    /// A number of up to 64 bits that may be negative.
+    pub fn signed_wide(&mut self) -> Option<i64> {
+        let value = self.wide()?;
+        Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+    }
+
+    fn leb128(&mut self, most: usize) -> Option<u64> {
         let mut value = 0_u64;
-        for shift in (0..).step_by(7).take(5) {
+        for shift in (0..).step_by(7).take(most) {
             let byte = self.u8()?;
-            value |= u64::from(byte & 0x7f) << shift;
+            let bits = u64::from(byte & 0x7f);
+            value |= bits << shift;
             if byte & 0x80 == 0 {
-                return u32::try_from(value).ok();
+                return (value >> shift == bits).then_some(value);
             }
         }
         None
@@ -155,6 +192,30 @@ impl<'a> Packed<'a> {
             last = last.checked_add(it.number()?)?;
             Some(last)
         })
+    }
+
+    /// Large numbers, each of which is near the one before.
+    pub fn column(&mut self) -> Option<Vec<u64>> {
+        let mut last = 0_u64;
+        self.many(|it| {
+            let folded = it.large()?;
+            let step = (folded >> 1).cast_signed() ^ -(folded & 1).cast_signed();
+            last = last.wrapping_add_signed(step);
+            Some(last)
+        })
+    }
+
+    /// A number that may have 64 bits.
+    fn large(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        for (index, byte) in self.0.iter().enumerate().take(10) {
+            value |= u64::from(byte & 0x7f) << (7 * index);
+            if byte & 0x80 == 0 {
+                self.0 = &self.0[index + 1..];
+                return Some(value);
+            }
+        }
+        None
     }
 
     /// A number of items, each of which takes at least a byte: never more than there can be.

@@ -6,6 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use headcount_binary::{FileBytes, Layout, Outline};
 use headcount_model::{Function, LoadBias, Module};
@@ -187,6 +188,23 @@ pub fn outline(path: &str, bytes: &FileBytes) -> Result<Outline, String> {
     let mut find =
         |wanted: headcount_binary::Wanted<'_>| debug_files::find(Path::new(path), &wanted);
     Outline::read(bytes.clone(), &mut find).map_err(|error| error.to_string())
+}
+
+/// The same, be it from what an earlier run found in the same file.
+pub fn outline_once(
+    path: &str,
+    bytes: &FileBytes,
+    settings: &Settings<'_>,
+) -> Result<Outline, String> {
+    let mut find =
+        |wanted: headcount_binary::Wanted<'_>| debug_files::find(Path::new(path), &wanted);
+    Outline::read_once(
+        Arc::clone(bytes),
+        &mut find,
+        settings.recall,
+        settings.remember,
+    )
+    .map_err(|error| error.to_string())
 }
 
 /// Where blocks are not counted: first, and how many.

@@ -1,6 +1,7 @@
 //! The modules of a process that are counted by copies.
 
 use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -15,23 +16,25 @@ use crate::catalog;
 use crate::copies::{Copies, Installed};
 use crate::inject;
 use crate::journal::Entry;
+use crate::memory::Memory;
 use crate::module_file::{FileKey, ModuleFile};
 use crate::modules;
 use crate::monitor::Monitor;
 use crate::prepared::Kept;
-use crate::proc::{self, Mapping};
+use crate::proc::{self, FileNumber, Mapping};
 use crate::space::places;
 use crate::wait::Stopped;
-use crate::workshop::{Site, Workshop};
+use crate::windows::Windows;
+use crate::workshop::{Original as TextBytes, Progress, Site, Workshop};
 
 /// A module's file, looked at once.
 #[derive(Clone)]
 pub struct Original {
     /// Its number in the journal.
     module: usize,
+    /// Which file it is, as the mappings of a process name it.
+    file: FileNumber,
     outline: Rc<RefCell<Outline>>,
-    /// Names everything that its routines depend on; none if nothing of it is to be kept.
-    fingerprint: Option<String>,
     kept: Rc<RefCell<Kept>>,
     /// What of it is to be counted, if not all.
     wanted: Option<Rc<CodeRanges>>,
@@ -57,6 +60,10 @@ impl Monitor<'_> {
         self.forget_copies(&stopped, space, mappings)?;
         self.notice_made_code(space, mappings)?;
         let program = proc::executable(stopped.tid()).unwrap_or_default();
+        if let Some(space) = self.spaces.get_mut(&space) {
+            let known = &mut space.copies.program;
+            known.get_or_insert_with(|| Rc::from(program.as_path()));
+        }
         for mapping in mappings.iter().filter(|it| it.executable && it.file.1 != 0) {
             let is_program = Path::new(&mapping.path) == program;
             let is_known = self
@@ -109,7 +116,9 @@ impl Monitor<'_> {
             None => self.install(stopped, space, mapping, &original, bias)?,
         };
         if let Some(installed) = installed {
-            self.install_text(space, installed, text)?;
+            let is_same = original.file == mapping.file;
+            let file = is_same.then_some((&original, mapping.offset));
+            self.install_text(&stopped, space, installed, text, file)?;
         }
         Ok(stopped)
     }
@@ -169,10 +178,6 @@ impl Monitor<'_> {
             module: original.module,
             bias: bias.0,
         })?;
-        if !self.make_room(&stopped, space)? {
-            return Ok((stopped, None));
-        }
-        let (writes, progress) = self.workshops[workshop].everything();
         let Some(space) = self.spaces.get_mut(&space) else {
             return Ok((stopped, None));
         };
@@ -182,39 +187,74 @@ impl Monitor<'_> {
             texts: Vec::new(),
             region: region.0..region.0 + size,
             file: mapping.file.clone(),
-            progress,
+            progress: Progress::default(),
         };
-        for (at, bytes) in writes {
-            if installed.has(installed.load(at)) {
-                space.memory.write(installed.load(at), bytes)?;
-            }
-        }
         space.copies.modules.push(installed);
         Ok((stopped, Some(space.copies.modules.len() - 1)))
     }
 
-    /// Guards the routines in an executable mapping of a module.
-    fn install_text(&mut self, space: usize, index: usize, text: Range<u64>) -> io::Result<()> {
-        let Some(space) = self.spaces.get_mut(&space) else {
+    /// Guards the routines in an executable mapping of a module, and copies those that are likely to
+    /// run.
+    fn install_text(
+        &mut self,
+        stopped: &Stopped,
+        space: usize,
+        index: usize,
+        text: Range<u64>,
+        file: Option<(&Original, u64)>,
+    ) -> io::Result<()> {
+        let Some(space_of) = self.spaces.get_mut(&space) else {
             return Ok(());
         };
-        let Some(module) = space.copies.modules.get_mut(index) else {
+        let Some(module) = space_of.copies.modules.get_mut(index) else {
             return Ok(());
         };
         let workshop = &mut self.workshops[module.workshop];
         let start = module.link(LoadAddr(text.start)).0;
         if !workshop.has_text(start) {
-            let mut bytes = vec![0; (text.end - text.start) as usize];
-            space.memory.read(LoadAddr(text.start), &mut bytes)?;
-            workshop.add_text(start, &bytes);
+            let bytes = text_bytes(stopped.tid(), &space_of.memory, &text, file)?;
+            workshop.add_text(start, bytes);
         }
         module.texts.push(text);
-        // What the workshop made since is in there; that it is written again does no harm.
-        let (writes, _) = workshop.everything();
-        for (at, bytes) in writes.into_iter().filter(|(at, _)| *at == start) {
-            space.memory.write(module.load(at), bytes)?;
+        self.make_used_before(space, index)?;
+        if !self.make_room(stopped, space)? {
+            return Ok(());
         }
-        Ok(())
+        let Some(space_of) = self.spaces.get_mut(&space) else {
+            return Ok(());
+        };
+        let Some(module) = space_of.copies.modules.get_mut(index) else {
+            return Ok(());
+        };
+        let workshop = &self.workshops[module.workshop];
+        if module.progress == Progress::default() {
+            return workshop.write_everything(module, &space_of.memory);
+        }
+        // Threads may run in what is there of it already.
+        workshop.write_text(start, module, &space_of.memory)?;
+        self.update(stopped, space, index).map(drop)
+    }
+
+    /// Makes the routines of a module that its program used before.
+    fn make_used_before(&mut self, space: usize, index: usize) -> io::Result<()> {
+        let is_alone = self.is_alone(space);
+        let Some(copies) = self.spaces.get(&space).map(|it| &it.copies) else {
+            return Ok(());
+        };
+        let (Some(program), Some(module), Some(windows)) = (
+            &copies.program,
+            copies.modules.get(index),
+            &mut self.windows,
+        ) else {
+            return Ok(());
+        };
+        let workshop = &mut self.workshops[module.workshop];
+        let Some(fingerprint) = workshop.fingerprint().filter(|_| !self.in_the_middle) else {
+            return Ok(());
+        };
+        let recall = self.settings.recall;
+        let starts = self.used_before.of(program, &fingerprint, recall);
+        workshop.make_ahead(&starts, is_alone, windows, &mut self.journal)
     }
 
     /// Makes sure that a child has in its memory what its parent is known to have. `false`: a module
@@ -235,13 +275,7 @@ impl Monitor<'_> {
             return Ok(true);
         };
         for module in &mut space.copies.modules {
-            let (writes, progress) = self.workshops[module.workshop].everything();
-            for (at, bytes) in writes {
-                if module.has(module.load(at)) {
-                    space.memory.write(module.load(at), bytes)?;
-                }
-            }
-            module.progress = progress;
+            self.workshops[module.workshop].write_everything(module, &space.memory)?;
         }
         Ok(space.copies.modules.len() == before)
     }
@@ -265,15 +299,33 @@ impl Monitor<'_> {
         Ok(())
     }
 
-    /// Hands over what was prepared of routines, for other runs.
-    pub fn remember(&self) {
+    /// Hands over what was prepared of routines, and which were used, for other runs.
+    pub fn remember(&mut self) {
         for original in self.originals.values().flatten() {
-            if let Some(fingerprint) = &original.fingerprint
-                && let Some(news) = original.kept.borrow().news()
-            {
+            let kept = original.kept.borrow();
+            if let (Some(fingerprint), Some(news)) = (&kept.fingerprint, kept.news()) {
                 (self.settings.remember)(fingerprint, news);
             }
         }
+        let sums = self.windows.as_ref().and_then(Windows::sums_of_few);
+        let ran = sums.map(|sums| self.ran(&sums));
+        let ran = |module: &str, start: u64| {
+            let ran = ran.as_ref();
+            ran.is_none_or(|it| it.get(module).is_some_and(|it| it.contains(&start)))
+        };
+        self.used_before.remember(&ran, self.settings.remember);
+    }
+
+    /// Where routines begin that ran, by the fingerprints of their modules.
+    fn ran(&self, sums: &[u64]) -> HashMap<Rc<str>, HashSet<u64>> {
+        let mut ran: HashMap<_, HashSet<u64>> = HashMap::new();
+        for workshop in &self.workshops {
+            if let Some(fingerprint) = workshop.fingerprint() {
+                let starts = ran.entry(fingerprint).or_default();
+                starts.extend(workshop.ran(sums));
+            }
+        }
+        ran
     }
 
     /// What is known of the file that is mapped here; `None` if it is not counted.
@@ -287,7 +339,8 @@ impl Monitor<'_> {
             Ok(file) => file,
             Err(error) => return self.no_original(modules::name(mapping), &error.to_string()),
         };
-        let key = FileKey::of(&file)?;
+        let facts = file.metadata()?;
+        let key = FileKey::from(&facts);
         let known = self.originals.get(&key);
         let is_changed = |it: &Original| self.files.is_changed(it.module);
         if let Some(known) = known.filter(|it| !it.as_ref().is_some_and(is_changed)) {
@@ -295,22 +348,30 @@ impl Monitor<'_> {
         }
         let path = modules::name(mapping);
         let held = self.files.hold(path, file);
-        let read = |file: ModuleFile| Ok((catalog::outline(path, file.bytes())?, file));
+        let read = |file: ModuleFile| {
+            // What is kept of a file is used wherever its bytes are the same.
+            let outline = match file.is_safe() {
+                true => catalog::outline_once(path, file.bytes(), self.settings),
+                false => catalog::outline(path, file.bytes()),
+            };
+            Ok((outline?, file))
+        };
         let found = match held.map_err(|it| it.to_string()).and_then(read) {
             Ok((outline, file)) => {
                 let module = self.journal.add_file(path, outline.key())?;
                 // What is kept runs in other programs.
-                let fingerprint = file.is_safe().then(|| outline.fingerprint());
+                let fingerprint = file.is_safe().then(|| Rc::from(outline.fingerprint()));
                 let wanted = (self.settings.wanted)(path, outline.key(), file.bytes());
                 self.files.add(file);
                 let changes_gs = outline.changes_gs();
                 let kept = fingerprint.as_deref().and_then(self.settings.recall);
-                let kept = kept.unwrap_or_default();
+                let mut kept = Kept::new(kept.unwrap_or_default());
+                kept.fingerprint = fingerprint;
                 Some(Original {
                     module,
+                    file: proc::number_of(&facts),
                     outline: Rc::new(RefCell::new(outline)),
-                    fingerprint,
-                    kept: Rc::new(RefCell::new(Kept::new(kept))),
+                    kept: Rc::new(RefCell::new(kept)),
                     wanted: wanted.map(Rc::new),
                     changes_gs,
                 })
@@ -404,6 +465,42 @@ impl Monitor<'_> {
     }
 }
 
+/// The bytes of a text before we change it. `file`: which file it is mapped from, and where. What is
+/// the same in there need not be read.
+fn text_bytes(
+    tid: pid_t,
+    memory: &Memory,
+    text: &Range<u64>,
+    file: Option<(&Original, u64)>,
+) -> io::Result<TextBytes> {
+    let length = text.end - text.start;
+    let in_file = file.and_then(|(original, offset)| {
+        TextBytes::in_file(original.outline.borrow().file(), offset, length)
+    });
+    // Those that we borrowed for system calls in the name of the process are among them.
+    let own = proc::own_pages(tid, text);
+    if let (Some(bytes), Some(own)) = (in_file, own)
+        && is_same(memory, text.start, &bytes, &own)?
+    {
+        return Ok(bytes);
+    }
+    let mut bytes = vec![0; length as usize];
+    memory.read(LoadAddr(text.start), &mut bytes)?;
+    Ok(TextBytes::Own(bytes))
+}
+
+/// Are these pages of a text, which begins at an address, as in its file?
+fn is_same(memory: &Memory, start: u64, bytes: &TextBytes, pages: &[u64]) -> io::Result<bool> {
+    let mut page = [0; proc::PAGE as usize];
+    for at in pages {
+        memory.read(LoadAddr(*at), &mut page)?;
+        if !bytes.have(at.saturating_sub(start) as usize, &page) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 fn is_free(mappings: &[Mapping], place: u64, size: u64) -> bool {
     let wanted = place..place.saturating_add(size);
     let overlaps = |it: &Mapping| it.range.start < wanted.end && wanted.start < it.range.end;
@@ -414,7 +511,7 @@ fn is_free(mappings: &[Mapping], place: u64, size: u64) -> bool {
 fn map_region(
     copies: &Copies,
     stopped: &Stopped,
-    memory: &crate::memory::Memory,
+    memory: &Memory,
     places: &[u64],
     size: u64,
 ) -> io::Result<Option<LoadAddr>> {

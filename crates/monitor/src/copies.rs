@@ -2,6 +2,8 @@
 
 use std::io;
 use std::ops::Range;
+use std::path::Path;
+use std::rc::Rc;
 
 use headcount_model::{LinkAddr, LoadAddr, LoadBias};
 
@@ -14,6 +16,8 @@ use crate::workshop::Progress;
 /// What an address space has for its copies. A child made by `fork` begins with the same.
 #[derive(Clone, Debug, Default)]
 pub struct Copies {
+    /// The program that it runs.
+    pub program: Option<Rc<Path>>,
     /// A page of ours, for system calls in the name of the process.
     pub desk: Option<LoadAddr>,
     /// The code that was borrowed to make it.

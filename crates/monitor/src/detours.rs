@@ -257,12 +257,26 @@ impl Monitor<'_> {
         let unit = match (workshop.unit_at(link), &mut self.windows) {
             (Some(unit), _) => Some(unit),
             (None, Some(windows)) if !workshop.is_refused(link) => {
-                workshop.make(link, is_alone, windows, &mut self.journal)?
+                let made = workshop.make(link, is_alone, windows, &mut self.journal)?;
+                self.note_use(space, number, made);
+                made
             }
             _ => None,
         };
         let is_there = self.update(stopped, space, index)?;
         Ok(unit.filter(|_| is_there).map(|unit| (unit, bias)))
+    }
+
+    /// Remembers that a program uses a routine.
+    fn note_use(&mut self, space: usize, workshop: usize, made: Option<usize>) {
+        let workshop = &self.workshops[workshop];
+        let program = self.spaces.get(&space).map(|it| &it.copies.program);
+        if let (Some(Some(program)), Some(fingerprint), Some(made)) =
+            (program, workshop.fingerprint(), made)
+        {
+            let start = workshop.units[made].copy.start.0;
+            self.used_before.met(program, &fingerprint, start);
+        }
     }
 
     /// Does an address space have one thread only?
@@ -273,7 +287,7 @@ impl Monitor<'_> {
 
     /// Writes into a process what was made since it was last written to. `false`: it cannot have
     /// that, and is given up.
-    fn update(&mut self, stopped: &Stopped, space: usize, index: usize) -> io::Result<bool> {
+    pub fn update(&mut self, stopped: &Stopped, space: usize, index: usize) -> io::Result<bool> {
         if !self.make_room(stopped, space)? {
             return Ok(false);
         }

@@ -302,6 +302,8 @@ pub struct Journal {
     modules: usize,
     routines: usize,
     routines_file: Option<File>,
+    /// Routines that are about to be written there.
+    gathered: Option<Vec<u8>>,
     /// Could something not be written? That was told once; nothing comes behind a line that was cut.
     is_cut_off: bool,
 }
@@ -318,6 +320,7 @@ impl Journal {
             modules: 0,
             routines: 0,
             routines_file: None,
+            gathered: None,
             is_cut_off: false,
         };
         journal.write(first)?;
@@ -360,15 +363,40 @@ impl Journal {
 
     /// Adds a routine. Its number.
     pub fn add_routine(&mut self, routine: &Routine) -> io::Result<usize> {
+        let packed = routine.pack();
+        match &mut self.gathered {
+            Some(gathered) => gathered.extend(packed),
+            None => self.write_routines(&packed)?,
+        }
+        let number = self.routines;
+        self.routines += 1;
+        Ok(number)
+    }
+
+    fn write_routines(&mut self, packed: &[u8]) -> io::Result<()> {
         let mut file = match self.routines_file.take() {
             Some(file) => file,
             None => private_file(&self.folder.join(ROUTINES))?,
         };
-        file.write_all(&routine.pack())?;
+        file.write_all(packed)?;
         self.routines_file = Some(file);
-        let number = self.routines;
-        self.routines += 1;
-        Ok(number)
+        Ok(())
+    }
+
+    /// Writes the routines that `add` adds all at once. Nobody runs them before that.
+    pub fn gather<T>(&mut self, add: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+        let before = self.routines;
+        self.gathered = Some(Vec::new());
+        let added = add(self);
+        let gathered = self.gathered.take().unwrap_or_default();
+        if self.routines == before {
+            return added;
+        }
+        let written = self.write_routines(&gathered);
+        if written.is_err() {
+            self.routines = before;
+        }
+        written.and(added)
     }
 
     /// By which path the files of its folder are reached.

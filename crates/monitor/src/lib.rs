@@ -70,6 +70,7 @@ mod space;
 mod system_calls;
 mod thread_windows;
 mod trial;
+mod used_before;
 mod wait;
 mod window_mapping;
 mod windows;

@@ -79,6 +79,32 @@ mod tests {
     }
 
     #[test]
+    fn pages_of_code_are_the_files_until_somebody_writes_there() {
+        let mut cat = Command::new("cat");
+        let mut cat = cat.stdin(Stdio::piped()).spawn().expect("it starts");
+        let pid = cat.id() as pid_t;
+        let memory = Memory::of(pid).expect("it lives");
+        let code = loop {
+            let mappings = proc::mappings(pid).expect("it lives");
+            let mut code = mappings.into_iter().filter(|it| it.executable);
+            if let Some(code) = code.find(|it| it.path.ends_with("/cat")) {
+                break code.range;
+            }
+        };
+        if let Some(own) = proc::own_pages(pid, &code) {
+            assert_eq!(own, [] as [u64; 0]);
+            let last = code.end - proc::PAGE;
+            let word = memory.read_word(LoadAddr(last)).expect("it is mapped");
+            memory
+                .write(LoadAddr(last), &word.to_le_bytes())
+                .expect("we may");
+            assert_eq!(proc::own_pages(pid, &code), Some(vec![last]));
+        }
+        cat.kill().expect("it is ours");
+        cat.wait().expect("it has ended");
+    }
+
+    #[test]
     fn a_process_that_nobody_waited_for_yet_is_gone_too() {
         let mut child = Command::new("true").spawn().expect("it starts");
         let pid = child.id() as pid_t;

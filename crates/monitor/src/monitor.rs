@@ -21,6 +21,7 @@ use crate::module_file::{FileKey, ModuleFiles};
 use crate::requests::Requests;
 use crate::space::Space;
 use crate::system_calls::{Call, Handler};
+use crate::used_before::UsedBefore;
 use crate::wait::{Event, Stop, Stopped, wait};
 use crate::windows::Windows;
 use crate::workshop::Workshop;
@@ -120,6 +121,8 @@ pub struct Monitor<'a> {
     pub workshops: Vec<Workshop>,
     /// The files of such modules.
     pub originals: HashMap<FileKey, Option<Original>>,
+    /// What programs used of them.
+    pub used_before: UsedBefore,
     /// If there is code that the program makes itself: how often threads were found in it.
     pub looks: Option<Looks>,
     /// The window whose counts are for nothing.
@@ -171,6 +174,7 @@ impl<'a> Monitor<'a> {
             windows,
             workshops: Vec::new(),
             originals: HashMap::new(),
+            used_before: UsedBefore::default(),
             looks: None,
             vain: None,
             in_the_middle: false,

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use headcount_binary::{Found, Outline};
 use headcount_model::LinkAddr;
@@ -164,6 +165,8 @@ impl Made {
 /// Routines of one module that were prepared before, by this run or another one.
 #[derive(Debug, Default)]
 pub struct Kept {
+    /// Names everything that they depend on; none if nothing is to be kept.
+    pub fingerprint: Option<Rc<str>>,
     /// What other runs left, and then what this one added.
     bytes: Vec<u8>,
     places: HashMap<Asked, Range<usize>>,
@@ -200,6 +203,11 @@ impl Kept {
         kept.bytes = bytes;
         kept.bytes.truncate(kept.old);
         kept
+    }
+
+    /// Was this routine prepared before?
+    pub fn has(&self, asked: &Asked) -> bool {
+        self.places.contains_key(asked)
     }
 
     /// A routine that was prepared before.

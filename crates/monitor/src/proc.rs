@@ -3,7 +3,7 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
 use libc::pid_t;
@@ -46,9 +46,35 @@ impl Mapping {
 
     /// Some file systems show another device here than there.
     fn is_on_device_of(&self, file: &Metadata) -> bool {
-        let (major, minor) = (libc::major(file.dev()), libc::minor(file.dev()));
-        self.file.0 == format!("{major:02x}:{minor:02x}")
+        self.file.0 == number_of(file).0
     }
+}
+
+/// Which file this is, as mappings name it; but for file systems that show another device there.
+pub fn number_of(file: &Metadata) -> FileNumber {
+    let (major, minor) = (libc::major(file.dev()), libc::minor(file.dev()));
+    (format!("{major:02x}:{minor:02x}"), file.ino())
+}
+
+/// The size of a page.
+pub const PAGE: u64 = 4096;
+
+/// The pages of a mapping that are the process's own, and so may be other than those of its file;
+/// `None` if the kernel does not tell.
+pub fn own_pages(tid: pid_t, range: &Range<u64>) -> Option<Vec<u64>> {
+    const ENTRY: usize = 8;
+    const IS_FILES: u64 = 1 << 61;
+    const IS_THERE: u64 = 3 << 62;
+    let first = range.start / PAGE;
+    let pages = range.end.div_ceil(PAGE).checked_sub(first)?;
+    let mut entries = vec![0; pages as usize * ENTRY];
+    let map = fs::File::open(format!("/proc/{tid}/pagemap")).ok()?;
+    map.read_exact_at(&mut entries, first * ENTRY as u64).ok()?;
+    let (entries, _) = entries.as_chunks::<ENTRY>();
+    let entries = entries.iter().map(|it| u64::from_le_bytes(*it));
+    let is_own = |it: u64| it & IS_THERE != 0 && it & IS_FILES == 0;
+    let own = (first..).zip(entries).filter(|it| is_own(it.1));
+    Some(own.map(|(page, _)| page * PAGE).collect())
 }
 
 /// Everything that a living thread's process has mapped, by address. A thread that has ended has no

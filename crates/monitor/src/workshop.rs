@@ -8,6 +8,7 @@ mod calls;
 mod islands;
 mod loose_calls;
 mod news;
+mod texts;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,8 @@ use crate::windows::Windows;
 use islands::Island;
 use news::Change;
 pub use news::Progress;
+pub use texts::Original;
+use texts::Texts;
 
 /// `int3`.
 const TRAP: u8 = 0xcc;
@@ -80,16 +83,6 @@ impl Site {
     }
 }
 
-/// An executable mapping of a module. Most have one; those that were laid out anew after they had
-/// been linked have another one for code that runs often.
-#[derive(Clone, Debug)]
-struct Text {
-    /// Its link addresses.
-    range: Range<u64>,
-    /// Where its bytes are among those of all.
-    offset: usize,
-}
-
 /// What was made of one module.
 pub struct Workshop {
     /// The module's number in the journal.
@@ -105,10 +98,7 @@ pub struct Workshop {
     guarded: usize,
     kept: Rc<RefCell<Kept>>,
     /// Its executable mappings, as far as a process has had them.
-    texts: Vec<Text>,
-    /// Their bytes as they are without us, and with everything that was made so far.
-    original: Vec<u8>,
-    patched: Vec<u8>,
+    texts: Texts,
     /// The copies made so far.
     code: Vec<u8>,
     pub units: Vec<Unit>,
@@ -116,6 +106,8 @@ pub struct Workshop {
     latest: BTreeMap<u64, usize>,
     /// Routines that will run as soon as the one does that is being made.
     ahead: Vec<u64>,
+    /// Is nobody known to run what is being made? Then nothing is looked at that is not kept.
+    is_guessing: bool,
     /// Where control enters routines besides where they say themselves.
     arrivals: BTreeMap<u64, BTreeSet<u64>>,
     /// The calls that are made from their own place, by what they call.
@@ -196,9 +188,7 @@ impl Workshop {
         Self {
             module,
             site,
-            texts: Vec::new(),
-            patched: Vec::new(),
-            original: Vec::new(),
+            texts: Texts::default(),
             guarded,
             outline,
             wanted,
@@ -208,6 +198,7 @@ impl Workshop {
             units: Vec::new(),
             latest: BTreeMap::new(),
             ahead: Vec::new(),
+            is_guessing: false,
             arrivals,
             calls_to: BTreeMap::new(),
             ways_to: BTreeMap::new(),
@@ -233,21 +224,14 @@ impl Workshop {
 
     /// Does it know the bytes of the text that begins at a link address?
     pub fn has_text(&self, start: u64) -> bool {
-        self.texts.iter().any(|it| it.range.start == start)
+        self.texts.has(start)
     }
 
     /// Makes a text of the module known; every routine in it has a guard where control is known to
     /// enter it. In the middle of a program's work, calls may return to routines that have not been
     /// entered: they have guards there, too.
-    pub fn add_text(&mut self, start: u64, bytes: &[u8]) {
-        let range = start..start + bytes.len() as u64;
-        let offset = self.original.len();
-        self.original.extend(bytes);
-        self.patched.extend(bytes);
-        self.texts.push(Text {
-            range: range.clone(),
-            offset,
-        });
+    pub fn add_text(&mut self, start: u64, original: Original) {
+        let range = self.texts.add(start, original);
         self.look_for_callers(range.clone());
         let outline = Rc::clone(&self.outline);
         let starts = outline.borrow().known_starts().collect::<Vec<_>>();
@@ -256,7 +240,7 @@ impl Workshop {
         let guards = guards.chain(self.return_points.iter().copied());
         for at in guards.collect::<Vec<_>>() {
             if range.contains(&at) && self.is_wanted(at) {
-                self.set(at, TRAP);
+                self.texts.set(at, TRAP);
             }
         }
         self.look_for_loose_calls(range);
@@ -274,26 +258,14 @@ impl Workshop {
         is_chosen || self.callers.contains(&part.start)
     }
 
-    fn index(&self, at: u64) -> Option<usize> {
-        let text = self.texts.iter().find(|it| it.range.contains(&at))?;
-        Some(text.offset + (at - text.range.start) as usize)
-    }
-
-    fn set(&mut self, at: u64, byte: u8) {
-        if let Some(index) = self.index(at) {
-            self.patched[index] = byte;
-        }
-    }
-
     /// Is there a trap of ours at this address?
     pub fn has_trap(&self, at: LinkAddr) -> bool {
-        let index = self.index(at.0);
-        index.is_some_and(|it| self.patched[it] == TRAP && self.original[it] != TRAP)
+        self.texts.changed(at.0) == Some(TRAP)
     }
 
     /// The original byte at an address.
     pub fn original(&self, at: LinkAddr) -> Option<u8> {
-        self.index(at.0).map(|it| self.original[it])
+        self.texts.original_from(at.0)?.first().copied()
     }
 
     /// The latest unit around an address of the text.
@@ -365,6 +337,45 @@ impl Workshop {
         Ok(self.latest.get(&start).copied())
     }
 
+    /// Makes routines that are likely to run, as far as they are kept: nothing is found out about
+    /// routines that may never run.
+    pub fn make_ahead(
+        &mut self,
+        starts: &[u64],
+        is_alone: bool,
+        windows: &mut Windows,
+        journal: &mut Journal,
+    ) -> io::Result<()> {
+        self.is_guessing = true;
+        let made = journal.gather(|journal| {
+            for start in starts {
+                let is_known = self.outline.borrow().is_known_start(LinkAddr(*start));
+                if is_known && self.is_untouched(*start) {
+                    self.make(LinkAddr(*start), is_alone, windows, journal)?;
+                }
+            }
+            Ok(())
+        });
+        self.is_guessing = false;
+        made
+    }
+
+    /// Names everything that its routines depend on; `None` if nothing of them is to be kept.
+    pub fn fingerprint(&self) -> Option<Rc<str>> {
+        self.kept.borrow().fingerprint.clone()
+    }
+
+    /// Where routines begin that ran, by what all counters say.
+    pub fn ran(&self, sums: &[u64]) -> impl Iterator<Item = u64> {
+        let has_run = |unit: &&Unit| {
+            let counters = unit.copy.counters();
+            let counters = sums.get(counters.start as usize..counters.end as usize);
+            counters.is_none_or(|it| it.iter().any(|it| *it != 0))
+        };
+        let units = self.units.iter().filter(has_run);
+        units.map(|it| it.copy.start.0)
+    }
+
     /// A routine that is about to run for the first time.
     fn next_ahead(&mut self) -> Option<u64> {
         while let Some(start) = self.ahead.pop() {
@@ -379,10 +390,24 @@ impl Workshop {
     fn is_untouched(&self, start: u64) -> bool {
         let part = self.outline.borrow().part_at(LinkAddr(start));
         part.is_some_and(|it| it.start == start)
-            && self.index(start).is_some()
+            && self.texts.contain(start)
             && !self.latest.contains_key(&start)
             && !self.is_refused(LinkAddr(start))
             && !self.is_restorer(start)
+            && (!self.is_guessing || self.kept.borrow().has(&self.asked(start)))
+    }
+
+    /// What is to be known of a routine to copy it.
+    fn asked(&self, start: u64) -> Asked {
+        let end = self.outline.borrow().next_start(start);
+        let islands = self.islands.range(start..end);
+        Asked {
+            start,
+            arrivals: self.arrivals_of(start).map(LinkAddr).collect(),
+            islands: islands.map(|it| LinkAddr(*it.0)).collect(),
+            // Whoever is not looked at may read what any routine leaves in them.
+            keeps_flags: self.wanted.is_some() || self.keep_flags.contains(&start),
+        }
     }
 
     /// Makes one copy, or takes its guards away. Answers with routines that must be made again.
@@ -398,15 +423,8 @@ impl Workshop {
         }
         let outline = Rc::clone(&self.outline);
         let before = outline.borrow().part_at(LinkAddr(start));
-        let arrivals: Vec<LinkAddr> = self.arrivals_of(start).map(LinkAddr).collect();
-        let end = outline.borrow().next_start(start);
-        let asked = Asked {
-            start,
-            islands: self.islands_in(start..end, &arrivals),
-            arrivals,
-            // Whoever is not looked at may read what any routine leaves in them.
-            keeps_flags: self.wanted.is_some() || self.keep_flags.contains(&start),
-        };
+        self.clear_arrivals(start);
+        let asked = self.asked(start);
         let mut again = Vec::new();
         let made = match self.prepared(&asked) {
             Ok(it) => {
@@ -473,11 +491,7 @@ impl Workshop {
 
     fn is_restorer(&self, start: u64) -> bool {
         let part = self.outline.borrow().part_at(LinkAddr(start));
-        let bytes = part.and_then(|part| {
-            let first = self.index(part.start)?;
-            let end = first + (part.end - part.start) as usize;
-            self.original.get(first..end)
-        });
+        let bytes = part.and_then(|part| self.texts.original(&part));
         bytes.is_some_and(headcount_binary::is_sigreturn)
     }
 
@@ -489,9 +503,8 @@ impl Workshop {
         journal: &mut Journal,
     ) -> io::Result<Vec<u64>> {
         if let Some(counter) = windows.reserve(1)? {
-            let first = self.index(start).unwrap_or(0);
             // The number of the system call goes into a register, in one of two ways.
-            let call = match self.original.get(first) {
+            let call = match self.original(LinkAddr(start)) {
                 Some(0x48) => 7,
                 _ => 5,
             };
@@ -506,8 +519,8 @@ impl Workshop {
     }
 
     fn unguard(&mut self, at: u64) {
-        if let Some(index) = self.index(at) {
-            self.patched[index] = self.original[index];
+        if self.texts.contain(at) {
+            self.texts.restore(&(at..at + 1));
             self.changes.push(Change::Text(at..at + 1, None));
         }
     }
@@ -572,7 +585,7 @@ impl Workshop {
 
     fn guard(&mut self, at: u64) {
         self.clear(at);
-        self.set(at, TRAP);
+        self.texts.set(at, TRAP);
         self.changes.push(Change::Text(at..at + 1, None));
     }
 
@@ -609,11 +622,12 @@ impl Workshop {
         journal: &mut Journal,
     ) -> io::Result<Result<(), String>> {
         let text = made.text.start..made.text.end + u64::from(made.filler);
-        let (Some(first), Some(_)) = (self.index(text.start), self.index(text.end - 1)) else {
+        if self.texts.original(&text).is_none() {
             return Ok(Err("it is not where the file says".to_owned()));
-        };
-        let length = made.template.length as usize;
-        if self.original.get(first..first + length) != self.outline.borrow().text(&made.text) {
+        }
+        let is_as_in_file = self.texts.are_in_file(&made.text)
+            || self.texts.original(&made.text) == self.outline.borrow().text(&made.text);
+        if !is_as_in_file {
             return Ok(Err("its bytes are not those of the file".to_owned()));
         }
         let known = self.kept.borrow().numbers(made.text.start, &made.flow);
@@ -681,16 +695,12 @@ impl Workshop {
         let start = copy.start.0;
         self.unsqueeze(start);
         // An older copy may have changed other bytes.
-        for at in text.clone() {
-            if let Some(index) = self.index(at) {
-                self.patched[index] = self.original[index];
-            }
-        }
+        self.texts.restore(&text);
         for offset in copy.net() {
-            self.set(start + u64::from(*offset), TRAP);
+            self.texts.set(start + u64::from(*offset), TRAP);
         }
         for (offset, byte) in copy.jumps.iter().flat_map(Jump::bytes) {
-            self.set(start.wrapping_add_signed(offset), byte);
+            self.texts.set(start.wrapping_add_signed(offset), byte);
         }
         self.keep_islands(&text, copy);
         self.settle(copy, &text);

@@ -96,6 +96,11 @@ impl Copy {
         }
     }
 
+    /// The numbers of its counters.
+    pub fn counters(&self) -> Range<CounterNumber> {
+        self.first..self.first.saturating_add(self.template.counters)
+    }
+
     /// Where instructions of the original are made to trap, dead ones among them.
     pub fn net(&self) -> &[u32] {
         &self.net
@@ -139,6 +144,12 @@ impl Copy {
         let calls = &self.template.calls;
         let found = calls.binary_search_by_key(&offset, |it| it.0);
         self.spot(calls[found.ok()?].1)
+    }
+
+    /// Is the call at this offset of the original made from its own place?
+    pub fn makes_call(&self, offset: u32) -> bool {
+        let calls = &self.template.calls;
+        calls.binary_search_by_key(&offset, |it| it.0).is_ok()
     }
 
     /// The calls that are made from their own place: where they are, and the jump to them in the

@@ -1,11 +1,27 @@
-//! What one run counted in one module, as the tables keep it: only what is not the rule. The rule
-//! is that a block or an edge was counted, and that it never ran.
+//! What one run counted in one module: only what is not the rule. The rule is that a block or an
+//! edge was counted, and that it never ran.
+//!
+//! The profile keeps it as numbers as `facts.rs` writes them:
+//!
+//! ```text
+//! counts  = sparse, sparse             of blocks, of edges
+//!           n, shift{n}
+//!           n, gap{n}                  blocks whose count reached its limit
+//! sparse  = n, (gap, count){n}         those that ran
+//!           n, (gap, length){n}        stretches that were not counted
+//! shift   = difference                 of its block's place to that of the shift before
+//!           instruction                the first that it is about, in its block
+//!           delta                      how much more often it and those behind it ran; folded
+//! gap     = how many places are left out since the one before
+//! ```
 
 use crate::Problem;
+use crate::facts::{Broken, Numerals, put, put_signed};
 use crate::read::{BlockSizes, each};
 use crate::write::Stored;
 use headcount_model::{FunctionCounts, Shift};
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 use std::ops::Range;
 
 /// Blocks and edges are named by their place in the module's own order; all lists are sorted.
@@ -75,6 +91,42 @@ impl Sparse {
             (true, true) => None,
         }
     }
+}
+
+/// What is stored of one run about one module.
+pub(crate) enum Kept {
+    Counts(RunCounts),
+    /// Nobody asked for counts yet.
+    Readings(Vec<u8>),
+}
+
+pub(crate) fn write_readings(
+    db: &Connection,
+    module: &Stored,
+    run: i64,
+    readings: &[u8],
+) -> Result<(), Problem> {
+    db.prepare_cached("INSERT INTO run_modules VALUES (?, ?, NULL, ?)")?
+        .execute((run, module.id, readings))?;
+    Ok(())
+}
+
+/// Is there anything of which counts are not made yet?
+pub(crate) fn has_readings(db: &Connection) -> Result<bool, Problem> {
+    Ok(db
+        .prepare("SELECT 1 FROM run_modules WHERE counts IS NULL")?
+        .exists([])?)
+}
+
+/// The runs that have such of a module.
+pub(crate) fn runs_with_readings(db: &Connection, module: &Stored) -> Result<Vec<i64>, Problem> {
+    let query = "SELECT run FROM run_modules WHERE module = ? AND counts IS NULL ORDER BY run";
+    let mut runs = Vec::new();
+    each(db, query, [module.id], |row| {
+        runs.push(row.get(0)?);
+        Ok(())
+    })?;
+    Ok(runs)
 }
 
 impl RunCounts {
@@ -174,159 +226,178 @@ impl RunCounts {
     }
 
     /// What is stored of one run about one module; none if the module took no part in it.
-    pub fn read(db: &Connection, module: &Stored, run: i64) -> Result<Option<Self>, Problem> {
-        let took_part = "SELECT 1 FROM run_modules WHERE run = ? AND module = ?";
-        if !db.prepare_cached(took_part)?.exists((run, module.id))? {
-            return Ok(None);
-        }
-        let reader = Reader { db, module, run };
-        let counts = Self {
-            blocks: reader.sparse(&BLOCKS)?,
-            edges: reader.sparse(&EDGES)?,
-            shifts: reader.shifts()?,
-            at_least: reader.at_least()?,
+    pub fn read(db: &Connection, module: &Stored, run: i64) -> Result<Option<Kept>, Problem> {
+        let query = "SELECT counts, readings FROM run_modules WHERE run = ? AND module = ?";
+        let mut found = None;
+        each(db, query, (run, module.id), |row| {
+            found = Some(match (row.get_ref(0)?, row.get_ref(1)?) {
+                (ValueRef::Blob(counts), ValueRef::Null) => {
+                    Kept::Counts(Self::from_bytes(counts, module)?)
+                }
+                (ValueRef::Null, ValueRef::Blob(readings)) => Kept::Readings(readings.to_vec()),
+                _ => return Err(Broken("a module has no counts, or twice").into()),
+            });
+            Ok(())
+        })?;
+        let trouble = match &found {
+            Some(Kept::Counts(counts)) => counts.trouble(db, module)?,
+            _ => None,
         };
-        match counts.trouble(db, module)? {
-            None => Ok(Some(counts)),
+        match trouble {
+            None => Ok(found),
             Some(what) => Err(Problem::Damaged(what.into())),
         }
     }
 
-    /// Stores them. Whoever calls made sure that they fit.
+    /// Stores them, in the place of readings if these are there. Whoever calls made sure that they
+    /// fit.
     pub fn write(&self, db: &Connection, module: &Stored, run: i64) -> Result<(), Problem> {
-        self.blocks.write(db, &BLOCKS, module.first_block, run)?;
-        self.edges.write(db, &EDGES, module.first_edge, run)?;
-        let mut add = db.prepare_cached("INSERT INTO shifts VALUES (?, ?, ?, ?)")?;
-        for it in &self.shifts {
-            let block = module.first_block + i64::from(it.block);
-            add.execute((run, block, it.from, it.delta))?;
-        }
-        let mut add = db.prepare_cached("INSERT INTO at_least VALUES (?, ?)")?;
-        for block in &self.at_least {
-            add.execute((run, module.first_block + *block as i64))?;
-        }
+        let counts = self.to_bytes()?;
+        db.prepare_cached(
+            "INSERT INTO run_modules VALUES (?, ?, ?, NULL) ON CONFLICT (run, module)
+             DO UPDATE SET counts = excluded.counts, readings = NULL WHERE counts IS NULL",
+        )?
+        .execute((run, module.id, counts))?;
         Ok(())
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>, Problem> {
+        let mut to = Vec::new();
+        self.blocks.put(&mut to)?;
+        self.edges.put(&mut to)?;
+        put(&mut to, self.shifts.len() as u64);
+        let mut last = 0;
+        for it in &self.shifts {
+            put(&mut to, (it.block - last).into());
+            put(&mut to, it.from.into());
+            put_signed(&mut to, it.delta);
+            last = it.block;
+        }
+        put(&mut to, self.at_least.len() as u64);
+        let mut end = 0;
+        for block in &self.at_least {
+            put(&mut to, (block - end) as u64);
+            end = block + 1;
+        }
+        Ok(to)
+    }
+
+    fn from_bytes(bytes: &[u8], module: &Stored) -> Result<Self, Broken> {
+        let mut from = Numerals(bytes);
+        let blocks = Sparse::take(&mut from, module.blocks)?;
+        let edges = Sparse::take(&mut from, module.edges)?;
+        let shifts = take_shifts(&mut from)?;
+        let mut cursor = Cursor::over(module.blocks);
+        let limits = from.number()?;
+        let mut at_least = Vec::with_capacity(from.room(limits));
+        for _ in 0..limits {
+            at_least.push(cursor.next(from.number()?, 1)?.start);
+        }
+        match from.0.is_empty() {
+            true => Ok(Self {
+                blocks,
+                edges,
+                shifts,
+                at_least,
+            }),
+            false => Err(Broken("a module has more counts than it says")),
+        }
     }
 }
 
-/// How blocks, or edges, are read and written.
-struct Tables {
-    counts: &'static str,
-    uncounted: &'static str,
-    add_count: &'static str,
-    add_uncounted: &'static str,
-    /// Where they are in a module.
-    range: fn(&Stored) -> (i64, i64),
+fn take_shifts(from: &mut Numerals<'_>) -> Result<Vec<Shift>, Broken> {
+    let number = from.number()?;
+    let mut shifts = Vec::with_capacity(from.room(number) / 3);
+    let mut block = 0_u32;
+    for _ in 0..number {
+        let next = block.checked_add(from.u32()?);
+        block = next.ok_or(BEYOND)?;
+        let (from, delta) = (from.u32()?, from.signed()?);
+        shifts.push(Shift { block, from, delta });
+    }
+    // Two of one instruction would be one.
+    match shifts
+        .windows(2)
+        .all(|it| (it[0].block, it[0].from) < (it[1].block, it[1].from))
+    {
+        true => Ok(shifts),
+        false => Err(Broken("shifts are not in order")),
+    }
 }
-
-const BLOCKS: Tables = Tables {
-    counts: "SELECT block, count FROM block_counts
-             WHERE run = ?1 AND block >= ?2 AND block < ?2 + ?3 ORDER BY block",
-    uncounted: "SELECT first_block, blocks FROM uncounted_blocks
-                WHERE run = ?1 AND first_block >= ?2 AND first_block < ?2 + ?3
-                ORDER BY first_block",
-    add_count: "INSERT INTO block_counts VALUES (?, ?, ?)",
-    add_uncounted: "INSERT INTO uncounted_blocks VALUES (?, ?, ?)",
-    range: |module| (module.first_block, module.blocks),
-};
-
-const EDGES: Tables = Tables {
-    counts: "SELECT edge, count FROM edge_counts
-             WHERE run = ?1 AND edge >= ?2 AND edge < ?2 + ?3 ORDER BY edge",
-    uncounted: "SELECT first_edge, edges FROM uncounted_edges
-                WHERE run = ?1 AND first_edge >= ?2 AND first_edge < ?2 + ?3
-                ORDER BY first_edge",
-    add_count: "INSERT INTO edge_counts VALUES (?, ?, ?)",
-    add_uncounted: "INSERT INTO uncounted_edges VALUES (?, ?, ?)",
-    range: |module| (module.first_edge, module.edges),
-};
-
-const SHIFTS: &str = "SELECT block, instruction, delta FROM shifts
-    WHERE run = ?1 AND block >= ?2 AND block < ?2 + ?3 ORDER BY block, instruction";
-const AT_LEAST: &str = "SELECT block FROM at_least
-    WHERE run = ?1 AND block >= ?2 AND block < ?2 + ?3 ORDER BY block";
 
 impl Sparse {
-    fn write(&self, db: &Connection, to: &Tables, first: i64, run: i64) -> Result<(), Problem> {
-        let mut add = db.prepare_cached(to.add_count)?;
+    fn put(&self, to: &mut Vec<u8>) -> Result<(), Problem> {
+        put(to, self.counts.len() as u64);
+        let mut end = 0;
         for (place, count) in &self.counts {
-            let fitting = i64::try_from(*count);
-            let count = fitting.map_err(|_| Problem::TooLarge(format!("a count, {count},")))?;
-            add.execute((run, first + *place as i64, count))?;
+            // Those who read them with SQL have no larger numbers.
+            let fits = i64::try_from(*count).is_ok();
+            if !fits {
+                return Err(Problem::TooLarge(format!("a count, {count},")));
+            }
+            put(to, (place - end) as u64);
+            put(to, *count);
+            end = place + 1;
         }
-        let mut add = db.prepare_cached(to.add_uncounted)?;
-        for it in &self.uncounted {
-            add.execute((run, first + it.start as i64, it.len() as i64))?;
+        put(to, self.uncounted.len() as u64);
+        let mut end = 0;
+        for stretch in &self.uncounted {
+            put(to, (stretch.start - end) as u64);
+            put(to, stretch.len() as u64);
+            end = stretch.end;
         }
         Ok(())
     }
-}
 
-/// Reads what one run says about one module.
-struct Reader<'a> {
-    db: &'a Connection,
-    module: &'a Stored,
-    run: i64,
-}
-
-impl Reader<'_> {
-    fn sparse(&self, from: &Tables) -> Result<Sparse, Problem> {
-        let mut sparse = Sparse::default();
-        let (first, number) = (from.range)(self.module);
-        each(self.db, from.counts, (self.run, first, number), |row| {
-            match row.get::<_, i64>(1)? {
-                count @ 1.. => sparse
-                    .counts
-                    .push((place(row.get(0)?, first)?, count.cast_unsigned())),
-                _ => return Err(Problem::Damaged("a count is not positive".into())),
+    /// Of so many blocks, or edges.
+    fn take(from: &mut Numerals<'_>, all: i64) -> Result<Self, Broken> {
+        let mut sparse = Self::default();
+        let mut cursor = Cursor::over(all);
+        let number = from.number()?;
+        sparse.counts.reserve(from.room(number) / 2);
+        for _ in 0..number {
+            let place = cursor.next(from.number()?, 1)?.start;
+            match from.number()? {
+                count if i64::try_from(count).is_ok() && count > 0 => {
+                    sparse.counts.push((place, count));
+                }
+                _ => return Err(Broken("a count is not positive")),
             }
-            Ok(())
-        })?;
-        each(self.db, from.uncounted, (self.run, first, number), |row| {
-            let (start, length) = (place(row.get(0)?, first)?, row.get::<_, i64>(1)?);
-            let room = number - start as i64;
-            if !(1..=room).contains(&length) {
-                let what = "what was not counted reaches beyond its module";
-                return Err(Problem::Damaged(what.into()));
+        }
+        let mut cursor = Cursor::over(all);
+        let number = from.number()?;
+        sparse.uncounted.reserve(from.room(number) / 2);
+        for _ in 0..number {
+            let (gap, length) = (from.number()?, from.number()?);
+            if length == 0 {
+                return Err(Broken("what was not counted is nothing"));
             }
-            sparse.uncounted.push(start..start + length as usize);
-            Ok(())
-        })?;
+            sparse.uncounted.push(cursor.next(gap, length)?);
+        }
         Ok(sparse)
     }
-
-    fn shifts(&self) -> Result<Vec<Shift>, Problem> {
-        let first = self.module.first_block;
-        let mut shifts = Vec::new();
-        let range = (self.run, first, self.module.blocks);
-        each(self.db, SHIFTS, range, |row| {
-            let block = u32::try_from(place(row.get(0)?, first)?);
-            shifts.push(Shift {
-                block: block.map_err(|_| Problem::Damaged("a module is too large".into()))?,
-                from: row.get(1)?,
-                delta: row.get(2)?,
-            });
-            Ok(())
-        })?;
-        Ok(shifts)
-    }
-
-    fn at_least(&self) -> Result<Vec<usize>, Problem> {
-        let first = self.module.first_block;
-        let mut blocks = Vec::new();
-        let range = (self.run, first, self.module.blocks);
-        each(self.db, AT_LEAST, range, |row| {
-            blocks.push(place(row.get(0)?, first)?);
-            Ok(())
-        })?;
-        Ok(blocks)
-    }
 }
 
-/// The place in its module of what has this number in the profile.
-fn place(id: i64, first: i64) -> Result<usize, Problem> {
-    let place = id
-        .checked_sub(first)
-        .and_then(|it| usize::try_from(it).ok());
-    place.ok_or_else(|| Problem::Damaged("a count belongs to nothing".into()))
+const BEYOND: Broken = Broken("a count belongs to nothing");
+
+/// Goes from place to place in a module that has so many.
+struct Cursor {
+    end: u64,
+    all: u64,
+}
+
+impl Cursor {
+    fn over(all: i64) -> Self {
+        let all = u64::try_from(all).unwrap_or(0);
+        Self { end: 0, all }
+    }
+
+    /// The next ones, behind a gap.
+    fn next(&mut self, gap: u64, length: u64) -> Result<Range<usize>, Broken> {
+        let start = self.end.checked_add(gap).ok_or(BEYOND)?;
+        let end = start.checked_add(length).filter(|it| *it <= self.all);
+        self.end = end.ok_or(BEYOND)?;
+        let fits = |it: u64| usize::try_from(it).map_err(|_| BEYOND);
+        Ok(fits(start)?..fits(self.end)?)
+    }
 }

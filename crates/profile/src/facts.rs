@@ -561,7 +561,8 @@ pub(crate) fn put(to: &mut Vec<u8>, mut number: u64) {
     to.push(number as u8);
 }
 
-fn put_signed(to: &mut Vec<u8>, number: i64) {
+/// Appends a number that may be negative.
+pub(crate) fn put_signed(to: &mut Vec<u8>, number: i64) {
     put(to, folded(number));
 }
 

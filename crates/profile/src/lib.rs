@@ -34,12 +34,17 @@ pub use merge::{Merged, merge};
 pub use module_facts::{FunctionFacts, ModuleFacts};
 pub use plain::{PlainTables, Value};
 pub use read::{Executed, Loaded, RunInfo, RunSelection};
-pub use write::{Added, SparseCounts};
+pub use write::{Added, ModuleCounted, SparseCounts};
+
+/// Makes counts, and notes for the user, of what the counters of a module said. An error is a
+/// sentence about readings that make no sense.
+pub type Recover = fn(&ModuleFacts, &[u8]) -> Result<(SparseCounts, Vec<String>), String>;
 
 /// An open profile.
 pub struct Profile {
     db: rusqlite::Connection,
     path: std::path::PathBuf,
+    recover: Recover,
 }
 
 type Result<T, E = Error> = std::result::Result<T, E>;

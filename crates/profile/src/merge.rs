@@ -1,6 +1,6 @@
 //! Many profiles into one.
 
-use crate::counts::RunCounts;
+use crate::counts::{Kept, RunCounts, write_readings};
 use crate::read;
 use crate::write::{self, Stored};
 use crate::{Error, Problem, Profile, Result};
@@ -162,9 +162,9 @@ fn add_counts(
     (old_run, old): (i64, &Stored),
     (new_run, new): (i64, &Stored),
 ) -> Result<(), Side> {
-    let Some(counts) = input(RunCounts::read(from, old, old_run))? else {
-        return Ok(());
-    };
-    output(write::add_run_module(to, new_run, new.id))?;
-    output(counts.write(to, new, new_run))
+    match input(RunCounts::read(from, old, old_run))? {
+        None => Ok(()),
+        Some(Kept::Counts(counts)) => output(counts.write(to, new, new_run)),
+        Some(Kept::Readings(readings)) => output(write_readings(to, new, new_run, &readings)),
+    }
 }

@@ -54,9 +54,6 @@ pub struct FunctionFacts {
     pub(crate) number: u32,
 }
 
-/// Pieces of code of one function that are so close are looked at as one.
-const CLOSE: u64 = 64;
-
 impl ModuleFacts {
     /// Encodes all functions of a module.
     pub fn new(module: &Module, watched: Vec<u64>) -> Self {
@@ -150,8 +147,14 @@ impl ModuleFacts {
         }
     }
 
-    /// The functions that may have code in one of these ranges of addresses, which are sorted and
-    /// do not overlap. All that have are among them.
+    /// Where the functions have code, function by function. Facts from a profile do not say.
+    pub fn extents(&self) -> impl Iterator<Item = (&Range<u64>, usize)> {
+        let extents = self.extents.iter();
+        extents.map(|(function, extent)| (extent, *function as usize))
+    }
+
+    /// The functions that have code in one of these ranges of addresses, which are sorted and do not
+    /// overlap.
     pub fn functions_in(&self, ranges: &[Range<u64>]) -> Vec<usize> {
         let is_in = |extent: &Range<u64>| {
             let next = ranges.partition_point(|it| it.end <= extent.start);
@@ -388,7 +391,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where its code is, and a little around.
+/// Where its code is.
 fn extents(function: &Function) -> Vec<Range<u64>> {
     let pieces = function.blocks.iter().flat_map(|block| &block.code);
     let mut ranges: Vec<Range<u64>> = pieces
@@ -405,7 +408,7 @@ fn extents(function: &Function) -> Vec<Range<u64>> {
     let mut joined: Vec<Range<u64>> = Vec::new();
     for range in ranges {
         match joined.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(CLOSE) => {
+            Some(last) if range.start <= last.end => {
                 last.end = last.end.max(range.end);
             }
             _ => joined.push(range),

@@ -1,6 +1,6 @@
 //! Is this file a profile of ours, and may we use it?
 
-use crate::{Problem, Profile, Result};
+use crate::{Problem, Profile, Recover, Result};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
-/// Raised whenever `schema.sql` or `facts.rs` changes its meaning.
-const VERSION: i64 = 4;
+/// Raised whenever `schema.sql`, `facts.rs` or `counts.rs` changes its meaning.
+const VERSION: i64 = 5;
 
 /// Marks the file as ours in SQLite's header ("HdCt"); `file` shows it.
 const APPLICATION_ID: i64 = 0x4864_4374;
@@ -45,12 +45,19 @@ impl Profile {
         Self::finish(path, tried, unmade)
     }
 
+    /// The same, where counts are made of readings when they are asked for.
+    #[must_use]
+    pub fn with_recovery(self, recover: Recover) -> Self {
+        Self { recover, ..self }
+    }
+
     /// `missing` is the problem if no file is there.
     fn finish(path: &Path, tried: Result<Connection, Problem>, missing: Problem) -> Result<Self> {
         match tried {
             Ok(db) => Ok(Self {
                 db,
                 path: path.to_owned(),
+                recover: |_, _| Err("its counters were not read".to_owned()),
             }),
             Err(Problem::CannotOpen(_)) if matches!(path.try_exists(), Ok(false)) => {
                 let no_folder = path.parent().is_some_and(|folder| {

@@ -4,7 +4,7 @@ use crate::facts::{Decoder, Numbers};
 use crate::module_facts::{FunctionFacts, ModuleFacts, place};
 use crate::sum::{executed, sum};
 use crate::write::Stored;
-use crate::{Problem, Profile, Result};
+use crate::{Problem, Profile, Recover, Result};
 use headcount_model::{Counted, FileId, LinkAddr, LoadBias, Placement, Process, Refusal, Run};
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -73,12 +73,12 @@ impl Profile {
 
     /// The sum of the chosen runs.
     pub fn load(&self, which: &RunSelection) -> Result<Loaded> {
-        self.reading(|db| load(db, which))
+        self.reading(|db| load(db, which, self.recover))
     }
 
     /// How many instructions one run executed in all its modules, as far as it counted them.
     pub fn executed(&self, run: i64) -> Result<Executed> {
-        self.reading(|db| executed(db, run))
+        self.reading(|db| executed(db, run, self.recover))
     }
 
     /// Everything one reader sees belongs to one moment, whatever others write meanwhile.
@@ -93,14 +93,17 @@ impl Profile {
     }
 }
 
-fn load(db: &Connection, which: &RunSelection) -> Result<Loaded, Problem> {
+fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loaded, Problem> {
     let ids = select(run_ids(db)?, which)?;
     let mut counted = Vec::new();
     let mut mixed = 0;
+    let mut notes = Vec::new();
     for stored in modules_of(db, &ids)? {
-        let module = facts(db, &stored)?.module()?;
-        let sum = sum(db, &stored, &module, &ids)?;
+        let facts = facts(db, &stored)?;
+        let module = facts.module()?;
+        let sum = sum(db, &stored, (&facts, &module), &ids, recover)?;
         mixed += sum.mixed;
+        notes.extend(sum.notes);
         let functions = sum.functions;
         counted.push(Counted {
             module,
@@ -112,11 +115,12 @@ fn load(db: &Connection, which: &RunSelection) -> Result<Loaded, Problem> {
         let key = |it: &Counted| (it.module.path.clone(), it.module.build_id.clone());
         key(a).cmp(&key(b))
     });
+    notes.extend(mixed_note(mixed));
     let runs = ids.into_iter().map(|id| run_info(db, id));
     Ok(Loaded {
         counted,
         runs: runs.collect::<Result<_, _>>()?,
-        notes: mixed_note(mixed).into_iter().collect(),
+        notes,
     })
 }
 

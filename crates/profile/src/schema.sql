@@ -1,24 +1,20 @@
--- The tables of a headcount profile, format 3.
+-- The tables of a headcount profile, format 5.
 --
 -- Facts about a build are stored once (modules, files, functions, refusals); each run adds only
--- what it counted (runs, processes, threads, run_modules, block_counts, edge_counts), and what is
--- not the rule (uncounted_blocks, uncounted_edges, shifts, at_least). A count that is not there is
--- zero, unless its block or edge was not counted.
+-- what it counted (runs, processes, threads, run_modules).
 --
--- The ten blocks that ran most often in run 1:
+-- The ten largest functions:
 --
---     SELECT functions.name, block - first_block AS number, count
---     FROM (SELECT * FROM block_counts WHERE run = 1 ORDER BY count DESC LIMIT 10)
---     JOIN functions ON block BETWEEN first_block AND first_block + blocks - 1
---     ORDER BY count DESC;
+--     SELECT name, instructions FROM functions ORDER BY instructions DESC LIMIT 10;
 --
 -- Addresses are link addresses. One above 2^63 is stored as the negative number with the same
 -- bits; printf('0x%x', address) shows any of them rightly. Counts and times are never negative.
 --
 -- The functions, blocks and edges of one module have consecutive ids, in the module's own order:
 -- `modules.first_block` and `modules.blocks` say which blocks are its, and so on. Blocks and edges
--- have no tables: what is known of them is in `functions.facts`, as `facts.rs` tells. `headcount
--- export --format sqlite` writes plain tables of everything.
+-- have no tables: what is known of them is in `functions.facts`, as `facts.rs` tells, and how often
+-- they ran in `run_modules.counts`. `headcount export --format sqlite` writes plain tables of
+-- everything.
 
 -- An executable or a shared library; two files with the same build_id are the same build.
 CREATE TABLE modules (
@@ -101,56 +97,12 @@ CREATE TABLE loaded (
     bias    INTEGER NOT NULL
 ) STRICT;
 
--- Which modules a run counted, even where it counted nothing.
+-- What a run counted of a module: counts; or, until a report asks for them, the readings of the
+-- counters that they will be made of. The other one is null.
 CREATE TABLE run_modules (
-    run    INTEGER NOT NULL REFERENCES runs,
-    module INTEGER NOT NULL REFERENCES modules,
+    run      INTEGER NOT NULL REFERENCES runs,
+    module   INTEGER NOT NULL REFERENCES modules,
+    counts   BLOB, -- of its blocks and edges, as `counts.rs` tells
+    readings BLOB,
     PRIMARY KEY (run, module)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE block_counts (
-    run   INTEGER NOT NULL REFERENCES runs,
-    block INTEGER NOT NULL,
-    count INTEGER NOT NULL,
-    PRIMARY KEY (run, block)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE edge_counts (
-    run   INTEGER NOT NULL REFERENCES runs,
-    edge  INTEGER NOT NULL,
-    count INTEGER NOT NULL,
-    PRIMARY KEY (run, edge)
-) STRICT, WITHOUT ROWID;
-
--- Blocks that a run did not count: a stretch of consecutive ids, all of one module.
-CREATE TABLE uncounted_blocks (
-    run         INTEGER NOT NULL REFERENCES runs,
-    first_block INTEGER NOT NULL,
-    blocks      INTEGER NOT NULL, -- how many
-    PRIMARY KEY (run, first_block)
-) STRICT, WITHOUT ROWID;
-
--- Likewise edges.
-CREATE TABLE uncounted_edges (
-    run        INTEGER NOT NULL REFERENCES runs,
-    first_edge INTEGER NOT NULL,
-    edges      INTEGER NOT NULL, -- how many
-    PRIMARY KEY (run, first_edge)
-) STRICT, WITHOUT ROWID;
-
--- Visits of a block that began or ended inside of it: from this instruction on, each one in the
--- block ran so much more often than the block's count says.
-CREATE TABLE shifts (
-    run         INTEGER NOT NULL REFERENCES runs,
-    block       INTEGER NOT NULL,
-    instruction INTEGER NOT NULL, -- its place in the block, from 0
-    delta       INTEGER NOT NULL, -- negative: less often
-    PRIMARY KEY (run, block, instruction)
-) STRICT, WITHOUT ROWID;
-
--- Blocks whose count reached its limit: they ran at least so often.
-CREATE TABLE at_least (
-    run   INTEGER NOT NULL REFERENCES runs,
-    block INTEGER NOT NULL,
-    PRIMARY KEY (run, block)
-) STRICT, WITHOUT ROWID;
+) STRICT;

@@ -2,8 +2,8 @@
 
 use crate::counts::{RunCounts, Sparse};
 use crate::read::{BlockSizes, modules_of};
-use crate::write::Stored;
-use crate::{Executed, Problem};
+use crate::write::{Stored, run_counts};
+use crate::{Executed, ModuleFacts, Problem, Recover};
 use headcount_model::{FunctionCounts, Module, Shift};
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,22 +15,32 @@ pub(crate) struct Sum {
     pub functions: Vec<FunctionCounts>,
     /// How many of the functions have a block or an edge that only some of the runs counted.
     pub mixed: usize,
+    /// What those say who made counts for it.
+    pub notes: Vec<String>,
 }
 
 /// What is known if any of the runs counted it: its sum is over those that did.
 pub(crate) fn sum(
     db: &Connection,
     stored: &Stored,
-    module: &Module,
+    (facts, module): (&ModuleFacts, &Module),
     runs: &[i64],
+    recover: Recover,
 ) -> Result<Sum, Problem> {
     let mut all = Adder::new(module);
+    let mut notes = Vec::new();
     for run in runs {
-        if let Some(counts) = RunCounts::read(db, stored, *run)? {
+        if let Some((counts, more)) = run_counts(db, stored, Some(facts), *run, recover)? {
             all.add(&counts)?;
+            notes.extend(more);
         }
     }
-    Ok(all.split(module))
+    let (functions, mixed) = all.split(module);
+    Ok(Sum {
+        functions,
+        mixed,
+        notes,
+    })
 }
 
 struct Adder {
@@ -106,8 +116,8 @@ impl Adder {
         Ok(())
     }
 
-    /// The sums of each function.
-    fn split(&self, module: &Module) -> Sum {
+    /// The sums of each function, and how many are mixed.
+    fn split(&self, module: &Module) -> (Vec<FunctionCounts>, usize) {
         let (mut block, mut edge, mut mixed) = (0, 0, 0);
         let mut functions = Vec::with_capacity(module.functions.len());
         for function in &module.functions {
@@ -124,7 +134,7 @@ impl Adder {
                 at_least: self.at_least(blocks),
             });
         }
-        Sum { functions, mixed }
+        (functions, mixed)
     }
 
     fn shifts(&self, blocks: Range<usize>) -> Vec<Shift> {
@@ -149,14 +159,14 @@ fn too_large() -> Problem {
 }
 
 /// How many instructions one run executed, as far as it counted them.
-pub(crate) fn executed(db: &Connection, run: i64) -> Result<Executed, Problem> {
-    let is_there = |query: &str| Ok::<_, Problem>(db.prepare_cached(query)?.exists([run])?);
+pub(crate) fn executed(db: &Connection, run: i64, recover: Recover) -> Result<Executed, Problem> {
     let too_large = || Problem::TooLarge("the number of instructions executed".into());
-    let mut total = 0_i128;
+    let (mut total, mut at_least) = (0_i128, false);
     for module in modules_of(db, &[run])? {
-        let Some(counts) = RunCounts::read(db, &module, run)? else {
+        let Some((counts, _)) = run_counts(db, &module, None, run, recover)? else {
             continue;
         };
+        at_least |= !counts.at_least.is_empty() || !counts.blocks.uncounted.is_empty();
         let mut sizes = BlockSizes::of(&module);
         let mut add = |block: usize, count: i128, from: u32| {
             let orphan = || Problem::Damaged("a count belongs to nothing".into());
@@ -175,7 +185,6 @@ pub(crate) fn executed(db: &Connection, run: i64) -> Result<Executed, Problem> {
     }
     Ok(Executed {
         instructions: u64::try_from(total).map_err(|_| too_large())?,
-        at_least: is_there("SELECT 1 FROM at_least WHERE run = ?")?
-            || is_there("SELECT 1 FROM uncounted_blocks WHERE run = ?")?,
+        at_least,
     })
 }

@@ -1,10 +1,11 @@
 //! Facts and counts into the tables.
 
-use crate::counts::RunCounts;
-use crate::module_facts::ModuleFacts;
+use crate::counts::{self, Kept, RunCounts};
+use crate::module_facts::{FunctionFacts, ModuleFacts};
+use crate::read::{self, all_modules, facts};
 use crate::shape::shape;
-use crate::{Problem, Profile, Result};
-use headcount_model::{FunctionCounts, Module, Run};
+use crate::{Problem, Profile, Recover, Result};
+use headcount_model::{Function, FunctionCounts, Module, Run};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use std::ops::Range;
 
@@ -29,6 +30,30 @@ pub struct SparseCounts {
     pub uncounted: Vec<Range<usize>>,
 }
 
+/// What one run says about one module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModuleCounted {
+    /// How often its blocks and edges ran.
+    Counts(SparseCounts),
+    /// What its counters said, of which counts are made when somebody asks for them: see
+    /// [`Recover`](crate::Recover).
+    Readings {
+        /// Which module.
+        build_id: String,
+        /// As those who recover counts understand them.
+        readings: Vec<u8>,
+    },
+}
+
+impl ModuleCounted {
+    fn build_id(&self) -> &str {
+        match self {
+            Self::Counts(counts) => &counts.build_id,
+            Self::Readings { build_id, .. } => build_id,
+        }
+    }
+}
+
 impl Profile {
     /// Stores a run and the modules it counted, all or nothing. Facts about a module that is
     /// there already are not stored again.
@@ -37,35 +62,59 @@ impl Profile {
             modules.iter().try_for_each(|it| add_module(db, it))?;
             let id = id(db)?;
             for counts in &run.modules {
-                let functions = counts.functions.iter().enumerate();
-                let all = Some(counts.functions.len());
-                let run_module = RunModule::find(db, &counts.build_id, id)?;
-                run_module.add(db, functions, all, &[])?;
+                let module = modules.iter().find(|it| it.build_id == counts.build_id);
+                let shapes = module.map(|it| it.functions.iter().map(FunctionShape::of));
+                let places = Places::find(db, &counts.build_id, shapes)?;
+                places.has_all(counts.functions.len())?;
+                let counts = places.counts(db, counts.functions.iter().enumerate(), &[])?;
+                counts.write(db, &places.module, id)?;
             }
             Ok(id)
         })
     }
 
-    /// The same, with modules whose facts are encoded, and counts of those functions that ran.
-    /// The run itself has none.
-    pub fn add_encoded<'a>(
+    /// The same, with modules whose facts are encoded, and what the run says of each. The run
+    /// itself has no counts.
+    pub fn add_encoded(
         &mut self,
-        modules: impl IntoIterator<Item = &'a ModuleFacts>,
+        modules: &[ModuleFacts],
         run: &Run,
-        counts: &[SparseCounts],
+        counted: &[ModuleCounted],
     ) -> Result<Added> {
         self.try_add(run, |db, id| {
-            for module in modules {
-                add_facts(db, module)?;
-            }
+            modules.iter().try_for_each(|it| add_facts(db, it))?;
             let id = id(db)?;
-            for counts in counts {
-                let functions = counts.functions.iter().map(|(at, it)| (*at, it));
-                let run_module = RunModule::find(db, &counts.build_id, id)?;
-                run_module.add(db, functions, None, &counts.uncounted)?;
+            for it in counted {
+                let facts = modules.iter().find(|facts| facts.build_id == it.build_id());
+                match it {
+                    ModuleCounted::Counts(counts) => {
+                        let places = Places::of(db, &counts.build_id, facts)?;
+                        places.sparse(db, counts)?.write(db, &places.module, id)?;
+                    }
+                    ModuleCounted::Readings { build_id, readings } => {
+                        let places = Places::of(db, build_id, facts)?;
+                        counts::write_readings(db, &places.module, id, readings)?;
+                    }
+                }
             }
             Ok(id)
         })
+    }
+
+    /// Makes counts of all readings, for good.
+    pub fn recover_readings(&mut self) -> Result<()> {
+        let recover = self.recover;
+        let mut attempt = || {
+            if !counts::has_readings(&self.db)? {
+                return Ok(());
+            }
+            let transaction = self
+                .db
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            recover_all(&transaction, recover)?;
+            Ok(transaction.commit()?)
+        };
+        attempt().map_err(|problem: Problem| problem.of(&self.path))
     }
 
     /// `store` stores modules, then the run by calling what it is given, then the counts.
@@ -286,102 +335,211 @@ pub(crate) fn add_run(db: &Connection, run: &Run) -> Result<i64, Problem> {
     Ok(id)
 }
 
-/// A module in a run whose counts are to be stored.
-struct RunModule {
-    module: Stored,
-    run: i64,
+/// A function's name, and how many blocks and edges it has.
+struct FunctionShape<'a> {
+    name: &'a str,
+    blocks: usize,
+    edges: usize,
 }
 
-impl RunModule {
-    fn find(db: &Connection, build_id: &str, run: i64) -> Result<Self, Problem> {
-        let module = stored(db, build_id)?.ok_or_else(|| Problem::Misfit {
+impl<'a> FunctionShape<'a> {
+    fn of(function: &'a Function) -> Self {
+        Self {
+            name: &function.name,
+            blocks: function.blocks.len(),
+            edges: function.edges.len(),
+        }
+    }
+
+    fn of_facts(function: &'a FunctionFacts) -> Self {
+        Self {
+            name: &function.name,
+            blocks: function.blocks as usize,
+            edges: function.edges as usize,
+        }
+    }
+}
+
+/// Makes counts of all readings.
+fn recover_all(db: &Connection, recover: Recover) -> Result<(), Problem> {
+    for module in all_modules(db)? {
+        let runs = counts::runs_with_readings(db, &module)?;
+        if runs.is_empty() {
+            continue;
+        }
+        let facts = facts(db, &module)?;
+        for run in runs {
+            if let Some((counts, notes)) = run_counts(db, &module, Some(&facts), run, recover)? {
+                counts.write(db, &module, run)?;
+                add_notes(db, run, notes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is stored of one run about one module, with notes if counts had to be made for it; none if
+/// the module took no part in it.
+pub(crate) fn run_counts(
+    db: &Connection,
+    module: &Stored,
+    known: Option<&ModuleFacts>,
+    run: i64,
+    recover: Recover,
+) -> Result<Option<(RunCounts, Vec<String>)>, Problem> {
+    let readings = match RunCounts::read(db, module, run)? {
+        None => return Ok(None),
+        Some(Kept::Counts(counts)) => return Ok(Some((counts, Vec::new()))),
+        Some(Kept::Readings(readings)) => readings,
+    };
+    let read;
+    let facts = match known {
+        Some(known) => known,
+        None => {
+            read = facts(db, module)?;
+            &read
+        }
+    };
+    let (counts, notes) = recover(facts, &readings).map_err(Problem::Damaged)?;
+    let places = Places::of(db, &module.build_id, Some(facts))?;
+    let damaged = |problem| match problem {
+        Problem::Misfit { what, .. } => Problem::Damaged(what),
+        other => other,
+    };
+    let counts = places.sparse(db, &counts).map_err(damaged)?;
+    Ok(Some((counts, notes)))
+}
+
+fn add_notes(db: &Connection, run: i64, notes: Vec<String>) -> Result<(), Problem> {
+    if notes.is_empty() {
+        return Ok(());
+    }
+    let mut all = read::run(db, run)?.notes;
+    all.extend(notes);
+    all.sort();
+    all.dedup();
+    db.prepare_cached("UPDATE runs SET notes = ? WHERE id = ?")?
+        .execute((serde_json::Value::from(all).to_string(), run))?;
+    Ok(())
+}
+
+/// Where the functions of a module have their blocks and edges.
+struct Places<'a> {
+    module: Stored,
+    functions: Vec<FunctionPlace<'a>>,
+}
+
+impl<'a> Places<'a> {
+    fn of(
+        db: &Connection,
+        build_id: &str,
+        facts: Option<&'a ModuleFacts>,
+    ) -> Result<Self, Problem> {
+        let shapes = facts.map(|it| it.functions.iter().map(FunctionShape::of_facts));
+        Self::find(db, build_id, shapes)
+    }
+
+    /// `shapes`: of all functions of the module, if it is known.
+    fn find(
+        db: &Connection,
+        build_id: &str,
+        shapes: Option<impl Iterator<Item = FunctionShape<'a>>>,
+    ) -> Result<Self, Problem> {
+        let known = stored(db, build_id)?.zip(shapes);
+        let (module, shapes) = known.ok_or_else(|| Problem::Misfit {
             build_id: build_id.to_owned(),
             what: "the module is unknown".into(),
         })?;
-        Ok(Self { module, run })
+        let (mut block, mut edge) = (0, 0);
+        let functions = shapes.map(|it| {
+            let blocks = block..block + it.blocks;
+            let edges = edge..edge + it.edges;
+            (block, edge) = (blocks.end, edges.end);
+            let name = it.name;
+            FunctionPlace {
+                name,
+                blocks,
+                edges,
+            }
+        });
+        Ok(Self {
+            functions: functions.collect(),
+            module,
+        })
     }
 
-    /// Stores the counts of functions, which are in order, and what was not counted. `all`: how
-    /// many functions there must be, if there must be all.
-    fn add<'a>(
+    fn refuse(&self, what: impl Into<String>) -> Problem {
+        Problem::Misfit {
+            build_id: self.module.build_id.clone(),
+            what: what.into(),
+        }
+    }
+
+    /// Are there counts of all functions?
+    fn has_all(&self, given: usize) -> Result<(), Problem> {
+        let wanted = self.functions.len();
+        match given == wanted {
+            true => Ok(()),
+            false => Err(self.refuse(format!(
+                "there are {wanted} functions, the counts are for {given}"
+            ))),
+        }
+    }
+
+    fn sparse(&self, db: &Connection, counts: &SparseCounts) -> Result<RunCounts, Problem> {
+        let functions = counts.functions.iter().map(|(at, it)| (*at, it));
+        self.counts(db, functions, &counts.uncounted)
+    }
+
+    /// The counts of functions, which are in order, and what was not counted.
+    fn counts<'c>(
         &self,
         db: &Connection,
-        functions: impl Iterator<Item = (usize, &'a FunctionCounts)>,
-        all: Option<usize>,
+        functions: impl Iterator<Item = (usize, &'c FunctionCounts)>,
         uncounted: &[Range<usize>],
-    ) -> Result<(), Problem> {
-        let refuse = |what: String| Problem::Misfit {
-            build_id: self.module.build_id.clone(),
-            what,
-        };
-        let wanted = self.module.functions;
-        if let Some(given) = all.filter(|given| *given as i64 != wanted) {
-            let what = format!("there are {wanted} functions, the counts are for {given}");
-            return Err(refuse(what));
-        }
+    ) -> Result<RunCounts, Problem> {
         let mut counts = RunCounts::default();
         let mut next = 0;
         for (function, given) in functions {
             if function < next {
-                return Err(refuse("functions are not in order".into()));
+                return Err(self.refuse("functions are not in order"));
             }
             next = function + 1;
-            let place = self.place(db, function)?;
+            let place = self.place(function)?;
             if let Some(what) = place.misfit(given) {
-                return Err(refuse(what));
+                return Err(self.refuse(what));
             }
             counts.push(place.blocks.start, place.edges.start, given);
         }
         for stretch in uncounted.iter().filter(|it| !it.is_empty()) {
-            let first = self.place(db, stretch.start)?;
-            let last = self.place(db, stretch.end - 1)?;
+            let first = self.place(stretch.start)?;
+            let last = self.place(stretch.end - 1)?;
             counts.uncount(
                 first.blocks.start..last.blocks.end,
                 first.edges.start..last.edges.end,
             );
         }
         counts.tidy()?;
-        if let Some(what) = counts.trouble(db, &self.module)? {
-            return Err(refuse(what.into()));
+        match counts.trouble(db, &self.module)? {
+            Some(what) => Err(self.refuse(what)),
+            None => Ok(counts),
         }
-        add_run_module(db, self.run, self.module.id)?;
-        counts.write(db, &self.module, self.run)
     }
 
-    fn place(&self, db: &Connection, function: usize) -> Result<FunctionPlace, Problem> {
-        let query = "SELECT name, first_block, blocks, first_edge, edges FROM functions
-                     WHERE id = ?1 + ?2 AND ?2 < ?3";
-        let range = (
-            self.module.first_function,
-            function as i64,
-            self.module.functions,
-        );
-        let found = db.prepare_cached(query)?.query_row(range, |row| {
-            let range = |column: usize, first: i64| {
-                let start = usize::try_from(row.get::<_, i64>(column)? - first).unwrap_or(0);
-                Ok::<_, rusqlite::Error>(start..start + row.get::<_, u32>(column + 1)? as usize)
-            };
-            Ok(FunctionPlace {
-                name: row.get(0)?,
-                blocks: range(1, self.module.first_block)?,
-                edges: range(3, self.module.first_edge)?,
-            })
-        });
-        found.optional()?.ok_or_else(|| Problem::Misfit {
-            build_id: self.module.build_id.clone(),
-            what: "there are counts of more functions than there are".into(),
-        })
+    fn place(&self, function: usize) -> Result<&FunctionPlace<'a>, Problem> {
+        let found = self.functions.get(function);
+        found.ok_or_else(|| self.refuse("there are counts of more functions than there are"))
     }
 }
 
 /// Where a function's blocks and edges are in its module.
-struct FunctionPlace {
-    name: String,
+struct FunctionPlace<'a> {
+    name: &'a str,
     blocks: Range<usize>,
     edges: Range<usize>,
 }
 
-impl FunctionPlace {
+impl FunctionPlace<'_> {
     /// Is there one count a block and one an edge, and no limit or shift of a block beyond? Else
     /// they would land on a neighbour's blocks, and nobody would see it. Says in what they differ.
     fn misfit(&self, given: &FunctionCounts) -> Option<String> {
@@ -400,12 +558,6 @@ impl FunctionPlace {
             .is_some_and(|block| block as usize >= blocks)
             .then(|| format!("{name} has a limit or a shift of a block it has not"))
     }
-}
-
-pub(crate) fn add_run_module(db: &Connection, run: i64, module: i64) -> Result<(), Problem> {
-    db.prepare_cached("INSERT INTO run_modules VALUES (?, ?)")?
-        .execute((run, module))?;
-    Ok(())
 }
 
 fn fit(number: u64, what: &str) -> Result<i64, Problem> {

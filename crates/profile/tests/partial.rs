@@ -38,10 +38,11 @@ fn stored(path: &Path, runs: &[Run]) -> Profile {
     profile
 }
 
-fn rows(path: &Path, table: &str) -> i64 {
+/// How many bytes the counts of the only run and module take.
+fn bytes_of_counts(path: &Path) -> i64 {
     rusqlite::Connection::open(path)
         .unwrap()
-        .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
+        .query_row("SELECT length(counts) FROM run_modules", [], |row| {
             row.get(0)
         })
         .unwrap()
@@ -57,13 +58,12 @@ fn what_was_not_counted_comes_out_as_such() {
     assert_eq!(loaded.counted[0].functions, it.modules[0].functions);
     assert_eq!(loaded.counted[0].module, max());
     assert_eq!(loaded.notes, [""; 0]);
-    // One row a stretch, even across functions.
-    assert_eq!(rows(&path, "uncounted_blocks"), 2);
-    assert_eq!(rows(&path, "uncounted_edges"), 1);
+    // A stretch goes on across functions.
+    assert_eq!(bytes_of_counts(&path), counts(&[]).len() as i64 / 2);
 }
 
 #[test]
-fn a_stretch_is_one_row_however_long() {
+fn a_stretch_takes_a_few_bytes_however_long() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p.db");
     let module = large(5000, "x");
@@ -76,8 +76,9 @@ fn a_stretch_is_one_row_however_long() {
     profile.add(&[module], &it).unwrap();
     let loaded = profile.load(&RunSelection::Last).unwrap();
     assert_eq!(loaded.counted[0].functions, it.modules[0].functions);
-    assert_eq!(rows(&path, "uncounted_blocks"), 100);
-    assert_eq!(rows(&path, "uncounted_edges"), 1);
+    // Four for each function: the gap and the count of a block, the gap and the length of a stretch.
+    let bytes = bytes_of_counts(&path);
+    assert!((400..420).contains(&bytes), "{bytes}");
 }
 
 #[test]
@@ -205,29 +206,87 @@ fn what_is_said_of_an_uncounted_block_is_left_out() {
     );
 }
 
-/// Whoever wrote the file, what reaches a report fits its module.
+/// The parts of the counts of `partial`, as `counts.rs` writes them.
+const PARTS: [(&str, &str); 6] = [
+    ("blocks", "01 01 07"),
+    ("uncounted blocks", "02 0001 0101"),
+    ("edges", "00"),
+    ("uncounted edges", "01 0005"),
+    ("shifts", "01 01 01 03"),
+    ("limits", "01 01"),
+];
+
+/// The same as hexadecimal digits, with other parts.
+fn counts(others: &[(&str, &str)]) -> String {
+    let part = |(name, digits): (&str, &str)| {
+        let other = others.iter().find(|it| it.0 == name);
+        other.map_or(digits, |it| it.1).replace(' ', "")
+    };
+    PARTS.map(part).concat()
+}
+
 #[test]
-fn values_that_do_not_fit_are_refused() {
+fn counts_that_do_not_fit_are_refused() {
+    let largest = "ffffffffffffffffff01";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.db");
+    drop(stored(&path, &[partial("a")]));
+    let put = |digits: &str| {
+        let db = rusqlite::Connection::open(&path).unwrap();
+        db.execute_batch(&format!("UPDATE run_modules SET counts = x'{digits}'"))
+            .unwrap();
+    };
+    put(&counts(&[]));
+    let whole = Profile::open(&path).unwrap().load(&RunSelection::All);
+    let expected = partial("a").modules.remove(0).functions;
+    assert_eq!(whole.unwrap().counted[0].functions, expected);
+    let huge = format!("01 01 {largest}");
+    let endless = format!("01 00 {largest}");
+    let deep = format!("01 01 01 {largest}");
+    for (part, digits) in [
+        ("blocks", "01 01 00"),     // a count of zero
+        ("blocks", huge.as_str()),  // one that is no number of SQL's
+        ("blocks", "01 03 07"),     // no such block
+        ("blocks", "02 0007 0007"), // a block that was not counted
+        ("uncounted blocks", "02 0001 0102"),
+        ("uncounted blocks", "01 0000"), // a stretch of nothing
+        ("uncounted blocks", "01 0003"), // counted, too
+        ("uncounted blocks", endless.as_str()),
+        ("edges", "01 00 05"), // not counted
+        ("uncounted edges", "01 0006"),
+        ("shifts", "01 01 02 03"), // behind its block
+        ("shifts", "01 01 8080808010 03"),
+        ("shifts", "01 01 01 0f"), // less often than never
+        ("shifts", deep.as_str()),
+        ("shifts", "01 00 01 03"),      // of a block that was not counted
+        ("shifts", "02 010103 000103"), // twice the same instruction
+        ("limits", "01 00"),
+        ("limits", "01 03"),
+        ("limits", "01"),       // cut off
+        ("limits", "01 01 00"), // more than there are
+        ("limits", "ffffffff0f 01"),
+    ] {
+        put(&counts(&[(part, digits)]));
+        is_refused(&path, &format!("{part}: {digits}"));
+    }
+    put("");
+    is_refused(&path, "nothing");
+}
+
+/// Whoever wrote the file, what reaches a report fits its module.
+fn is_refused(path: &Path, evil: &str) {
+    let loaded = Profile::open(path).unwrap().load(&RunSelection::All);
+    let error = loaded.expect_err(evil);
+    let is_damaged = matches!(error.problem, Problem::Damaged(_));
+    assert!(is_damaged, "{evil}: {error}");
+    let merged = merge(&[path], &path.with_file_name("all.db"), |_| ()).unwrap();
+    assert_eq!((merged.added, merged.broken.len()), (0, 1), "{evil}");
+}
+
+#[test]
+fn facts_that_do_not_fit_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for (number, evil) in [
-        "UPDATE uncounted_blocks SET blocks = 4 WHERE first_block = 3",
-        "UPDATE uncounted_blocks SET blocks = 0",
-        "UPDATE uncounted_blocks SET blocks = -1",
-        "UPDATE uncounted_blocks SET blocks = 9223372036854775807",
-        "UPDATE uncounted_blocks SET blocks = 2 WHERE first_block = 1",
-        "UPDATE uncounted_edges SET edges = 6",
-        "INSERT INTO uncounted_edges VALUES (1, 2, 1)",
-        "INSERT INTO block_counts VALUES (1, 1, 5)",
-        "INSERT INTO edge_counts VALUES (1, 1, 5)",
-        "UPDATE block_counts SET count = -1",
-        "UPDATE block_counts SET count = 0",
-        "UPDATE shifts SET instruction = 2",
-        "UPDATE shifts SET instruction = -1",
-        "UPDATE shifts SET instruction = 4294967296",
-        "UPDATE shifts SET delta = -8",
-        "UPDATE shifts SET delta = -9223372036854775808",
-        "UPDATE shifts SET block = 1",
-        "UPDATE at_least SET block = 1",
         "UPDATE functions SET facts = x''",
         "UPDATE functions SET facts = x'0000'",
         "UPDATE functions SET facts = CAST(facts || x'00' AS BLOB)",
@@ -248,13 +307,6 @@ fn values_that_do_not_fit_are_refused() {
         db.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
         db.execute_batch(evil).unwrap();
         drop(db);
-        let loaded = Profile::open(&path).unwrap().load(&RunSelection::All);
-        let error = loaded.expect_err(evil);
-        assert!(
-            matches!(error.problem, Problem::Damaged(_)),
-            "{evil}: {error}"
-        );
-        let merged = merge(&[path], &folder.path().join("all.db"), |_| ()).unwrap();
-        assert_eq!((merged.added, merged.broken.len()), (0, 1), "{evil}");
+        is_refused(&path, evil);
     }
 }

@@ -33,6 +33,93 @@ impl Step {
     }
 }
 
+/// Instructions, one behind the other, that ran equally often.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch<'a> {
+    /// Where it begins.
+    pub start: LinkAddr,
+    end: LinkAddr,
+    /// How many bytes each instruction has. There is one at least.
+    lengths: &'a [u8],
+    /// How often each of them ran; none if the counters around them contradict each other.
+    pub count: Option<u64>,
+    /// How often the last one ran in blocks that go on behind it. The others always do.
+    straight: u64,
+}
+
+impl<'a> Stretch<'a> {
+    /// The instructions, one by one.
+    fn steps(&self) -> impl Iterator<Item = (Step, &'a [u8])> + use<'a> {
+        let Self {
+            count,
+            straight,
+            lengths,
+            mut start,
+            ..
+        } = *self;
+        let last = lengths.len().saturating_sub(1);
+        (0..lengths.len()).map(move |index| {
+            let step = Step {
+                address: start,
+                length: lengths[index],
+                count,
+                straight: if index == last {
+                    straight
+                } else {
+                    count.unwrap_or(0)
+                },
+            };
+            start = after(start, step.length);
+            (step, &lengths[index..=index])
+        })
+    }
+
+    /// The last instruction.
+    fn last(&self) -> Step {
+        let length = self.lengths.last().copied().unwrap_or(0);
+        Step {
+            address: LinkAddr(self.end.0.saturating_sub(u64::from(length))),
+            length,
+            count: self.count,
+            straight: self.straight,
+        }
+    }
+
+    /// How many of the instructions begin in a range of addresses.
+    pub fn begin_in(&self, range: &Range<u64>) -> usize {
+        match range.start <= self.start.0 && self.end.0 <= range.end {
+            true => self.lengths.len(),
+            false => {
+                let steps = self.steps();
+                let inside = steps.filter(|(it, _)| range.contains(&it.address.0));
+                inside.count()
+            }
+        }
+    }
+
+    /// Where it is.
+    pub fn range(&self) -> Range<u64> {
+        self.start.0..self.end.0
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        (self.start, self.lengths) == (other.start, other.lengths)
+    }
+}
+
+fn after(at: LinkAddr, length: u8) -> LinkAddr {
+    LinkAddr(at.0.saturating_add(u64::from(length)))
+}
+
+/// Instructions that were found from an address on.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// How many.
+    pub number: u32,
+    /// The last of them.
+    pub last: Step,
+}
+
 /// Control that went from the last instruction of a block to the first of a block.
 #[derive(Clone, Copy, Debug)]
 struct Move {
@@ -56,9 +143,9 @@ impl Move {
 
 /// All readings of a module, by instruction.
 #[derive(Debug, Default)]
-pub struct Steps {
-    /// By address, each once.
-    steps: Vec<Step>,
+pub struct Steps<'a> {
+    /// By address. Where copies overlap, each instruction is one by itself, and there once.
+    stretches: Vec<Stretch<'a>>,
     /// By way, each once.
     moves: Vec<Move>,
     /// By address, each once.
@@ -68,18 +155,18 @@ pub struct Steps {
     blocks: usize,
 }
 
-impl Steps {
+impl<'a> Steps<'a> {
     /// Adds up all readings. Also returns which routines are not counted, and why.
-    pub fn new(readings: &[Reading]) -> (Self, Vec<(LinkAddr, String)>) {
+    pub fn new(readings: &'a [Reading]) -> (Self, Vec<(LinkAddr, String)>) {
         let mut all = Self::default();
         let mut refused = Vec::new();
         // What is nearly in order is sorted soon.
         let mut in_order: Vec<&Reading> = readings.iter().collect();
         in_order.sort_by_key(|reading| reading.start);
         for reading in in_order {
-            let known = all.steps.len();
+            let known = all.stretches.len();
             if let Err(reason) = all.add(reading) {
-                all.steps.truncate(known);
+                all.stretches.truncate(known);
                 all.refuse(reading);
                 refused.push((reading.start, reason));
             }
@@ -99,102 +186,78 @@ impl Steps {
         before.is_some_and(|it| it.contains(&at))
     }
 
-    fn add(&mut self, reading: &Reading) -> Result<(), String> {
-        if reading.blocks.len() != reading.graph.blocks as usize {
-            return Err("its graph has other blocks than its code".to_owned());
-        }
+    fn add(&mut self, reading: &'a Reading) -> Result<(), String> {
         let visits = placed_visits(reading)?;
-        let in_graph: Vec<Visit> = visits.iter().map(PlacedVisit::in_graph).collect();
-        let counts =
-            recover_with_visits(&reading.graph, &reading.plan, &reading.readings, &in_graph)
-                .map_err(|contradiction| contradiction.to_string())?;
-        let ends = self.add_steps(reading, &counts, &visits)?;
+        let counts = block_counts(reading, &visits)?;
+        let mut ends = Vec::with_capacity(reading.blocks.len());
+        let stretches = &mut self.stretches;
+        each_stretch(reading, &counts, &visits, &mut |stretch, is_last| {
+            if is_last {
+                ends.push((stretch.last().address, stretch.count));
+            }
+            stretches.push(stretch);
+        })?;
         self.add_moves(reading, &counts, &ends);
         let visits = visits.iter().map(|visit| (visit.address, visit.delta));
         self.visits.extend(visits);
         Ok(())
     }
 
-    /// Adds the instructions, and returns the last one of each block.
-    fn add_steps(
+    /// `ends`: where the last instruction of each block is, and how often it ran.
+    fn add_moves(
         &mut self,
         reading: &Reading,
         counts: &GraphCounts,
-        visits: &[PlacedVisit],
-    ) -> Result<Vec<Step>, String> {
-        let mut visits = visits.iter().filter(|visit| visit.index > 0).peekable();
-        let mut ends = Vec::with_capacity(reading.blocks.len());
-        for (block, &entered) in counts.blocks.iter().enumerate() {
-            let mut count = entered;
-            for (index, (address, length)) in instructions(reading, block).enumerate() {
-                while let Some(visit) =
-                    visits.next_if(|it| (it.block as usize, it.index) == (block, index))
-                {
-                    count = count.checked_add_signed(visit.delta).ok_or_else(|| {
-                        format!("more threads went away at {address} than came there")
-                    })?;
-                }
-                self.steps.push(Step {
-                    address,
-                    length,
-                    count: Some(count),
-                    straight: count,
-                });
-            }
-            let last = match reading.blocks[block].lengths.is_empty() {
-                true => None,
-                false => self.steps.last_mut(),
-            };
-            let last = last.ok_or_else(|| format!("block {block} has no instructions"))?;
-            last.straight = 0;
-            ends.push(*last);
-        }
-        Ok(ends)
-    }
-
-    fn add_moves(&mut self, reading: &Reading, counts: &GraphCounts, ends: &[Step]) {
+        ends: &[(LinkAddr, Option<u64>)],
+    ) {
         for (edge, &count) in reading.graph.edges.iter().zip(&counts.edges) {
             let (Node::Block(from), Node::Block(to)) = (edge.from, edge.to) else {
                 continue;
             };
-            let last = ends[from.index()];
+            let (last, ran) = ends[from.index()];
             self.moves.push(Move {
-                from: last.address,
+                from: last,
                 to: first(reading, to.index()),
                 kind: edge.kind,
                 block: self.blocks + from.index(),
                 count,
-                of: last.count.unwrap_or_default(),
+                of: ran.unwrap_or_default(),
             });
         }
     }
 
     /// Nothing is known about the code of this reading.
-    fn refuse(&mut self, reading: &Reading) {
-        for block in 0..reading.blocks.len() {
-            let unknown = instructions(reading, block).map(|(address, length)| Step {
-                address,
-                length,
-                count: None,
-                straight: 0,
-            });
-            self.steps.extend(unknown);
-        }
+    fn refuse(&mut self, reading: &'a Reading) {
+        let blocks = (0..reading.blocks.len()).filter(|it| !reading.blocks[*it].lengths.is_empty());
+        self.stretches.extend(blocks.map(|block| Stretch {
+            count: None,
+            straight: 0,
+            ..whole_block(reading, block)
+        }));
     }
 
     /// Puts all in order, and adds up what belongs together.
     fn settle(&mut self) {
-        self.steps.sort_by_key(|step| step.address);
-        self.steps.dedup_by(|more, sum| {
-            let is_same = more.address == sum.address;
-            if is_same {
-                let both = sum.count.zip(more.count);
-                sum.count = both.and_then(|(one, other)| one.checked_add(other));
-                // It is no larger than the count, if there is one.
-                sum.straight = sum.straight.saturating_add(more.straight);
+        let mut stretches = std::mem::take(&mut self.stretches);
+        stretches.sort_by_key(|it| it.start);
+        let mut rest = stretches.as_slice();
+        while let Some(first) = rest.first() {
+            let mut end = first.end;
+            let overlaps = rest[1..].iter().take_while(|it| {
+                let overlaps = it.start < end;
+                end = end.max(it.end);
+                overlaps
+            });
+            let (together, others) = rest.split_at(1 + overlaps.count());
+            match together {
+                [alone] => self.stretches.push(*alone),
+                [first, more @ ..] if more.iter().all(|it| it.is_like(first)) => {
+                    self.stretches.push(sum(together));
+                }
+                _ => self.stretches.extend(one_by_one(together)),
             }
-            is_same
-        });
+            rest = others;
+        }
         self.visits.sort_by_key(|(address, _)| *address);
         self.visits.dedup_by(|more, sum| {
             let is_same = more.0 == sum.0;
@@ -219,14 +282,50 @@ impl Steps {
         });
     }
 
-    /// The instructions that begin in a range.
-    pub fn within(&self, range: Range<LinkAddr>) -> &[Step] {
-        let start = self.steps.partition_point(|it| it.address < range.start);
-        let rest = &self.steps[start..];
-        // There are no more than there are bytes: no need to look far.
-        let bytes = range.end.0.saturating_sub(range.start.0);
-        let rest = &rest[..rest.len().min(usize::try_from(bytes).unwrap_or(usize::MAX))];
-        &rest[..rest.partition_point(|it| it.address < range.end)]
+    /// Is there no copy of an instruction that begins in a range?
+    pub fn is_unknown(&self, range: &Range<LinkAddr>) -> bool {
+        let next = self.stretches.partition_point(|it| it.start < range.start);
+        let begins = |it: &Stretch<'_>| it.start < range.end;
+        let before = next.checked_sub(1).map(|index| &self.stretches[index]);
+        let reaches_in = |it: &&Stretch<'_>| it.end > range.start;
+        !self.stretches.get(next).is_some_and(begins)
+            && before.filter(reaches_in).is_none_or(|it| {
+                let mut steps = it.steps();
+                !steps.any(|(step, _)| range.contains(&step.address))
+            })
+    }
+
+    /// The instruction at an address and those behind it that ran equally often and begin before
+    /// `end`. `None`: there is no copy of that instruction, or it has no bytes.
+    pub fn from(&self, at: LinkAddr, end: LinkAddr) -> Option<Found> {
+        let found = self.find(at, end)?;
+        let last = found.last;
+        (after(last.address, last.length) > at).then_some(found)
+    }
+
+    fn find(&self, at: LinkAddr, end: LinkAddr) -> Option<Found> {
+        let next = self.stretches.partition_point(|it| it.start <= at);
+        let stretch = &self.stretches[next.checked_sub(1)?];
+        if stretch.start == at && stretch.end <= end {
+            return Some(Found {
+                number: stretch.lengths.len() as u32,
+                last: stretch.last(),
+            });
+        }
+        let mut steps = stretch.steps().map(|(step, _)| step);
+        let first = steps.find(|step| step.address >= at)?;
+        if first.address != at {
+            return None;
+        }
+        let behind = steps.take_while(|step| step.address < end);
+        let first = Found {
+            number: 1,
+            last: first,
+        };
+        Some(behind.fold(first, |found, step| Found {
+            number: found.number + 1,
+            last: step,
+        }))
     }
 
     /// How many threads more came than went, by no edge, when they were about to run the
@@ -257,6 +356,127 @@ impl Steps {
         }
         // It ran as often as in the blocks from which we know where it went: so in no others.
         (of == ran).then_some(count)
+    }
+}
+
+/// Several stretches with the same instructions.
+fn sum<'a>(alike: &[Stretch<'a>]) -> Stretch<'a> {
+    let add = |sum: Stretch<'a>, more: &Stretch<'a>| Stretch {
+        count: added(sum.count, more.count),
+        // It is no larger than the count, if there is one.
+        straight: sum.straight.saturating_add(more.straight),
+        ..sum
+    };
+    alike[1..].iter().fold(alike[0], add)
+}
+
+fn added(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one?.checked_add(other?)
+}
+
+/// The instructions of stretches that overlap, each of them once.
+fn one_by_one<'a>(overlapping: &[Stretch<'a>]) -> Vec<Stretch<'a>> {
+    let single = |(step, lengths): (Step, &'a [u8])| Stretch {
+        start: step.address,
+        end: after(step.address, step.length),
+        lengths,
+        count: step.count,
+        straight: step.straight,
+    };
+    let mut singles: Vec<Stretch<'a>> = overlapping
+        .iter()
+        .flat_map(|it| it.steps().map(single))
+        .collect();
+    singles.sort_by_key(|it| it.start);
+    singles.dedup_by(|more, known| {
+        let is_same = more.start == known.start;
+        if is_same {
+            *known = sum(&[*known, *more]);
+        }
+        is_same
+    });
+    singles
+}
+
+/// How often the blocks and edges of a routine ran.
+fn block_counts(reading: &Reading, visits: &[PlacedVisit]) -> Result<GraphCounts, String> {
+    if reading.blocks.len() != reading.graph.blocks as usize {
+        return Err("its graph has other blocks than its code".to_owned());
+    }
+    let in_graph: Vec<Visit> = visits.iter().map(PlacedVisit::in_graph).collect();
+    recover_with_visits(&reading.graph, &reading.plan, &reading.readings, &in_graph)
+        .map_err(|contradiction| contradiction.to_string())
+}
+
+/// The code of a routine, as stretches that ran equally often. If its counters contradict each
+/// other, there are none.
+pub fn stretches(reading: &Reading) -> Vec<Stretch<'_>> {
+    let mut stretches = Vec::with_capacity(reading.blocks.len());
+    let made = placed_visits(reading).and_then(|visits| {
+        let counts = block_counts(reading, &visits)?;
+        each_stretch(reading, &counts, &visits, &mut |stretch, _| {
+            stretches.push(stretch);
+        })
+    });
+    match made {
+        Ok(()) => stretches,
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Hands on stretch by stretch, and whether it is the last of its block.
+fn each_stretch<'a>(
+    reading: &'a Reading,
+    counts: &GraphCounts,
+    visits: &[PlacedVisit],
+    take: &mut dyn FnMut(Stretch<'a>, bool),
+) -> Result<(), String> {
+    let mut visits = visits.iter().filter(|visit| visit.index > 0).peekable();
+    for (block, &entered) in counts.blocks.iter().enumerate() {
+        if reading.blocks[block].lengths.is_empty() {
+            return Err(format!("block {block} has no instructions"));
+        }
+        let mut count = entered;
+        let mut rest = whole_block(reading, block);
+        let mut done = 0;
+        while let Some(visit) = visits.next_if(|it| it.block as usize == block) {
+            let (before, behind) = rest.lengths.split_at(visit.index - done);
+            done = visit.index;
+            let middle = before
+                .iter()
+                .fold(rest.start, |at, length| after(at, *length));
+            take(
+                Stretch {
+                    end: middle,
+                    lengths: before,
+                    count: Some(count),
+                    straight: count,
+                    ..rest
+                },
+                false,
+            );
+            count = count
+                .checked_add_signed(visit.delta)
+                .ok_or_else(|| format!("more threads went away at {middle} than came there"))?;
+            (rest.start, rest.lengths) = (middle, behind);
+        }
+        rest.count = Some(count);
+        take(rest, true);
+    }
+    Ok(())
+}
+
+/// A block's instructions, of which nothing is known yet.
+fn whole_block(reading: &Reading, block: usize) -> Stretch<'_> {
+    let start = first(reading, block);
+    let lengths = reading.blocks[block].lengths.as_slice();
+    let bytes: u64 = lengths.iter().map(|it| u64::from(*it)).sum();
+    Stretch {
+        start,
+        end: LinkAddr(start.0.saturating_add(bytes)),
+        lengths,
+        count: None,
+        straight: 0,
     }
 }
 

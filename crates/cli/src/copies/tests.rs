@@ -10,7 +10,10 @@ use headcount_model::{
     LinkAddr, Module, Node, Place, ProbeCosts, Readings, RoutineBlock, Shift, Span,
 };
 
+use headcount_profile::ModuleFacts;
+
 use super::{Reading, counts};
+use crate::readings::{self, ModuleReadings};
 
 /// Repeatable random numbers (Steele, Lea and Flood's SplitMix64).
 struct Dice(u64);
@@ -712,6 +715,82 @@ fn counts_agree_with_random_programs_counted_by_hand() {
     }
     assert!(shifted > 1000, "the test has lost its subject: {shifted}");
     assert!(known * 100 > all * 90, "{known} of {all} edges known");
+}
+
+/// What a profile keeps of a random program: all is watched but the function with this number.
+fn kept(module: &Module, readings: Vec<Reading>, unwatched: usize) -> (ModuleReadings, Vec<u8>) {
+    let uncounted = (unwatched < module.functions.len()).then_some(unwatched..unwatched + 1);
+    let readings = ModuleReadings {
+        functions: (0..module.functions.len()).collect(),
+        uncounted: uncounted.into_iter().collect(),
+        refused: Vec::new(),
+        readings,
+    };
+    let bytes = readings.pack();
+    (readings, bytes)
+}
+
+#[test]
+fn what_a_profile_keeps_of_random_programs_says_the_same() {
+    let mut all = 0;
+    for seed in 0..1000 {
+        let mut dice = Dice(seed);
+        let program = Program::random(&mut dice);
+        let cut = program.leaders(&mut dice);
+        let module = program.module(&cut);
+        let unwatched = dice.below(8);
+        let (truth, made) = Walks::run(&program, dice);
+        let facts = ModuleFacts::new(&module, Vec::new());
+        let entry = program.entries.get(unwatched);
+        let entry = entry.map(|it| program.addresses[*it]);
+        let (expected, _) = counts(&module, &made, &|at| Some(at) != entry);
+        let (readings, bytes) = kept(&module, made, unwatched);
+        let (found, notes) = readings::recover(&facts, &bytes).unwrap();
+        assert!(notes.is_empty(), "seed {seed}: {notes:?}");
+        for (number, counts) in found.functions {
+            assert_eq!(counts, expected.functions[number], "seed {seed}");
+        }
+        // And so does the summary that is made without them.
+        let mut executed = BTreeMap::new();
+        for (at, count) in truth.ran {
+            let function = program.parts[program.part_of[at]].function;
+            if function != unwatched {
+                *executed.entry(function).or_insert(0) += count;
+            }
+        }
+        all += executed.len();
+        assert_eq!(
+            readings::executed(&facts, &readings),
+            executed,
+            "seed {seed}"
+        );
+    }
+    assert!(all > 500, "{all}");
+}
+
+#[test]
+fn damaged_readings_are_recovered_or_refused() {
+    let mut recovered = 0;
+    for seed in 0..4000 {
+        let mut dice = Dice(seed);
+        let program = Program::random(&mut dice);
+        let module = program.module(&program.leaders(&mut dice));
+        let (_, made) = Walks::run(&program, Dice(dice.next()));
+        let facts = ModuleFacts::new(&module, Vec::new());
+        let (_, mut bytes) = kept(&module, made, dice.below(8));
+        for _ in 0..1 + dice.below(4) {
+            let at = dice.below(bytes.len());
+            match dice.below(8) {
+                0 => bytes.truncate(at.max(1)),
+                1 => bytes[at] = 0,
+                2 => bytes[at] = 0xff,
+                3 => bytes.insert(at, 0x80),
+                _ => bytes[at] ^= 1 << dice.below(8),
+            }
+        }
+        recovered += usize::from(readings::recover(&facts, &bytes).is_ok());
+    }
+    assert!((100..3900).contains(&recovered), "{recovered}");
 }
 
 /// Not what the copies see themselves.

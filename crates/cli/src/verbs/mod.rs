@@ -20,7 +20,7 @@ pub mod run;
 pub mod runs;
 pub mod stat;
 
-use crate::{progress, talk};
+use crate::{progress, readings, talk};
 use headcount_model::{Counted, LinkAddr, Span};
 use headcount_profile::{Loaded, Profile, RunSelection};
 use headcount_report::{CallSite, Only, RunSummary, nothing_called};
@@ -47,7 +47,9 @@ pub fn cannot_run(error: &anyhow::Error) -> Option<u8> {
 fn open(named: Option<&PathBuf>) -> anyhow::Result<Profile> {
     let path = named.map_or(Path::new(DEFAULT_PROFILE), PathBuf::as_path);
     collect::collect_pending(path);
-    Ok(Profile::open(path)?)
+    Ok(progress::during("reading the profile", || {
+        readings::open(path)
+    })?)
 }
 
 /// Opens a profile as [`open`] does and adds up the chosen runs.

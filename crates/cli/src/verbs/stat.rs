@@ -1,9 +1,9 @@
 //! Run a program, once or several times, and say its totals and what varies.
 
 use crate::args::{Stat as Args, StatFormat};
-use crate::{monitored, output};
+use crate::{monitored, output, readings};
 use headcount_model::Process;
-use headcount_profile::{Profile, RunSelection};
+use headcount_profile::RunSelection;
 use headcount_report::{RunSummary, stat::Stat};
 use std::io::Write;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for _ in 0..args.repeat {
         let ran = monitored::run(&counting, &args.program)?;
         ran.stored?;
-        let loaded = Profile::open(&path)?.load(&RunSelection::Last)?;
+        let loaded = readings::open(&path)?.load(&RunSelection::Last)?;
         for run in &loaded.runs {
             let threads: usize = run
                 .processes

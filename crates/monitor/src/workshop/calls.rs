@@ -100,7 +100,7 @@ impl Workshop {
 
     fn target_of_call(&self, at: u64) -> Option<u64> {
         let end = self.end_of_call(at)?;
-        let distance = self.original.get(self.index(end - 4)?..)?;
+        let distance = self.texts.original_from(end - 4)?;
         let distance = i32::from_le_bytes(*distance.first_chunk()?);
         Some(end.wrapping_add_signed(distance.into()))
     }
@@ -108,7 +108,7 @@ impl Workshop {
     /// Where a direct call ends, if there is one at an address. Linkers put a prefix before it where
     /// a longer call was.
     fn end_of_call(&self, at: u64) -> Option<u64> {
-        let bytes = self.original.get(self.index(at)?..)?;
+        let bytes = self.texts.original_from(at)?;
         match bytes {
             [CALL, ..] => Some(at + 5),
             [SHORT_ADDRESS, CALL, ..] => Some(at + 6),
@@ -120,11 +120,13 @@ impl Workshop {
     /// still made from there. Answers with its end.
     fn link_call(&mut self, at: u64, target: u64) -> Option<u64> {
         let copy = &self.units[self.unit_at(LinkAddr(at))?].copy;
-        copy.call((at - copy.start.0) as u32)?;
+        if !copy.makes_call((at - copy.start.0) as u32) {
+            return None;
+        }
         let end = self.end_of_call(at)?;
         let distance = distance(self.landing(LinkAddr(target))?, end)?;
         for (at, byte) in (end - 4..).zip(distance) {
-            self.set(at, byte);
+            self.texts.set(at, byte);
         }
         Some(end)
     }

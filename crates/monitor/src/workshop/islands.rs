@@ -162,7 +162,7 @@ impl Workshop {
 
     fn write_island(&mut self, at: u64, island: Island) {
         for (at, byte) in (at..).zip(island.bytes) {
-            self.set(at, byte);
+            self.texts.set(at, byte);
         }
     }
 
@@ -180,17 +180,15 @@ impl Workshop {
         };
         let cleared = self.cleared.range(text.clone()).map(|it| *it.0);
         for at in cleared.filter(is_free).collect::<Vec<_>>() {
-            self.set(at, TRAP);
+            self.texts.set(at, TRAP);
         }
     }
 
-    /// The islands of others in a routine, once none is where control is known to arrive.
-    pub(super) fn islands_in(&mut self, text: Range<u64>, arrivals: &[LinkAddr]) -> Vec<LinkAddr> {
-        for at in arrivals {
-            self.clear(at.0);
+    /// No island of others stays where control is known to arrive in a routine.
+    pub(super) fn clear_arrivals(&mut self, start: u64) {
+        for at in self.arrivals_of(start).collect::<Vec<_>>() {
+            self.clear(at);
         }
-        let inside = self.islands.range(text);
-        inside.map(|it| LinkAddr(*it.0)).collect()
     }
 
     /// Control arrives at an address: if it is in an island, that is given up.
@@ -204,7 +202,7 @@ impl Workshop {
     /// Whoever went by an island traps.
     fn give_up(&mut self, island: u64) {
         if let Some(Island { serves, .. }) = self.islands.remove(&island) {
-            self.set(serves, TRAP);
+            self.texts.set(serves, TRAP);
             self.changes.push(Change::Text(serves..serves + 1, None));
             self.cleared.insert(island, serves);
         }

@@ -21,10 +21,14 @@ impl Workshop {
 
     /// Where in a stretch of text system calls are, or bytes that look like one.
     fn system_calls(&self, text: Range<u64>) -> Vec<u64> {
-        let (Some(first), Some(last)) = (self.index(text.start), self.index(text.end - 1)) else {
-            return Vec::new();
-        };
-        memchr::memmem::find_iter(&self.original[first..=last], &SYSCALL)
+        let outline = self.outline.borrow();
+        if let Some(known) = outline.system_calls(&text)
+            && self.texts.are_in_file(&text)
+        {
+            return known.to_vec();
+        }
+        let bytes = self.texts.original(&text).unwrap_or_default();
+        memchr::memmem::find_iter(bytes, &SYSCALL)
             .map(|it| text.start + it as u64)
             .collect()
     }

@@ -1,8 +1,11 @@
 //! What a process must be written so that it has everything that was made.
 
+use std::io;
 use std::ops::Range;
 
-use super::{TRAP, Text, Workshop};
+use super::{TRAP, Workshop};
+use crate::copies::Installed;
+use crate::memory::Memory;
 
 /// Bytes that were changed.
 #[derive(Clone, Debug)]
@@ -18,7 +21,7 @@ pub enum Change {
 }
 
 /// How far a process has come with what the workshop made.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     changes: usize,
     code: usize,
@@ -28,15 +31,27 @@ pub struct Progress {
 pub type Writes = Vec<(u64, Vec<u8>)>;
 
 impl Workshop {
-    /// What a process must be written to be up to date, from nothing.
-    pub fn everything(&self) -> (Vec<(u64, &[u8])>, Progress) {
+    /// Writes into a process all that its module needs, whatever of it is there.
+    pub fn write_everything(&self, module: &mut Installed, memory: &Memory) -> io::Result<()> {
         let copies = (self.site.copies_start(), self.code.as_slice());
-        let texts = self.texts.iter().map(|it| slice(it, &self.patched));
-        let writes = [copies].into_iter().chain(texts).collect();
-        (writes, self.progress())
+        let texts = self.texts.all_patched();
+        for (at, bytes) in [copies].into_iter().chain(texts) {
+            // Of another process, more may be mapped.
+            if module.has(module.load(at)) {
+                memory.write(module.load(at), bytes)?;
+            }
+        }
+        module.progress = self.progress();
+        Ok(())
     }
 
-    /// The same for one that has come so far. If other threads run meanwhile, detours are first
+    /// Writes the text that begins at a link address.
+    pub fn write_text(&self, start: u64, module: &Installed, memory: &Memory) -> io::Result<()> {
+        let mut texts = self.texts.all_patched().filter(|it| it.0 == start);
+        texts.try_for_each(|(at, bytes)| memory.write(module.load(at), bytes))
+    }
+
+    /// What a process must be written that has come so far. If other threads run meanwhile, detours are first
     /// written so that they trap, and then their first bytes.
     pub fn news(&self, from: Progress, is_alone: bool) -> (Writes, Progress) {
         let mut writes = Vec::new();
@@ -77,11 +92,10 @@ impl Workshop {
         writes: &mut Writes,
         heads: &mut Writes,
     ) {
-        let Some(first) = self.index(text.start) else {
+        let Some(bytes) = self.texts.patched(text) else {
             return;
         };
-        let length = (text.end - text.start) as usize;
-        let mut bytes = self.patched[first..first + length].to_vec();
+        let mut bytes = bytes.to_vec();
         if let Some(unit) = unit {
             let copy = &self.units[unit].copy;
             for jump in &copy.jumps {
@@ -95,7 +109,7 @@ impl Workshop {
 
     /// The texts as they are without us.
     pub fn clean(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.texts.iter().map(|it| slice(it, &self.original))
+        self.texts.all_original()
     }
 
     fn progress(&self) -> Progress {
@@ -104,10 +118,4 @@ impl Workshop {
             code: self.code.len(),
         }
     }
-}
-
-/// The bytes of a text among those of all, with its link address.
-fn slice<'a>(text: &Text, all: &'a [u8]) -> (u64, &'a [u8]) {
-    let length = (text.range.end - text.range.start) as usize;
-    (text.range.start, &all[text.offset..text.offset + length])
 }

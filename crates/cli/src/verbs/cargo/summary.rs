@@ -1,7 +1,8 @@
 //! What was counted, program by program and in all.
 
 use super::artifacts::Artifact;
-use headcount_profile::{Profile, RunInfo, RunSelection};
+use crate::readings;
+use headcount_profile::{RunInfo, RunSelection};
 use headcount_report::{Covered, CoveredFunction, covered, thousands, visible};
 use serde_json::json;
 use std::path::Path;
@@ -33,7 +34,7 @@ impl Summary {
         artifacts: &[Artifact],
         folder: &Path,
     ) -> anyhow::Result<Self> {
-        let profile = Profile::open(profile)?;
+        let profile = readings::open(profile)?;
         let covered_by = |ids: Vec<i64>| -> anyhow::Result<Covered> {
             let loaded = profile.load(&RunSelection::These(ids))?;
             Ok(covered(&loaded.counted, &|file| is_own(file, folder))?)
