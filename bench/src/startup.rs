@@ -41,7 +41,7 @@ struct Program {
     cache: u64,
 }
 
-/// What is measured if it is there: a program, its arguments, and the name of the pair.
+/// What is measured if it is there: a name, and the words of a command.
 const PROGRAMS: [(&str, &[&str]); 10] = [
     ("true", &["true"]),
     ("perl", &["perl", "-e", "1"]),

@@ -34,7 +34,7 @@ const LIMIT: u64 = 512 << 20;
 const FACTS: &str = ".facts";
 
 /// The same, with what the monitor prepared.
-const ROUTINES: &str = ".routines";
+const PREPARED: &str = ".prepared";
 
 /// A file that is being written, or was when its writer was killed.
 const UNFINISHED: &str = ".unfinished";
@@ -70,17 +70,17 @@ fn is_safe(path: impl AsRef<Path>) -> bool {
 }
 
 /// What earlier runs prepared of a module or a program, by the name that the monitor has for it.
-pub fn routines(what: &str) -> Option<Vec<u8>> {
+pub fn prepared(what: &str) -> Option<Vec<u8>> {
     let cache = Cache::find()?;
-    let name = routines_name(what).ok()?;
+    let name = prepared_name(what).ok()?;
     cache.get(&name, &format(), Some)
 }
 
 /// Keeps it for later runs.
-pub fn keep_routines(what: &str, routines: &[u8]) {
-    if let (Some(cache), Ok(name)) = (Cache::find(), routines_name(what)) {
+pub fn keep_prepared(what: &str, prepared: &[u8]) {
+    if let (Some(cache), Ok(name)) = (Cache::find(), prepared_name(what)) {
         // No cache is no trouble.
-        let _ = cache.put(&name, &format(), routines);
+        let _ = cache.put(&name, &format(), prepared);
     }
 }
 
@@ -268,7 +268,7 @@ impl Cache {
                 continue; // somebody else makes room, too
             };
             let used = it.modified()?;
-            if name.ends_with(FACTS) || name.ends_with(ROUTINES) {
+            if name.ends_with(FACTS) || name.ends_with(PREPARED) {
                 files.push((used, it.len(), entry.path()));
             } else if name.ends_with(UNFINISHED)
                 && used.elapsed().unwrap_or_default() > Duration::from_secs(3600)
@@ -286,8 +286,8 @@ fn name(path: &str, bytes: &[u8]) -> io::Result<String> {
     name_of(&[file.as_bytes(), path.as_bytes()], FACTS)
 }
 
-fn routines_name(what: &str) -> io::Result<String> {
-    name_of(&[what.as_bytes()], ROUTINES)
+fn prepared_name(what: &str) -> io::Result<String> {
+    name_of(&[what.as_bytes()], PREPARED)
 }
 
 fn digest(head: &[u8], body: &[u8]) -> blake3::Hash {

@@ -12,14 +12,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use anyhow::Context;
+use anyhow::{Context, Result};
 use headcount_model::packed::{Packed, Packer};
-use headcount_model::{LinkAddr, Readings};
+use headcount_model::{LinkAddr, Module, ModuleCounts, Readings};
 use headcount_monitor::journal::{self, RoutineFlow};
 use headcount_profile::{ModuleCounted, ModuleFacts, Profile, SparseCounts};
 
-use crate::copies::{Reading, Stretch, stretches};
-use crate::recovered::counted_by_copies;
+use crate::copies::{self, Reading, Stretch, stretches};
+use crate::selection::Selection;
 
 /// What counters said about a module.
 #[derive(Debug, Default)]
@@ -36,6 +36,59 @@ pub struct ModuleReadings {
 }
 
 impl ModuleReadings {
+    /// From what all copies of a module's routines said, and the code that could not be copied.
+    pub fn new(facts: &ModuleFacts, mut readings: Vec<Reading>, refused: Vec<Range<u64>>) -> Self {
+        let uncounted = uncounted(facts, &readings);
+        // What nobody came to might as well have no copy.
+        readings.retain(|it| it.readings.0.iter().any(|it| *it != 0) || !it.visits.is_empty());
+        Self {
+            functions: facts.functions_in(&touched(&readings, &refused)),
+            uncounted,
+            refused,
+            readings,
+        }
+    }
+
+    /// The counts of what the user chooses among all functions; and what to tell the user.
+    pub fn chosen(
+        mut self,
+        facts: &ModuleFacts,
+        selection: &Selection,
+    ) -> Result<(SparseCounts, Vec<String>)> {
+        self.functions = (0..facts.functions.len()).collect();
+        self.counts(facts, |module| selection.choose(module))
+    }
+
+    /// The counts of blocks, of which some are chosen if `choose` says anything; and what to tell the
+    /// user.
+    fn counts(
+        self,
+        facts: &ModuleFacts,
+        choose: impl FnOnce(&Module) -> Vec<bool>,
+    ) -> Result<(SparseCounts, Vec<String>)> {
+        let module = facts.part(self.functions.iter().copied())?;
+        let functions = self.functions.iter().zip(&module.functions);
+        let watched = functions.filter(|(number, _)| self.is_counted(**number));
+        let mut watched: Vec<LinkAddr> = watched.map(|(_, it)| it.address).collect();
+        watched.sort_unstable();
+        let is_watched = |at: LinkAddr| watched.binary_search(&at).is_ok();
+        let (mut counts, notes) = copies::counts(&module, &self.readings, &is_watched);
+        if !self.refused.is_empty() {
+            let blocks = module.functions.iter().flat_map(|it| &it.blocks);
+            let copied = blocks.map(|it| !self.is_refused(it.address.0));
+            leave_out(&mut counts, &copied.collect::<Vec<_>>());
+        }
+        leave_out(&mut counts, &choose(&module));
+        let functions = self.functions.iter().copied().zip(counts.functions);
+        let functions = functions.filter(|(number, _)| self.is_counted(*number));
+        let counts = SparseCounts {
+            build_id: counts.build_id,
+            functions: functions.collect(),
+            uncounted: self.uncounted.clone(),
+        };
+        Ok((counts, notes))
+    }
+
     /// As a profile keeps it.
     pub fn kept(&self, build_id: &str) -> ModuleCounted {
         ModuleCounted::Readings {
@@ -49,8 +102,12 @@ impl ModuleReadings {
         self.functions.iter().any(|it| self.is_counted(*it))
     }
 
+    fn is_refused(&self, at: u64) -> bool {
+        self.refused.iter().any(|it| it.contains(&at))
+    }
+
     /// Was a function counted?
-    pub fn is_counted(&self, function: usize) -> bool {
+    fn is_counted(&self, function: usize) -> bool {
         let next = self.uncounted.partition_point(|it| it.end <= function);
         let stretch = self.uncounted.get(next);
         stretch.is_none_or(|it| !it.contains(&function))
@@ -102,6 +159,55 @@ impl ModuleReadings {
     }
 }
 
+/// Stretches of functions that were not under watch. What was, and of which no routine was copied,
+/// did not run.
+fn uncounted(facts: &ModuleFacts, readings: &[Reading]) -> Vec<Range<usize>> {
+    let mut made: Vec<u64> = readings.iter().map(|it| it.start.0).collect();
+    made.sort_unstable();
+    let has = |starts: &[u64], at: LinkAddr| starts.binary_search(&at.0).is_ok();
+    let mut uncounted: Vec<Range<usize>> = Vec::new();
+    for (number, function) in facts.functions.iter().enumerate() {
+        let at = function.address;
+        match uncounted.last_mut() {
+            _ if has(&facts.watched, at) || has(&made, at) => {}
+            Some(last) if last.end == number => last.end += 1,
+            _ => uncounted.push(number..number + 1),
+        }
+    }
+    uncounted
+}
+
+/// Where something was counted or refused: ranges of addresses, in order.
+fn touched(readings: &[Reading], refused: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut ranges = refused.to_vec();
+    for reading in readings {
+        let start = reading.start.0;
+        let ends = reading.blocks.iter().map(|it| u64::from(it.end()));
+        let end = ends.max().unwrap_or(0).max(1);
+        ranges.push(start..start.saturating_add(end));
+        let visits = reading.visits.iter();
+        ranges.extend(visits.map(|(at, _)| at.0..at.0.saturating_add(1)));
+    }
+    headcount_model::join_ranges(ranges)
+}
+
+/// Forgets the counts of blocks that are not to be counted.
+fn leave_out(counts: &mut ModuleCounts, chosen: &[bool]) {
+    let mut chosen = chosen.iter();
+    for function in &mut counts.functions {
+        let mut is_whole = true;
+        for block in &mut function.blocks {
+            if chosen.next() == Some(&false) {
+                *block = None;
+                is_whole = false;
+            }
+        }
+        if !is_whole {
+            function.edges.fill(None);
+        }
+    }
+}
+
 fn number(from: &mut Packed<'_>) -> Option<usize> {
     Some(from.number()? as usize)
 }
@@ -140,14 +246,7 @@ pub fn open(path: &std::path::Path) -> Result<Profile, headcount_profile::Error>
 /// Makes counts of what a profile keeps, and sentences on what they lack.
 pub fn recover(facts: &ModuleFacts, bytes: &[u8]) -> Result<(SparseCounts, Vec<String>), String> {
     let readings = ModuleReadings::unpack(bytes).context("its readings make no sense");
-    let made = readings.and_then(|readings| {
-        let refused = readings.refused.clone();
-        let (mut counts, notes) = counted_by_copies(facts, readings)?;
-        for range in &refused {
-            counts.refuse(range);
-        }
-        Ok((counts.finish(), notes))
-    });
+    let made = readings.and_then(|readings| readings.counts(facts, |_| Vec::new()));
     made.map_err(|error| error.to_string())
 }
 
@@ -155,11 +254,11 @@ pub fn recover(facts: &ModuleFacts, bytes: &[u8]) -> Result<(SparseCounts, Vec<S
 pub fn executed(facts: &ModuleFacts, readings: &ModuleReadings) -> BTreeMap<usize, u64> {
     let code = Code::of(facts);
     let mut executed = BTreeMap::new();
-    let is_refused = |at: u64| readings.refused.iter().any(|it| it.contains(&at));
     for reading in &readings.readings {
         for stretch in stretches(reading) {
             let Stretch { start, count, .. } = stretch;
-            let Some(count) = count.filter(|count| *count > 0 && !is_refused(start.0)) else {
+            let Some(count) = count.filter(|count| *count > 0 && !readings.is_refused(start.0))
+            else {
                 continue;
             };
             for (function, range) in code.around(&stretch.range()) {

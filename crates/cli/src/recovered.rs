@@ -1,22 +1,24 @@
 //! A run, recovered from the journal that the monitor wrote while it counted.
 
+mod flat;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
 use headcount_model::{
-    Block, FileId, FunctionCounts, LinkAddr, LoadBias, Module, ModuleCounts, Placement, Process,
-    Readings, Run, Shift,
+    Block, FileId, LinkAddr, LoadBias, Module, Placement, Process, Readings, Run,
 };
 use headcount_monitor::journal::{self, Entry, Written};
 use headcount_monitor::{FileBytes, Outcome, OwnFolder};
 use headcount_profile::{ModuleCounted, ModuleFacts, SparseCounts};
 
 use crate::cache;
-use crate::copies::{self, Reading};
+use crate::copies::Reading;
 use crate::readings::ModuleReadings;
 use crate::selection::Selection;
+use flat::Flat;
 
 /// What is known of a module that was counted.
 pub enum Facts {
@@ -360,14 +362,15 @@ pub fn run_of(
             }
             Facts::Copies(facts) => {
                 let refused = std::mem::take(&mut refused[number]);
-                match selection.filter(|it| !it.is_everything()) {
-                    None => Making::Readings(facts, read(facts, readings, refused)),
+                let readings = ModuleReadings::new(facts, readings, refused);
+                Making::Made(match selection.filter(|it| !it.is_everything()) {
+                    None => Counts::Unread(readings),
                     Some(selection) => {
-                        let (counts, notes) = chosen_of_copies(facts, readings, selection)?;
+                        let (counts, notes) = readings.chosen(facts, selection)?;
                         run.notes.extend(notes);
-                        Making::Flat(counts)
+                        Counts::Made(counts)
                     }
-                }
+                })
             }
         });
     }
@@ -432,8 +435,8 @@ pub fn run_of(
                 reason,
             } => {
                 let range = start..start.saturating_add(length);
-                let counts = counts.get_mut(module).context(NO_SUCH_MODULE)?;
-                run.notes.extend(counts.refuse(&range, &reason)?);
+                let facts = facts.get(module).context(NO_SUCH_MODULE)?;
+                run.notes.extend(refusal(facts, &range, &reason)?);
             }
             Entry::Module { .. }
             | Entry::File { .. }
@@ -458,47 +461,44 @@ pub fn run_of(
     Ok((run, counts.into_iter().map(Making::finish).collect()))
 }
 
-fn flat<'a, 'm>(counts: &'a mut [Making<'m>], module: usize) -> Result<&'a mut Flat<'m>> {
+fn flat(counts: &mut [Making], module: usize) -> Result<&mut Flat> {
     match counts.get_mut(module).context(NO_SUCH_MODULE)? {
         Making::Flat(flat) => Ok(flat),
-        Making::Readings(..) => bail!("the journal speaks of blocks of a module that has copies"),
+        Making::Made(_) => bail!("the journal speaks of blocks of a module that has copies"),
     }
 }
 
-/// The counts of a module, in the making.
-enum Making<'m> {
-    Flat(Flat<'m>),
-    Readings(&'m ModuleFacts, ModuleReadings),
+/// The counts of a module.
+enum Making {
+    /// The rest of the journal may have more to say of them.
+    Flat(Flat),
+    Made(Counts),
 }
 
-impl Making<'_> {
-    /// Functions in a range of addresses are not counted. Says why.
-    fn refuse(&mut self, range: &Range<u64>, reason: &str) -> Result<Option<String>> {
-        let bytes = range.end - range.start;
-        let (path, name) = match self {
-            Self::Flat(flat) => (flat.module.path.clone(), flat.refuse(range)),
-            Self::Readings(facts, readings) => {
-                let around = facts.functions_in(std::slice::from_ref(range));
-                let module = facts.part(around)?;
-                let is_inside = |it: &Block| range.contains(&it.address.0);
-                let mut functions = module.functions.iter().rev();
-                let last = functions.find(|it| it.blocks.iter().any(is_inside));
-                readings.refused.push(range.clone());
-                (facts.path.clone(), last.map(|it| it.name.clone()))
-            }
-        };
-        Ok(name.map(|name| {
-            let name = headcount_report::demangle(&name);
-            format!("{name} of {path} is not counted: {reason} ({bytes} bytes).")
-        }))
-    }
-
+impl Making {
     fn finish(self) -> Counts {
         match self {
             Self::Flat(flat) => Counts::Made(flat.finish()),
-            Self::Readings(_, readings) => Counts::Unread(readings),
+            Self::Made(counts) => counts,
         }
     }
+}
+
+/// Functions in a range of addresses are not counted. Says why.
+fn refusal(facts: &Facts, range: &Range<u64>, reason: &str) -> Result<Option<String>> {
+    let Facts::Copies(facts) = facts else {
+        bail!("the journal speaks of copies of a module that has none");
+    };
+    let around = facts.functions_in(std::slice::from_ref(range));
+    let module = facts.part(around)?;
+    let is_inside = |it: &Block| range.contains(&it.address.0);
+    let mut functions = module.functions.iter().rev();
+    let last = functions.find(|it| it.blocks.iter().any(is_inside));
+    Ok(last.map(|function| {
+        let name = headcount_report::demangle(&function.name);
+        let (path, bytes) = (&facts.path, range.end - range.start);
+        format!("{name} of {path} is not counted: {reason} ({bytes} bytes).")
+    }))
 }
 
 const NO_SUCH_MODULE: &str = "the journal speaks of a module that it does not name";
@@ -586,232 +586,6 @@ fn line_at(block: &Block, at: LinkAddr) -> Option<(FileId, u32)> {
         behind > index && run.line != 0
     });
     run.map(|run| (run.file, run.line))
-}
-
-/// What was read of a module. Looks at those functions alone that have code in a routine that was
-/// copied, or refused.
-fn read(facts: &ModuleFacts, readings: Vec<Reading>, refused: Vec<Range<u64>>) -> ModuleReadings {
-    ModuleReadings {
-        functions: facts.functions_in(&touched(&readings, refused)),
-        uncounted: uncounted(facts, &readings),
-        refused: Vec::new(),
-        readings,
-    }
-}
-
-/// The counts of what the user chooses among all functions; and what to tell the user.
-fn chosen_of_copies(
-    facts: &ModuleFacts,
-    readings: Vec<Reading>,
-    selection: &Selection,
-) -> Result<(Flat<'static>, Vec<String>)> {
-    let all = ModuleReadings {
-        functions: (0..facts.functions.len()).collect(),
-        uncounted: uncounted(facts, &readings),
-        refused: Vec::new(),
-        readings,
-    };
-    let (mut counts, notes) = counted_by_copies(facts, all)?;
-    leave_out(&mut counts.counts, &selection.choose(&counts.module));
-    Ok((counts, notes))
-}
-
-/// Stretches of functions that were not under watch. What was, and of which no routine was copied,
-/// did not run.
-fn uncounted(facts: &ModuleFacts, readings: &[Reading]) -> Vec<Range<usize>> {
-    let mut made: Vec<u64> = readings.iter().map(|it| it.start.0).collect();
-    made.sort_unstable();
-    let has = |starts: &[u64], at: LinkAddr| starts.binary_search(&at.0).is_ok();
-    let mut uncounted: Vec<Range<usize>> = Vec::new();
-    for (number, function) in facts.functions.iter().enumerate() {
-        let at = function.address;
-        match uncounted.last_mut() {
-            _ if has(&facts.watched, at) || has(&made, at) => {}
-            Some(last) if last.end == number => last.end += 1,
-            _ => uncounted.push(number..number + 1),
-        }
-    }
-    uncounted
-}
-
-/// The counts of a module that was counted by copies; and what to tell the user.
-pub fn counted_by_copies(
-    facts: &ModuleFacts,
-    readings: ModuleReadings,
-) -> Result<(Flat<'static>, Vec<String>)> {
-    let module = facts.part(readings.functions.iter().copied())?;
-    let functions = readings.functions.iter().zip(&module.functions);
-    let watched = functions.filter(|(number, _)| readings.is_counted(**number));
-    let mut watched: Vec<LinkAddr> = watched.map(|(_, it)| it.address).collect();
-    watched.sort_unstable();
-    let is_watched = |at: LinkAddr| watched.binary_search(&at).is_ok();
-    let (counts, notes) = copies::counts(&module, &readings.readings, &is_watched);
-    let counts = Flat {
-        module: Cow::Owned(module),
-        functions: readings.functions,
-        uncounted: readings.uncounted,
-        counts,
-        places: Vec::new(),
-        shifts: BTreeMap::new(),
-    };
-    Ok((counts, notes))
-}
-
-/// Where something was counted or refused: ranges of addresses, in order.
-fn touched(readings: &[Reading], refused: Vec<Range<u64>>) -> Vec<Range<u64>> {
-    let mut ranges = refused;
-    for reading in readings {
-        let start = reading.start.0;
-        let ends = reading.blocks.iter().map(|it| u64::from(it.end()));
-        let end = ends.max().unwrap_or(0).max(1);
-        ranges.push(start..start.saturating_add(end));
-        let visits = reading.visits.iter();
-        ranges.extend(visits.map(|(at, _)| at.0..at.0.saturating_add(1)));
-    }
-    headcount_model::join_ranges(ranges)
-}
-
-/// Forgets the counts of blocks that were not chosen.
-fn leave_out(counts: &mut ModuleCounts, chosen: &[bool]) {
-    let mut chosen = chosen.iter();
-    for function in &mut counts.functions {
-        let mut is_whole = true;
-        for block in &mut function.blocks {
-            if chosen.next() == Some(&false) {
-                *block = None;
-                is_whole = false;
-            }
-        }
-        if !is_whole {
-            function.edges.fill(None);
-        }
-    }
-}
-
-/// The counts of a module, while blocks are still numbered through all of its functions.
-pub struct Flat<'m> {
-    /// The functions that were looked at.
-    module: Cow<'m, Module>,
-    /// Where they are in the whole module.
-    functions: Vec<usize>,
-    /// Stretches of functions of the whole module that were not counted.
-    uncounted: Vec<Range<usize>>,
-    /// One item for each function that was looked at.
-    counts: ModuleCounts,
-    /// Function, and block in it, of each block.
-    places: Vec<(usize, u32)>,
-    shifts: BTreeMap<(usize, u32, u32), i64>,
-}
-
-impl<'m> Flat<'m> {
-    /// Functions in a range of addresses are not counted. Returns the name of the last of them.
-    pub fn refuse(&mut self, range: &Range<u64>) -> Option<String> {
-        let module = &self.module;
-        let mut name = None;
-        for (function, counts) in module.functions.iter().zip(&mut self.counts.functions) {
-            for (block, count) in function.blocks.iter().zip(&mut counts.blocks) {
-                if range.contains(&block.address.0) {
-                    *count = None;
-                    counts.edges.fill(None);
-                    name = Some(&function.name);
-                }
-            }
-        }
-        name.cloned()
-    }
-
-    fn new(module: &'m Module, counters: &[u64], uncounted: &[(u32, u32)]) -> Result<Self> {
-        let mut places = Vec::new();
-        let mut functions: Vec<FunctionCounts> = Vec::new();
-        let mut counters = counters.iter();
-        for (number, function) in module.functions.iter().enumerate() {
-            let mut counts = FunctionCounts {
-                edges: vec![None; function.edges.len()],
-                ..FunctionCounts::default()
-            };
-            for block in 0..function.blocks.len() as u32 {
-                places.push((number, block));
-                let count = counters.next();
-                let count = count.context("the journal has counters of another build")?;
-                counts.blocks.push(Some(*count));
-            }
-            functions.push(counts);
-        }
-        let mut known = 0;
-        for (first, count) in uncounted {
-            let first = *first as usize;
-            let end = first.saturating_add(*count as usize);
-            // They come in order, each block once.
-            let stretch = places.get(first..end).filter(|_| first >= known);
-            let stretch = stretch.context("the journal speaks of a block that is not there")?;
-            known = end;
-            for (function, block) in stretch {
-                functions[*function].blocks[*block as usize] = None;
-            }
-        }
-        Ok(Self {
-            module: Cow::Borrowed(module),
-            functions: (0..functions.len()).collect(),
-            uncounted: Vec::new(),
-            counts: ModuleCounts {
-                build_id: module.build_id.clone(),
-                functions,
-            },
-            places,
-            shifts: BTreeMap::new(),
-        })
-    }
-
-    fn place(&self, block: u32) -> Result<(usize, u32)> {
-        let place = self.places.get(block as usize);
-        Ok(*place.context("the journal speaks of a block that is not there")?)
-    }
-
-    fn shift(&mut self, block: u32, from: u32, delta: i64) -> Result<()> {
-        let (function, block) = self.place(block)?;
-        let sum = self.shifts.entry((function, block, from)).or_default();
-        *sum = sum
-            .checked_add(delta)
-            .context("the journal speaks of more visits than there can be")?;
-        Ok(())
-    }
-
-    fn uncount(&mut self, block: u32) -> Result<()> {
-        let (function, block) = self.place(block)?;
-        self.counts.functions[function].blocks[block as usize] = None;
-        Ok(())
-    }
-
-    fn at_least(&mut self, block: u32) -> Result<()> {
-        let (function, block) = self.place(block)?;
-        let known = &mut self.counts.functions[function].at_least;
-        if let Err(place) = known.binary_search(&block) {
-            known.insert(place, block);
-        }
-        Ok(())
-    }
-
-    /// With blocks numbered by function.
-    pub fn finish(mut self) -> SparseCounts {
-        for ((function, block, from), delta) in self.shifts {
-            if delta != 0 {
-                let shift = Shift { block, from, delta };
-                self.counts.functions[function].shifts.push(shift);
-            }
-        }
-        let is_counted = |function: &usize| {
-            let next = self.uncounted.partition_point(|it| it.end <= *function);
-            let stretch = self.uncounted.get(next);
-            stretch.is_none_or(|it| !it.contains(function))
-        };
-        let functions = self.functions.into_iter().zip(self.counts.functions);
-        let functions = functions.filter(|(function, _)| is_counted(function));
-        SparseCounts {
-            build_id: self.counts.build_id,
-            functions: functions.collect(),
-            uncounted: self.uncounted,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ fn nothing_is_kept_of_files_that_somebody_else_can_have_written() {
             (ANSWER, Some(0)),
             "{said:?}"
         );
-        (kept(&shop, ".routines"), kept(&shop, ".facts"))
+        (kept(&shop, ".prepared"), kept(&shop, ".facts"))
     };
     // Of what the monitor prepared: where code is, the routines that ran, and who used them.
     assert_eq!(count(), (3, 1));

@@ -60,8 +60,7 @@ impl Packer {
         self.number(numbers.len());
         let mut last = 0_u64;
         for number in numbers {
-            let step = number.wrapping_sub(last).cast_signed();
-            self.number(((step << 1) ^ (step >> 63)) as usize);
+            self.signed_wide(number.wrapping_sub(last).cast_signed());
             last = number;
         }
     }
@@ -198,24 +197,9 @@ impl<'a> Packed<'a> {
     pub fn column(&mut self) -> Option<Vec<u64>> {
         let mut last = 0_u64;
         self.many(|it| {
-            let folded = it.large()?;
-            let step = (folded >> 1).cast_signed() ^ -(folded & 1).cast_signed();
-            last = last.wrapping_add_signed(step);
+            last = last.wrapping_add_signed(it.signed_wide()?);
             Some(last)
         })
-    }
-
-    /// A number that may have 64 bits.
-    fn large(&mut self) -> Option<u64> {
-        let mut value = 0_u64;
-        for (index, byte) in self.0.iter().enumerate().take(10) {
-            value |= u64::from(byte & 0x7f) << (7 * index);
-            if byte & 0x80 == 0 {
-                self.0 = &self.0[index + 1..];
-                return Some(value);
-            }
-        }
-        None
     }
 
     /// A number of items, each of which takes at least a byte: never more than there can be.

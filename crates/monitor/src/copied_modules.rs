@@ -230,9 +230,17 @@ impl Monitor<'_> {
         if module.progress == Progress::default() {
             return workshop.write_everything(module, &space_of.memory);
         }
-        // Threads may run in what is there of it already.
-        workshop.write_text(start, module, &space_of.memory)?;
-        self.update(stopped, space, index).map(drop)
+        // Threads may run in what is there of it already: what the text leads to comes first.
+        if !self.update(stopped, space, index)? {
+            return Ok(());
+        }
+        let Some(space_of) = self.spaces.get(&space) else {
+            return Ok(());
+        };
+        match space_of.copies.modules.get(index) {
+            Some(it) => self.workshops[it.workshop].write_text(start, it, &space_of.memory),
+            None => Ok(()),
+        }
     }
 
     /// Makes the routines of a module that its program used before.

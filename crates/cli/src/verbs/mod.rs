@@ -47,7 +47,7 @@ pub fn cannot_run(error: &anyhow::Error) -> Option<u8> {
 fn open(named: Option<&PathBuf>) -> anyhow::Result<Profile> {
     let path = named.map_or(Path::new(DEFAULT_PROFILE), PathBuf::as_path);
     collect::collect_pending(path);
-    Ok(progress::during("reading the profile", || {
+    Ok(progress::during("recovering counts", || {
         readings::open(path)
     })?)
 }

@@ -51,8 +51,8 @@ impl Workshop {
         texts.try_for_each(|(at, bytes)| memory.write(module.load(at), bytes))
     }
 
-    /// What a process must be written that has come so far. If other threads run meanwhile, detours are first
-    /// written so that they trap, and then their first bytes.
+    /// What a process must be written that has come so far. If other threads run meanwhile, detours
+    /// are first written so that they trap, and then their first bytes.
     pub fn news(&self, from: Progress, is_alone: bool) -> (Writes, Progress) {
         let mut writes = Vec::new();
         if from.code < self.code.len() {
