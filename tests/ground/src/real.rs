@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::program::{Language, Program};
-use crate::registry::Sources;
+use crate::registry::{self, Sources};
 
 /// How much a program is given to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +67,28 @@ pub fn our_own(amount: Amount) -> Vec<Program> {
         program("threads", Language::C, "threads.c", 100, &["-lpthread"]),
         program("json", Language::Rust, "json.rs", 2500, &[]),
     ]
+}
+
+/// Programs in which a line is seldom one piece of code: C++ with templates, lambdas and lazy ranges,
+/// and crates in Rust. Those are built by cargo: their `libraries` are dependencies of a manifest.
+pub fn of_many_pieces(amount: Amount) -> Vec<Program> {
+    let program = |name: &str, language, source, check, measure| Program {
+        name: name.to_owned(),
+        language,
+        sources: vec![ours(source)],
+        flags: Vec::new(),
+        libraries: Vec::new(),
+        arguments: vec![amount.pick(check, measure)],
+    };
+    let mut catalogue = program("catalogue", Language::Cxx, "catalogue.cc", 5, 1000);
+    catalogue.flags.push("-std=c++17".to_owned());
+    let mut deflate = program("miniz_oxide", Language::Rust, "deflate.rs", 20, 1000);
+    deflate.libraries.push(registry::dependency("miniz_oxide"));
+    let mut demangle = program("rustc-demangle", Language::Rust, "demangle.rs", 20, 5000);
+    demangle
+        .libraries
+        .push(registry::dependency("rustc-demangle"));
+    vec![catalogue, deflate, demangle]
 }
 
 fn bzip2(sources: &Sources, amount: Amount) -> Result<Program> {

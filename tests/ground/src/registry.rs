@@ -1,6 +1,6 @@
 //! Where are the C sources that travel inside crates?
 //!
-//! Several `-sys` crates carry the library they wrap. Cargo is asked to fetch
+//! Several `-sys` crates carry the library they wrap; others are programs in Rust themselves. Cargo is asked to fetch
 //! those crates, through a manifest made for nothing else, and to say where it
 //! put them. Nothing is built, and nothing of it ever enters our own tree.
 
@@ -16,12 +16,14 @@ use serde_json::Value;
 use crate::child;
 
 /// The crates, each at one version, so that everybody measures the same code.
-const CRATES: [(&str, &str); 6] = [
+const CRATES: [(&str, &str); 8] = [
     ("bzip2-sys", "0.1.13+1.0.8"),
     ("libsqlite3-sys", "0.39.1"),
     ("libz-sys", "1.1.31"),
     ("lua-src", "551.1.0"),
     ("lz4-sys", "1.11.1+lz4-1.10.0"),
+    ("miniz_oxide", "0.9.1"),
+    ("rustc-demangle", "0.1.28"),
     ("zstd-sys", "2.1.2+zstd.1.5.7"),
 ];
 
@@ -54,17 +56,26 @@ impl Sources {
     }
 }
 
-/// A workspace of its own: it must not join the one it is made in.
 fn manifest() -> String {
-    let wanted = CRATES.map(|(name, version)| {
-        let version = version.split('+').next().unwrap_or(version);
-        format!("{name} = \"={version}\"\n")
-    });
+    let wanted = CRATES.map(|(name, _)| dependency(name));
+    alone("sources", &wanted)
+}
+
+/// The manifest of a package in a workspace of its own: it must not join the one it is made in.
+pub fn alone(name: &str, dependencies: &[String]) -> String {
     format!(
-        "[package]\nname = \"sources\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
-         [dependencies]\n{}",
-        wanted.concat()
+        "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
+         [dependencies]\n{}\n",
+        dependencies.join("\n")
     )
+}
+
+/// How a manifest asks for one of the crates, at its one version; it must be among them.
+pub fn dependency(name: &str) -> String {
+    let found = CRATES.iter().find(|(known, _)| *known == name);
+    let (_, version) = found.unwrap_or_else(|| panic!("{name} is not among the crates"));
+    let version = version.split('+').next().unwrap_or(version);
+    format!("{name} = \"={version}\"")
 }
 
 fn folders(metadata: &Value) -> BTreeMap<String, PathBuf> {

@@ -62,12 +62,18 @@ impl Progress {
 
     /// `what` says what is done: "checked, 2 failed".
     pub fn show(&mut self, done: usize, what: &str) {
+        self.show_share(done, done as f64 / self.total.max(1) as f64, what);
+    }
+
+    /// The same, where jobs are so unequal that their number does not tell how much of the work is
+    /// done.
+    pub fn show_share(&mut self, done: usize, share: f64, what: &str) {
         let pause = Duration::from_secs(if self.terminal { 0 } else { 30 });
         if done < self.total && self.last.is_some_and(|last| last.elapsed() < pause) {
             return;
         }
         self.last = Some(Instant::now());
-        let left = remaining(self.start.elapsed(), done, self.total);
+        let left = remaining(self.start.elapsed(), share);
         let line = format!(
             "{}: {done}/{} {what}, about {left} left",
             self.who, self.total
@@ -86,8 +92,8 @@ impl Progress {
     }
 }
 
-fn remaining(elapsed: Duration, done: usize, total: usize) -> String {
-    let left = elapsed.as_secs_f64() / done.max(1) as f64 * (total - done) as f64;
+fn remaining(elapsed: Duration, share: f64) -> String {
+    let left = elapsed.as_secs_f64() * (1.0 - share) / share.max(1e-6);
     if left < 90.0 {
         format!("{left:.0} s")
     } else {
@@ -110,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_rest_takes_as_long_as_the_first_part() {
-        assert_eq!(remaining(Duration::from_secs(10), 5, 10), "10 s");
-        assert_eq!(remaining(Duration::from_secs(600), 10, 30), "20 min");
+        assert_eq!(remaining(Duration::from_secs(10), 0.5), "10 s");
+        assert_eq!(remaining(Duration::from_secs(600), 1.0 / 3.0), "20 min");
     }
 }

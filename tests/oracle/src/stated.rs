@@ -17,6 +17,7 @@
 //! | `routes: asm patch` | the routes that must agree; none given: all |
 //! | `args: ...` | its arguments |
 //! | `flags: ...` | more flags for the compiler, after `-g -O0` |
+//! | `optimised: -O2, -O3 -flto` | ways to optimise it; the numbers hold for all of them |
 //! | `status: 3` | its exit status, or 128 + signal; 0 unless stated |
 //! | `calls: f 3` | function `f` (the linker's name) is called three times |
 //! | `unstepped: why` | stepping would change what it does; its own word is all there is |
@@ -42,6 +43,8 @@ pub struct Stated {
     pub args: Vec<String>,
     /// More flags for the compiler.
     pub flags: Vec<String>,
+    /// The flags of every way to optimise it.
+    pub optimised: Vec<Vec<String>>,
     /// The exit status, or 128 + signal.
     pub status: i32,
     /// How often lines run.
@@ -109,6 +112,11 @@ impl Stated {
             "unstepped" => self.unstepped = words.next().is_some(),
             "args" => self.args.extend(words),
             "flags" => self.flags.extend(words),
+            "optimised" => {
+                let words = |way: &str| way.split_whitespace().map(str::to_owned).collect();
+                self.optimised.extend(value.split(',').map(words));
+                return self.optimised.iter().all(|it| !it.is_empty()).then_some(());
+            }
             "varies" => self.varies.extend(words),
             "asm-uncertain" => self.asm_uncertain.extend(words),
             "asm-refuses" => self.asm_refuses.extend(words),
@@ -146,6 +154,7 @@ mod tests {
 //~ routes: asm patch
 //~ args: 3 2 3
 //~ flags: -pthread -O2
+//~ optimised: -O2, -O3 -flto
 //~ unstepped: it blocks SIGTRAP
 //~ status: 139
 //~ calls: f 3
@@ -165,9 +174,10 @@ int main() {        //~ 1
                 routes: words("asm patch"),
                 args: words("3 2 3"),
                 flags: words("-pthread -O2"),
+                optimised: vec![words("-O2"), words("-O3 -flto")],
                 unstepped: true,
                 status: 139,
-                lines: BTreeMap::from([(11, 1), (13, 2)]),
+                lines: BTreeMap::from([(12, 1), (14, 2)]),
                 calls: vec![("f".to_owned(), 3), ("g".to_owned(), 0)],
                 varies: words("g"),
                 asm_uncertain: words("f g"),
@@ -199,6 +209,7 @@ int main() {        //~ 1
             (1, "//~ 3"),
             (1, "//~ colour: red"),
             (1, "//~ status: bad"),
+            (1, "//~ optimised: -O2,"),
             (1, "//~ calls: f"),
             (1, "//~ calls: f 1 2"),
             (2, "x //~ 1\n//~ call f 1"),

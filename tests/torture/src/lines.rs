@@ -1,13 +1,20 @@
 //! Are the line counts of optimised builds true?
 //!
-//! What is true is what gcov and llvm-cov agree on for builds of the same source without
-//! optimisation, run in the same way: gcov doubles lines that inlined calls or macros enter twice,
-//! llvm-cov errs elsewhere, and lines on which they differ are left out. Where clang is missing,
-//! gcov is believed alone, and the table says so.
+//! What is true is what two judges agree on for builds of the same source without optimisation, run
+//! in the same way. For C and C++ they are gcov, which doubles lines that inlined calls or macros
+//! enter twice, and llvm-cov, which errs elsewhere; where clang is missing, gcov is believed alone.
+//! For Rust they are llvm-cov, of the version that belongs to rustc, and our own count of the build
+//! without optimisation, which single steps have proven elsewhere; where that llvm-cov is missing,
+//! our own count is believed alone. Lines on which judges differ are left out. What was missing is
+//! said below the table.
 //!
-//! `headcount-torture --lines` prints a table with a row for every compiler and level. A line is
-//! shown rightly, too low, too high, or as 0 although it ran; as a bound that holds or does not; as
-//! unknown; or not at all. *Silent* is the share of plain numbers that are wrong.
+//! `headcount-torture --lines` prints a table with a row for every language, compiler and level. A
+//! line is shown rightly, too low, too high, or as 0 although it ran; as a bound that holds or does
+//! not; as unknown; or not at all. *Silent* is the share of plain numbers that are wrong.
+
+mod corpus;
+mod crates;
+mod score;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,10 +27,17 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use headcount_ground::child;
 use headcount_ground::program::{Language, Program};
+use headcount_ground::workers::{self, Progress};
 
 use crate::gcov::{self, ByLine};
-use crate::headcount::{self, Headcount, Shown};
+use crate::headcount::{Exactness, Headcount, Shown};
 use crate::libclang::OLD_C;
+pub use corpus::{Wanted, programs};
+use crates::Rust;
+use score::{Column, Score, Scores, Truth};
+
+/// The levels of the whole table.
+pub const LEVELS: [&str; 5] = ["O0", "O1", "O2", "O3", "O2-flto"];
 
 /// How long each command may take.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -36,6 +50,10 @@ pub struct Build {
 }
 
 impl Build {
+    fn folder(&self) -> String {
+        self.to_string().replace(' ', "")
+    }
+
     /// `O2`, or `O2-flto`.
     fn flags(&self) -> Vec<String> {
         let words = self.level.split('-');
@@ -60,51 +78,220 @@ pub enum Again {
 
 /// Judges programs, each in a folder of its own.
 pub struct Lines<'a> {
-    pub headcount: &'a Headcount,
-    pub work: PathBuf,
-    pub builds: Vec<Build>,
+    headcount: &'a Headcount,
+    work: PathBuf,
+    levels: &'a [String],
     /// What to take from an earlier call.
-    pub again: Option<Again>,
-    pub has_clang: bool,
+    again: Option<Again>,
+    /// gcc, and clang where it is there.
+    compilers: Vec<&'static str>,
+    rust: Rust,
 }
 
-/// What became of a program: a score for every build that could be made.
-pub type Judged = Result<Vec<(Build, Score)>, String>;
+/// What became of a program.
+struct Judged {
+    scores: Vec<(Column, Score)>,
+    /// Builds that could not be made, run or reported, with the reason.
+    failed: Vec<(Column, String)>,
+    /// Why there is no truth about it, if there is none.
+    left_out: Option<String>,
+}
 
-impl Lines<'_> {
-    /// Builds the program in all ways, and holds its lines against the judges'.
-    pub fn judge(&self, program: &Program) -> Judged {
-        let folder = self.work.join(program.name.replace('/', "-"));
-        let truth = self.truth(program, &folder)?;
-        let mut scores = Vec::new();
-        for build in &self.builds {
-            let name = build.to_string().replace(' ', "");
-            let shown = self.shown(program, build, &folder.join(name));
-            let Ok(shown) = shown else { continue };
-            scores.push((build.clone(), score(program, &truth, &shown)));
+/// What became of all of them.
+pub struct Outcome {
+    /// The table, what holds of it, and what is missing in it.
+    pub text: String,
+    /// Whether all that must hold does.
+    pub is_good: bool,
+}
+
+impl<'a> Lines<'a> {
+    pub fn new(
+        headcount: &'a Headcount,
+        work: &Path,
+        levels: &'a [String],
+        again: Option<Again>,
+    ) -> Self {
+        let is_here = |compiler: &&str| Command::new(compiler).arg("--version").output().is_ok();
+        Lines {
+            headcount,
+            work: work.join("lines"),
+            levels,
+            again,
+            compilers: ["gcc", "clang"].into_iter().filter(is_here).collect(),
+            rust: Rust::find(),
         }
-        Ok(scores)
     }
 
-    /// What both judges say, and how many lines they differ on. An error says why they say nothing.
-    fn truth(&self, program: &Program, folder: &Path) -> Result<Truth, String> {
-        let gcov = self.by_gcov(program, &folder.join("gcov"));
-        let gcov = gcov.map_err(|problem| format!("gcov: {problem:#}"))?;
-        if !self.has_clang {
-            return Ok(Truth {
-                lines: gcov,
-                disputed: 0,
-            });
+    /// Judges all of them, `jobs` at a time. What was wrong is left in a file for each build.
+    pub fn judge_all(&self, programs: &[Program], jobs: usize) -> Result<Outcome> {
+        let weights: Vec<u64> = programs.iter().map(weight).collect();
+        let all: u64 = weights.iter().sum();
+        let mut progress = Progress::new("headcount-torture", programs.len());
+        let mut weighed = 0;
+        let weighted: Vec<_> = programs.iter().zip(weights).collect();
+        let judged = workers::share_out(
+            &weighted,
+            jobs,
+            |(program, weight)| (self.judge(program), *weight),
+            |done, (_, weight)| {
+                weighed += weight;
+                progress.show_share(done, weighed as f64 / all as f64, "judged");
+            },
+        );
+        let mut scores = Scores::new();
+        let mut failed: BTreeMap<Column, Vec<String>> = BTreeMap::new();
+        let mut left_out = Vec::new();
+        for (program, (found, _)) in programs.iter().zip(judged) {
+            let named = |reason: String| format!("{}: {reason}", program.name);
+            left_out.extend(found.left_out.map(named));
+            for (column, score) in found.scores {
+                scores.entry(column).or_default().add(score);
+            }
+            for (column, reason) in found.failed {
+                failed.entry(column).or_default().push(named(reason));
+            }
         }
-        let llvm = self.by_llvm_cov(program, &folder.join("llvm-cov"));
-        let llvm = llvm.map_err(|problem| format!("llvm-cov: {problem:#}"))?;
-        let all = gcov.len();
-        let agreed = gcov.into_iter().filter(|(at, it)| llvm.get(at) == Some(it));
-        let lines: ByLine = agreed.collect();
-        Ok(Truth {
-            disputed: all - lines.len(),
-            lines,
-        })
+        self.keep(&scores, &failed, &left_out)?;
+        Ok(self.outcome(programs.len(), &scores, &failed, &left_out))
+    }
+
+    /// What was wrong, and what could not be judged, for people who want to know why.
+    fn keep(
+        &self,
+        scores: &Scores,
+        failed: &BTreeMap<Column, Vec<String>>,
+        left_out: &[String],
+    ) -> Result<()> {
+        let mut by_build: BTreeMap<&Build, String> = BTreeMap::new();
+        for (column, score) in scores {
+            let text = by_build.entry(&column.build).or_default();
+            *text += &(score.wrong.join("\n") + "\n");
+        }
+        for (build, text) in by_build {
+            let name = format!("wrong.{}.txt", build.folder());
+            fs::write(self.work.join(name), text)?;
+        }
+        let mut text = left_out.join("\n") + "\n";
+        for (Column { build, .. }, reasons) in failed {
+            for reason in reasons {
+                text += &format!("{build}: {reason}\n");
+            }
+        }
+        Ok(fs::write(self.work.join("left-out.txt"), text)?)
+    }
+
+    fn outcome(
+        &self,
+        programs: usize,
+        scores: &Scores,
+        failed: &BTreeMap<Column, Vec<String>>,
+        left_out: &[String],
+    ) -> Outcome {
+        let (verdict, is_good) = score::verdict(scores);
+        let mut text = format!("{}\n{verdict}\n", score::table(scores));
+        let judged = programs - left_out.len();
+        text += &format!(
+            "{judged} programs; {} more were left out, which a judge cannot build or run \
+             (left-out.txt, in {}).\n",
+            left_out.len(),
+            self.work.display()
+        );
+        for (Column { language, build }, reasons) in failed {
+            let first = reasons.first().map_or("", String::as_str);
+            text += &format!(
+                "{language} {build}: {} programs are missing; the first is {first}\n",
+                reasons.len()
+            );
+        }
+        if !self.compilers.contains(&"clang") {
+            text += "clang is missing: gcov judged alone.\n";
+        }
+        text += self.rust.note();
+        Outcome { text, is_good }
+    }
+
+    /// Builds the program in all ways, and holds its lines against the judges'.
+    fn judge(&self, program: &Program) -> Judged {
+        let mut judged = Judged {
+            scores: Vec::new(),
+            failed: Vec::new(),
+            left_out: None,
+        };
+        let folder = self.work.join(program.name.replace('/', "-"));
+        let truth = match self.truth(program, &folder) {
+            Ok(truth) => truth,
+            Err(problem) => {
+                judged.left_out = Some(problem);
+                return judged;
+            }
+        };
+        for build in self.builds(program) {
+            let column = Column::of(program, &build);
+            match self.shown(program, &build, &folder.join(build.folder())) {
+                Ok(shown) => {
+                    let score = score::score(program, &truth, &shown);
+                    judged.scores.push((column, score));
+                }
+                Err(problem) => judged.failed.push((column, format!("{problem:#}"))),
+            }
+        }
+        judged
+    }
+
+    fn builds(&self, program: &Program) -> Vec<Build> {
+        let compilers = match program.language {
+            Language::Rust => &["rustc"][..],
+            _ => &self.compilers,
+        };
+        let of = |compiler: &&str| {
+            let build = |level: &String| Build {
+                compiler: (*compiler).to_owned(),
+                level: level.clone(),
+            };
+            self.levels.iter().map(build).collect::<Vec<_>>()
+        };
+        compilers.iter().flat_map(of).collect()
+    }
+
+    /// What judges agree on. An error says why they say nothing.
+    fn truth(&self, program: &Program, folder: &Path) -> Result<Truth, String> {
+        let of = |who: &str, lines: Result<ByLine>| {
+            lines.map_err(|problem| format!("{who}: {problem:#}"))
+        };
+        let llvm_cov = folder.join("llvm-cov");
+        if program.language == Language::Rust {
+            let ours = of("our own count", self.unoptimised(program, folder))?;
+            if !self.rust.has_llvm_cov() {
+                return Ok(Truth::alone(ours));
+            }
+            let llvm = of("llvm-cov", self.by_llvm_cov(program, &llvm_cov))?;
+            return Ok(Truth::agreed(ours, &llvm));
+        }
+        let gcov = of("gcov", self.by_gcov(program, &folder.join("gcov")))?;
+        if !self.compilers.contains(&"clang") {
+            return Ok(Truth::alone(gcov));
+        }
+        let llvm = of("llvm-cov", self.by_llvm_cov(program, &llvm_cov))?;
+        Ok(Truth::agreed(gcov, &llvm))
+    }
+
+    /// Our own count of the build without optimisation, of the program's files and its crates'.
+    /// Where there is nobody to confirm bounds, they are no truth.
+    fn unoptimised(&self, program: &Program, folder: &Path) -> Result<ByLine> {
+        let build = Build {
+            compiler: "rustc".to_owned(),
+            level: "O0".to_owned(),
+        };
+        let shown = self.shown(program, &build, &folder.join(build.folder()))?;
+        let takes_bounds = self.rust.has_llvm_cov();
+        let known = shown.into_iter().filter_map(|(at, (count, exactness))| {
+            let is_taken = exactness == Exactness::Exact || takes_bounds;
+            count.filter(|_| is_taken).map(|count| (at, count))
+        });
+        Ok(known
+            .filter(|((file, _), _)| !Rust::is_of_std(file))
+            .collect())
     }
 
     fn by_gcov(&self, program: &Program, folder: &Path) -> Result<ByLine> {
@@ -120,16 +307,22 @@ impl Lines<'_> {
         let told = folder.join("lines.info");
         if !self.is_done(folder)? {
             let flags = ["-O0", "-fprofile-instr-generate", "-fcoverage-mapping"];
-            let built = compiled(program, "clang", &flags, folder)?;
+            let (built, [profdata, cov]) = match program.language {
+                Language::Rust => (crates::instrumented(program, folder)?, self.rust.tools()?),
+                _ => {
+                    let tools = ["llvm-profdata", "llvm-cov"].map(PathBuf::from);
+                    (compiled(program, "clang", &flags, folder)?, tools)
+                }
+            };
             let (raw, merged) = (folder.join("raw"), folder.join("merged"));
             ran(
                 program.command(&built).env("LLVM_PROFILE_FILE", &raw),
                 folder,
             )?;
-            let mut merge = Command::new("llvm-profdata");
+            let mut merge = Command::new(profdata);
             merge.arg("merge").arg(&raw).arg("-o").arg(&merged);
             child::run_or_bail(&mut merge, folder, LIMIT)?;
-            let mut export = Command::new("llvm-cov");
+            let mut export = Command::new(cov);
             export
                 .args(["export", "-format=lcov", "-instr-profile"])
                 .arg(&merged);
@@ -144,10 +337,14 @@ impl Lines<'_> {
 
     fn shown(&self, program: &Program, build: &Build, folder: &Path) -> Result<Shown> {
         if !self.is_done(folder)? {
-            let mut flags = build.flags();
-            flags.push("-g".to_owned());
-            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-            compiled(program, &build.compiler, &flags, folder)?;
+            if program.language == Language::Rust {
+                crates::optimised(program, &build.level, folder)?;
+            } else {
+                let mut flags = build.flags();
+                flags.push("-g".to_owned());
+                let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+                compiled(program, &build.compiler, &flags, folder)?;
+            }
             done(folder)?;
         }
         let counted = folder.join("counted");
@@ -197,6 +394,18 @@ fn compiled(program: &Program, compiler: &str, flags: &[&str], folder: &Path) ->
     Ok(built)
 }
 
+/// How long a program takes to build, roughly, beside others.
+fn weight(program: &Program) -> u64 {
+    let size = |path: &PathBuf| fs::metadata(path).map_or(0, |it| it.len());
+    let crates = 100_000 * program.libraries.len() as u64;
+    let crates = if program.language == Language::Rust {
+        crates
+    } else {
+        0
+    };
+    10_000 + crates + program.sources.iter().map(size).sum::<u64>()
+}
+
 /// Whatever its status: programs may have one of their own.
 fn ran(command: &mut Command, folder: &Path) -> Result<()> {
     let ended = child::run(command.current_dir(folder), folder, LIMIT)?;
@@ -223,156 +432,6 @@ fn by_lcov(text: &str) -> Result<ByLine> {
     Ok(lines)
 }
 
-struct Truth {
-    lines: ByLine,
-    disputed: usize,
-}
-
-/// How lines were shown. All but the last four are numbers of lines that ran.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Score {
-    pub exact: usize,
-    pub low: usize,
-    pub high: usize,
-    pub zero: usize,
-    pub bound: usize,
-    pub false_bound: usize,
-    pub unknown: usize,
-    pub blank: usize,
-    /// Of lines that never ran: shown so, shown with a count, left open.
-    pub never: usize,
-    pub phantom: usize,
-    pub open: usize,
-    pub disputed: usize,
-    /// What was wrong, for people who want to know why.
-    pub wrong: Vec<String>,
-}
-
-fn score(program: &Program, truth: &Truth, shown: &Shown) -> Score {
-    let mut score = Score {
-        disputed: truth.disputed,
-        ..Score::default()
-    };
-    for ((file, line), true_count) in &truth.lines {
-        let said = shown.get(&(file.clone(), *line));
-        let place = match (true_count, said) {
-            (0, Some((Some(0), headcount::Exactness::Exact))) => &mut score.never,
-            (0, Some((Some(_), headcount::Exactness::Exact))) => &mut score.phantom,
-            (0, Some((Some(1..), headcount::Exactness::AtLeast))) => &mut score.phantom,
-            (0, _) => &mut score.open,
-            (_, None) => &mut score.blank,
-            (_, Some((None, _) | (_, headcount::Exactness::Unknown))) => &mut score.unknown,
-            (it, Some((Some(count), headcount::Exactness::AtLeast))) => match count <= it {
-                true => &mut score.bound,
-                false => &mut score.false_bound,
-            },
-            (_, Some((Some(0), _))) => &mut score.zero,
-            (it, Some((Some(count), _))) if count == it => &mut score.exact,
-            (it, Some((Some(count), _))) if count < it => &mut score.low,
-            _ => &mut score.high,
-        };
-        *place += 1;
-        let kind = score.kind_of_last(said, *true_count);
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        if let Some(kind) = kind {
-            let count = said.and_then(|(count, _)| *count);
-            let count = count.map_or("-".to_owned(), |it| it.to_string());
-            score.wrong.push(format!(
-                "{kind:11} {} {name}:{line} is {true_count}, shown {count}",
-                program.name
-            ));
-        }
-    }
-    score
-}
-
-impl Score {
-    /// What kind of mistake it is, if it is one.
-    fn kind_of_last(
-        &self,
-        said: Option<&(Option<u64>, headcount::Exactness)>,
-        is: u64,
-    ) -> Option<&'static str> {
-        use headcount::Exactness::{AtLeast, Exact, Unknown};
-        match said {
-            None if is > 0 => Some("blank"),
-            Some((_, Unknown) | (None, _)) if is > 0 => Some("unknown"),
-            Some((Some(0), Exact)) if is > 0 => Some("zero"),
-            Some((Some(count), Exact)) if *count < is => Some("low"),
-            Some((Some(_), Exact)) if is == 0 => {
-                said.filter(|it| it.0 != Some(0)).map(|_| "phantom")
-            }
-            Some((Some(count), Exact)) if *count > is => Some("high"),
-            Some((Some(count), AtLeast)) if *count > is => Some("false-bound"),
-            Some((Some(_), AtLeast)) if is > 0 => Some("bound"),
-            _ => None,
-        }
-    }
-
-    pub fn add(&mut self, other: Self) {
-        self.exact += other.exact;
-        self.low += other.low;
-        self.high += other.high;
-        self.zero += other.zero;
-        self.bound += other.bound;
-        self.false_bound += other.false_bound;
-        self.unknown += other.unknown;
-        self.blank += other.blank;
-        self.never += other.never;
-        self.phantom += other.phantom;
-        self.open += other.open;
-        self.disputed += other.disputed;
-        self.wrong.extend(other.wrong);
-    }
-
-    fn ran(&self) -> usize {
-        let shown = self.exact + self.low + self.high + self.zero;
-        shown + self.bound + self.false_bound + self.unknown + self.blank
-    }
-
-    /// Plain numbers that are wrong, of all plain numbers.
-    fn silent(&self) -> f64 {
-        let wrong = self.low + self.high + self.zero + self.phantom;
-        share(wrong, wrong + self.exact + self.never)
-    }
-}
-
-fn share(part: usize, of: usize) -> f64 {
-    100.0 * part as f64 / of.max(1) as f64
-}
-
-/// One row a build, in per cent.
-pub fn table(scores: &BTreeMap<Build, Score>) -> String {
-    let mut out = String::from(
-        "| build | lines | exact | low | high | shown 0 | `>=` true | `>=` false | unknown | blank \
-         | never: 0 | phantom | open | disputed | silent |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-    );
-    for (build, it) in scores {
-        let ran = it.ran();
-        let never = it.never + it.phantom + it.open;
-        out.push_str(&format!("| {build} | {ran} + {never}"));
-        let parts = [
-            it.exact,
-            it.low,
-            it.high,
-            it.zero,
-            it.bound,
-            it.false_bound,
-            it.unknown,
-            it.blank,
-        ];
-        for part in parts {
-            out.push_str(&format!(" | {:.2}", share(part, ran)));
-        }
-        for part in [it.never, it.phantom, it.open] {
-            out.push_str(&format!(" | {:.2}", share(part, never)));
-        }
-        out.push_str(&format!(" | {} | {:.2} |\n", it.disputed, it.silent()));
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -384,42 +443,5 @@ mod tests {
         let expected = ByLine::from([((a.clone(), 3), 8), ((a, 4), 0)]);
         assert_eq!(by_lcov(told).unwrap(), expected);
         assert!(by_lcov("DA:x,1").is_err());
-    }
-
-    #[test]
-    fn a_plain_number_that_is_wrong_is_silent_and_a_bound_that_holds_is_not() {
-        use headcount::Exactness::{AtLeast, Exact, Unknown};
-        let at = |line: u32| (PathBuf::from("/x/a.c"), line);
-        let truth = Truth {
-            lines: (1..=8)
-                .map(|line| (at(line), 5))
-                .chain([(at(9), 0)])
-                .collect(),
-            disputed: 1,
-        };
-        let shown = Shown::from([
-            (at(1), (Some(5), Exact)),
-            (at(2), (Some(4), Exact)),
-            (at(3), (Some(6), Exact)),
-            (at(4), (Some(0), Exact)),
-            (at(5), (Some(5), AtLeast)),
-            (at(6), (Some(6), AtLeast)),
-            (at(7), (None, Unknown)),
-            (at(9), (Some(1), Exact)),
-        ]);
-        let program = Program {
-            name: "p".to_owned(),
-            language: Language::C,
-            sources: Vec::new(),
-            flags: Vec::new(),
-            libraries: Vec::new(),
-            arguments: Vec::new(),
-        };
-        let score = score(&program, &truth, &shown);
-        let ran = [score.exact, score.low, score.high, score.zero, score.bound];
-        assert_eq!(ran, [1; 5]);
-        let rest = [score.false_bound, score.unknown, score.blank, score.phantom];
-        assert_eq!(rest, [1; 4]);
-        assert_eq!(score.silent(), 80.0);
     }
 }

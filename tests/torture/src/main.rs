@@ -40,7 +40,7 @@ mod tally;
 mod warnings;
 mod work_folder;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -88,8 +88,9 @@ struct Options {
     /// With `--route source`: see only that what compiles without a warning does so when counted
     #[arg(long, conflicts_with = "judge")]
     warnings: bool,
-    /// Make a table of how true line counts are: real programs, our own of tests/programs, and a
-    /// sample of GCC's, built by gcc and clang at all --levels (`O2-flto` is one)
+    /// Make a table of how true line counts are, and say whether that is good enough: real programs
+    /// in C, C++ and Rust, our own of tests/programs that say `optimised:`, and a sample of GCC's,
+    /// built by gcc, clang and rustc at all --levels
     #[arg(long, conflicts_with_all = ["judge", "behave", "bare", "warnings"])]
     lines: bool,
     /// With `--lines`: what to take from an earlier call in the same folder
@@ -122,15 +123,11 @@ struct Options {
         hide_default_value = true
     )]
     flags: String,
-    /// Optimisation levels
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "O0,O2"
-    )]
-    levels: Vec<String>,
-    /// Check only N programs, always the same, spread evenly over the names
+    /// Optimisation levels, if not O0,O2 or, with `--lines`, O0,O1,O2,O3,O2-flto
+    #[arg(long = "levels", value_name = "LIST", value_delimiter = ',')]
+    asked_levels: Vec<String>,
+    /// Check only N programs, always the same, spread evenly over the names; with `--lines`, N of
+    /// each kind
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
     /// Check only programs whose names contain this, or match it if it has a `*`
@@ -154,6 +151,20 @@ struct Options {
     /// Keep the folders of checks that went well, too
     #[arg(long)]
     keep: bool,
+}
+
+impl Options {
+    /// The optimisation levels that were asked for, or the usual ones.
+    fn levels(&self) -> Vec<String> {
+        let usual: &[&str] = match self.lines {
+            true => &lines::LEVELS,
+            false => &["O0", "O2"],
+        };
+        match self.asked_levels.is_empty() {
+            true => usual.iter().map(|it| (*it).to_owned()).collect(),
+            false => self.asked_levels.clone(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -226,7 +237,8 @@ fn main() -> ExitCode {
     let options = Options::parse();
     if options.lines {
         return match line_table_of(&options) {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
             Err(problem) => {
                 eprintln!("headcount-torture: {problem:#}");
                 ExitCode::from(2)
@@ -273,7 +285,7 @@ fn run(options: &Options) -> Result<Tally> {
             progress.show(done, &format!("checked, {failures} failed"));
         },
     );
-    let programs = cases.len() / options.levels.len().max(1);
+    let programs = cases.len() / options.levels().len().max(1);
     let checked = cases
         .into_iter()
         .zip(outcomes)
@@ -285,7 +297,7 @@ fn run(options: &Options) -> Result<Tally> {
     let mut tally = Tally::of(&checked.collect::<Vec<_>>(), &explained);
     if options.only.is_none() {
         if matches!(way, Way::Stepped { .. } | Way::StatementStarts) {
-            tally.require_judged(programs, &options.levels);
+            tally.require_judged(programs, &options.levels());
         }
         if matches!(way, Way::Stepped { .. }) && !options.bare {
             tally.require_lines();
@@ -294,87 +306,31 @@ fn run(options: &Options) -> Result<Tally> {
     Ok(tally)
 }
 
-/// How many of GCC's programs are enough for a table.
-const SAMPLE_FOR_LINES: usize = 200;
-
-/// Prints the table of `--lines`, and leaves what was wrong in a file for each build.
-fn line_table_of(options: &Options) -> Result<()> {
+/// Prints the table of `--lines`; whether all that must hold of it does.
+fn line_table_of(options: &Options) -> Result<bool> {
     std::fs::create_dir_all(&options.work)?;
     let work = options.work.canonicalize()?;
     let _hold = work_folder::hold(&work)?;
     let headcount = Headcount::find(&options.headcount, None, None)?;
-    let is_here = |compiler: &&str| Command::new(compiler).arg("--version").output().is_ok();
-    let compilers: Vec<&str> = ["gcc", "clang"].into_iter().filter(is_here).collect();
-    let builds = compilers.iter().flat_map(|compiler| {
-        options.levels.iter().map(|level| lines::Build {
-            compiler: (*compiler).to_owned(),
-            level: level.clone(),
-        })
-    });
-    let has_clang = compilers.contains(&"clang");
-    let judge = lines::Lines {
-        headcount: &headcount,
-        work: work.join("lines"),
-        builds: builds.collect(),
-        again: options.again,
-        has_clang,
+    let wanted = lines::Wanted {
+        sample: options.sample,
+        amount: amount(options),
+        package: &options.package,
     };
-    let programs = programs_with_lines(options, &work)?;
-    let mut progress = Progress::new("headcount-torture", programs.len());
-    let judged = workers::share_out(
-        &programs,
-        options.jobs,
-        |program| judge.judge(program),
-        |done, _| progress.show(done, "judged"),
-    );
-    let mut scores: BTreeMap<lines::Build, lines::Score> = BTreeMap::new();
-    let mut left_out = 0;
-    for found in judged {
-        left_out += usize::from(found.is_err());
-        for (build, score) in found.unwrap_or_default() {
-            scores.entry(build).or_default().add(score);
-        }
-    }
-    print!("{}", lines::table(&scores));
-    println!(
-        "\n{} programs; {left_out} left out, which a judge cannot build or run.{}",
-        programs.len() - left_out,
-        if has_clang {
-            ""
-        } else {
-            " clang is missing: gcov judged alone."
-        }
-    );
-    for (build, score) in &scores {
-        let name = format!("wrong.{}.txt", build.to_string().replace(' ', ""));
-        std::fs::write(work.join("lines").join(name), score.wrong.join("\n") + "\n")?;
-    }
-    Ok(())
+    let mut programs = lines::programs(&wanted, &work)?;
+    programs.retain(|it| is_wanted(&it.name, options.only.as_deref()));
+    let levels = options.levels();
+    let judge = lines::Lines::new(&headcount, &work, &levels, options.again);
+    let outcome = judge.judge_all(&programs, options.jobs)?;
+    print!("{}", outcome.text);
+    Ok(outcome.is_good)
 }
 
-fn programs_with_lines(options: &Options, work: &Path) -> Result<Vec<Program>> {
-    let tests = suite::tests(work, &options.package)?;
-    let amount = if options.little {
-        Amount::Little
-    } else {
-        Amount::Check
-    };
-    let mut programs = real::programs(&Sources::fetch(work)?, amount)?;
-    programs.extend(
-        real::our_own(amount)
-            .into_iter()
-            .filter(|it| it.name == "evaluator"),
-    );
-    programs.extend(suite::of_folder(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs"),
-    )?);
-    let tests = tests.iter().filter_map(|it| it.at("-O2").ok());
-    programs.extend(spread(
-        tests.collect(),
-        Some(options.sample.unwrap_or(SAMPLE_FOR_LINES)),
-    ));
-    programs.retain(|it| is_wanted(&it.name, options.only.as_deref()));
-    Ok(programs)
+fn amount(options: &Options) -> Amount {
+    match options.little {
+        true => Amount::Little,
+        false => Amount::Check,
+    }
 }
 
 /// How every program is checked.
@@ -485,7 +441,7 @@ fn cases(options: &Options, work: &Path) -> Result<Vec<Case>> {
     .collect();
     let cases = chosen.into_iter().flat_map(|(name, at_levels)| {
         let counts = judged.contains(&name);
-        let levels = options.levels.iter().cloned().zip(at_levels);
+        let levels = options.levels().into_iter().zip(at_levels);
         levels.map(move |(level, program)| Case {
             name: name.clone(),
             level,
@@ -503,7 +459,7 @@ fn of_gcc(options: &Options, work: &Path) -> Result<Vec<AtLevels>> {
     let tests = suite::tests(work, &options.package)?;
     let at_levels = |test: &suite::Test| {
         options
-            .levels
+            .levels()
             .iter()
             .map(|level| test.at(&format!("-{level}")))
             .collect()
@@ -515,11 +471,7 @@ fn of_gcc(options: &Options, work: &Path) -> Result<Vec<AtLevels>> {
 }
 
 fn real_programs(options: &Options, work: &Path) -> Result<Vec<AtLevels>> {
-    let amount = if options.little {
-        Amount::Little
-    } else {
-        Amount::Check
-    };
+    let amount = amount(options);
     let mut programs = real::programs(&Sources::fetch(work)?, amount)?;
     if options.route == Route::Run {
         // Threads take turns as they like.
@@ -531,7 +483,7 @@ fn real_programs(options: &Options, work: &Path) -> Result<Vec<AtLevels>> {
         in_rust.for_each(|it| it.flags.push("--cfg=bare".to_owned()));
     }
     programs.retain(|it| !options.bare || it.language == Language::C);
-    let at_levels = |program: &Program| vec![Ok(program.clone()); options.levels.len()];
+    let at_levels = |program: &Program| vec![Ok(program.clone()); options.levels().len()];
     Ok(programs
         .iter()
         .map(|program| (program.name.clone(), at_levels(program)))

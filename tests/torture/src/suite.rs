@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use headcount_ground::child;
 use headcount_ground::program::{Language, Program};
+use headcount_oracle::stated::Stated;
 
 use crate::directives::{self, Directives};
 
@@ -56,27 +57,36 @@ pub fn tests(work: &Path, package: &str) -> Result<Vec<Test>> {
     Ok(tests)
 }
 
-/// Programs of a folder that state in their margins what they are run with, and that anybody could
-/// build: C, alone in its file.
+/// Programs of a folder that state in their margins how they are to be optimised.
 pub fn of_folder(folder: &Path) -> Result<Vec<Program>> {
     let folder = folder
         .canonicalize()
         .with_context(|| folder.display().to_string())?;
     let mut programs = Vec::new();
-    for source in sources(&folder)? {
+    for source in files(&folder)? {
+        let language = match source.extension().and_then(|it| it.to_str()) {
+            Some("c") => Language::C,
+            Some("cc") => Language::Cxx,
+            Some("rs") => Language::Rust,
+            _ => continue,
+        };
         let text = fs::read_to_string(&source)?;
-        let said = |word: &str| {
-            let of = |line: &str| Some(line.strip_prefix("//~ ")?.strip_prefix(word)?.to_owned());
-            let words = text.lines().find_map(of).unwrap_or_default();
-            words.split_whitespace().map(str::to_owned).collect()
+        let stated = Stated::parse(&source, &text)
+            .with_context(|| format!("{}: senseless", source.display()))?;
+        if stated.optimised.is_empty() {
+            continue;
+        }
+        let libraries: &[&str] = match language {
+            Language::Rust => &[],
+            _ => &["-lm"],
         };
         programs.push(Program {
             name: format!("programs/{}", stem(&source)),
-            language: Language::C,
-            sources: vec![source.clone()],
-            flags: said("flags:"),
-            libraries: vec!["-lm".to_owned(), "-lpthread".to_owned()],
-            arguments: said("args:"),
+            language,
+            sources: vec![source],
+            flags: stated.flags,
+            libraries: libraries.iter().map(|it| (*it).to_owned()).collect(),
+            arguments: stated.args,
         });
     }
     programs.sort_by(|a, b| a.name.cmp(&b.name));
@@ -152,10 +162,13 @@ fn script_flags(script: &str) -> Vec<String> {
         .collect()
 }
 
-fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|e| e.path())).collect();
-    Ok(paths?
+    entries.map(|entry| Ok(entry?.path())).collect()
+}
+
+fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
+    Ok(files(folder)?
         .into_iter()
         .filter(|path| path.extension().is_some_and(|end| end == "c"))
         .collect())
