@@ -29,12 +29,17 @@ fn build(source: &Path, flags: &[String], into: &Path) {
     let compiler = match source.extension().and_then(|extension| extension.to_str()) {
         Some("cc") => "g++",
         Some("f90") => "gfortran",
+        Some("rs") => "rustc",
         _ => "gcc",
+    };
+    let plainly: &[&str] = match compiler {
+        "rustc" => &["-g", "-o"],
+        _ => &["-g", "-O0", "-w", "-o"],
     };
     let output = Command::new(compiler)
         // gfortran leaves a file for each module where it is started.
         .current_dir(into.parent().expect("a folder"))
-        .args(["-g", "-O0", "-w", "-o"])
+        .args(plainly)
         .arg(into)
         .arg(source)
         .args(flags)
