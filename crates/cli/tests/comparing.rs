@@ -176,6 +176,131 @@ fn what_cannot_be_compared_is_said() {
     assert!(said.stderr.contains("function=5%"), "{said:?}");
 }
 
+/// Its loop is vectorised at `-O3`, so that its lines are bounds at best.
+const LOOP_C: &str = "\
+#include <stdio.h>
+#include <stdlib.h>
+int numbers[5000];
+__attribute__((noinline)) long sum(int length) {
+    long all = 0;
+    for (int i = 0; i < length; i++)
+        all += numbers[i];
+    return all;
+}
+__attribute__((noinline)) void other(void) { puts(\"\"); }
+int main(int argc, char **argv) {
+    for (int i = 0; i < atoi(argv[2]); i++)
+        other();
+    printf(\"%ld\\n\", sum(atoi(argv[1])));
+    return argc - 3;
+}
+";
+
+/// The rows `file,old_line,new_line,old,new,change,old_exactness,new_exactness` of one line.
+fn line_row(said: &Said, line: u32) -> String {
+    let part = format!("loop.c,{line},{line},");
+    let found = said.stdout.lines().find(|it| it.starts_with(&part));
+    found
+        .unwrap_or_else(|| panic!("{line}: {said:?}"))
+        .replace(&part, "")
+}
+
+#[test]
+fn lines_are_compared_by_what_their_counts_are_worth() {
+    let shop = Workshop::new();
+    shop.write("loop.c", LOOP_C);
+    for (level, name) in [("-O0", "plain"), ("-O2", "fast")] {
+        shop.must(&["gcc", "-g", level, "loop.c", "-o", name]);
+    }
+    let count = |name: &str, profile: &str, length: &str, times: &str| {
+        let run = ["run", "-q", "--modules", "main", "-o", profile, "--", name];
+        let said = shop.headcount(&[&run[..], &[length, times]].concat());
+        assert_eq!(said.status, Some(0), "{said:?}");
+    };
+    count("./plain", "old.db", "1003", "5");
+    count("./plain", "new.db", "2003", "5");
+    let compare = [
+        "diff", "old.db", "new.db", "--by", "line", "--format", "csv",
+    ];
+    let said = shop.headcount(&compare);
+    let heads = "file,old_line,new_line,old,new,change,old_exactness,new_exactness\n";
+    assert!(said.stdout.starts_with(heads), "{said:?}");
+    assert_eq!(line_row(&said, 7), "1003,2003,1000,exact,exact");
+    // What did not change is not there.
+    assert!(!said.stdout.contains("loop.c,10,10,"), "{said:?}");
+
+    let gate = |limit: &str| {
+        let said = shop.headcount(&["diff", "old.db", "new.db", "--fail-over", limit]);
+        (said.status, said)
+    };
+    let (status, said) = gate("line=10%");
+    assert_eq!(status, Some(1), "{said:?}");
+    let sentence = "loop.c:7: begun 2,003 instead of 1,003 times (+99.70%); the limit is 10%";
+    assert!(said.stderr.contains(sentence), "{said:?}");
+    assert_eq!(gate("line=1000").0, Some(0));
+
+    let said = shop.headcount(&["diff", "old.db", "new.db", "--by", "line"]);
+    assert!(said.stdout.contains("+1,000"), "{said:?}");
+    let json_of = [
+        "diff", "old.db", "new.db", "--by", "line", "--format", "json",
+    ];
+    let diff = json(&shop.headcount(&json_of));
+    assert_eq!(diff["lines"][0]["exactness"]["old"], "exact", "{diff:#}");
+    let markdown = [
+        "diff", "old.db", "new.db", "--by", "line", "--format", "markdown",
+    ];
+    assert_eq!(shop.headcount(&markdown).status, Some(2));
+}
+
+#[test]
+fn what_is_a_bound_or_unknown_proves_no_regression() {
+    let shop = Workshop::new();
+    shop.write("loop.c", LOOP_C);
+    shop.must(&["gcc", "-g", "-O3", "-funroll-loops", "loop.c", "-o", "fast"]);
+    for (profile, length) in [("old.db", "1003"), ("new.db", "2003")] {
+        let run = [
+            "run",
+            "-q",
+            "--modules",
+            "main",
+            "-o",
+            profile,
+            "--",
+            "./fast",
+        ];
+        let said = shop.headcount(&[&run[..], &[length, "5"]].concat());
+        assert_eq!(said.status, Some(0), "{said:?}");
+    }
+    // Without the source, what vectorised code tells of its lines is not certain.
+    std::fs::remove_file(shop.path("loop.c")).unwrap();
+    let words = [
+        "diff", "old.db", "new.db", "--by", "line", "--format", "json",
+    ];
+    let said = shop.headcount(&[&words[..], &["--fail-over", "line=0"]].concat());
+    let diff = json(&said);
+    let lines = diff["lines"].as_array().unwrap();
+    let line = lines.iter().find(|it| it["line"]["new"] == 7);
+    let exactness = &line.unwrap_or_else(|| panic!("{diff:#}"))["exactness"];
+    let sides = [&exactness["old"], &exactness["new"]];
+    assert!(sides.iter().any(|it| **it != "exact"), "{diff:#}");
+    // A line that may not have changed at all is not over a limit.
+    for regression in diff["regressions"].as_array().unwrap() {
+        let number = &regression["line"]["new"];
+        let line = lines
+            .iter()
+            .find(|it| it["line"]["new"] == *number)
+            .unwrap();
+        assert_eq!(line["exactness"]["old"], "exact", "{diff:#}");
+        assert_ne!(line["exactness"]["new"], "unknown", "{diff:#}");
+    }
+    let notes = diff["notes"].to_string();
+    assert!(
+        notes.contains("cannot be held against the limit of 0"),
+        "{diff:#}"
+    );
+    assert!(notes.contains("counted without their source"), "{diff:#}");
+}
+
 /// Goes round once more each time it is run.
 const VARIES_C: &str = "\
 #include <stdio.h>

@@ -245,6 +245,7 @@ Examples:
   headcount diff --runs 2,5                    two runs by their numbers
   headcount diff main.db pr.db --fail-over 1%
   headcount diff main.db pr.db --fail-over function=5% --only 'src/*'
+  headcount diff main.db pr.db --by line       how often each line was begun
   headcount diff main.db pr.db --format markdown")]
 pub struct Diff {
     /// The profile with the old counts.
@@ -257,8 +258,12 @@ pub struct Diff {
     /// `last`, `all` or numbers, which are added up on each side.
     #[arg(long, value_parser = run_selection, value_name = "RUNS")]
     pub runs: Option<RunSelection>,
-    /// Fail if so much more is executed: `1%`, `10000`, or of any one function `function=5%`. May
-    /// be given several times.
+    /// What to compare: instructions executed, by function, or how often lines were begun.
+    #[arg(long, value_enum, default_value_t = DiffBy::Function)]
+    pub by: DiffBy,
+    /// Fail if so much more is executed: `1%`, `10000`, or of any one function `function=5%`; or if
+    /// any one line is begun so much more often: `line=0`. A count of a line that is a bound fails
+    /// only where it proves that. May be given several times.
     #[arg(long, value_name = "LIMIT", value_parser = headcount_report::diff::Limit::parse)]
     pub fail_over: Vec<headcount_report::diff::Limit>,
     /// Compare only functions and source files with such names (`*` any text, `?` any character), or
@@ -266,9 +271,13 @@ pub struct Diff {
     /// the whole library.
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
-    /// Show so many functions.
+    /// Show so many functions, or lines.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
+    /// With `--by line` and limits of lines: a folder to look for sources in; may be given several
+    /// times. Lines of optimised code are counted better with their source at hand.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
     /// How to write it.
     #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
     pub format: DiffFormat,
@@ -404,6 +413,15 @@ pub enum Format {
 pub enum StatFormat {
     Text,
     Json,
+}
+
+/// What a comparison is a table of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DiffBy {
+    /// Instructions executed by functions, with the lines that account for the difference.
+    Function,
+    /// How often lines were begun, and what that is worth.
+    Line,
 }
 
 /// How to write a comparison.

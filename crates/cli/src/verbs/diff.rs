@@ -1,25 +1,40 @@
 //! Compare two runs.
 
-use crate::args::{Diff as Args, DiffFormat};
-use crate::{output, progress, talk};
+use crate::args::{Diff as Args, DiffBy, DiffFormat};
+use crate::sources::Sources;
+use crate::{output, progress, source_flows, talk};
 use anyhow::{Context, bail};
 use headcount_profile::{Loaded, RunSelection};
-use headcount_report::diff::{self, Diff, Regression, Side};
+use headcount_report::diff::{self, Diff, Regression, Scope, Side};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let (old, new) = load(args)?;
+    if args.by == DiffBy::Line && args.format == DiffFormat::Markdown {
+        bail!("--format markdown has no place for lines; write them as text, csv or json");
+    }
+    let (mut old, mut new) = load(args)?;
+    let has_line_limit = args.fail_over.iter().any(|it| it.scope == Scope::Line);
+    let by_line = args.by == DiffBy::Line || has_line_limit;
+    let notes = match by_line {
+        true => follow_sources(args, &mut old, &mut new),
+        false => Vec::new(),
+    };
     let only = super::only(&args.only, &[&old, &new], true);
-    let diff = progress::during("comparing", || Diff::new(&side(&old), &side(&new), &only))?;
+    let compare = || Diff::new(&side(&old), &side(&new), &only, by_line);
+    let mut diff = progress::during("comparing", compare)?;
+    diff.notes.extend(notes);
     let regressions = diff.regressions(&args.fail_over);
-    let shown = match args.format {
-        DiffFormat::Text => diff::text(&diff, &regressions, args.top),
-        DiffFormat::Csv => diff::csv(&diff),
-        DiffFormat::Json => diff::json(&diff, &regressions),
-        DiffFormat::Markdown => diff::markdown(&diff, &regressions, args.top),
+    let shown = match (args.by, args.format) {
+        (DiffBy::Function, DiffFormat::Text) => diff::text(&diff, &regressions, args.top),
+        (DiffBy::Function, DiffFormat::Csv) => diff::csv(&diff),
+        (DiffBy::Function, DiffFormat::Json) => diff::json(&diff, &regressions),
+        (DiffBy::Line, DiffFormat::Text) => diff::lines_text(&diff, &regressions, args.top),
+        (DiffBy::Line, DiffFormat::Csv) => diff::lines_csv(&diff),
+        (DiffBy::Line, DiffFormat::Json) => diff::lines_json(&diff, &regressions),
+        (_, DiffFormat::Markdown) => diff::markdown(&diff, &regressions, args.top),
     };
     output::write_exact(args.output.as_deref(), &shown)?;
     if args.format == DiffFormat::Csv {
@@ -36,6 +51,24 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(1),
     })
+}
+
+/// Reads the sources of both sides, for the counts of their lines; answers with what to say of them.
+fn follow_sources(args: &Args, old: &mut Loaded, new: &mut Loaded) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    let profiles = [
+        &args.old,
+        args.new.as_ref().map_or(&args.old, |_| &args.new),
+    ];
+    for (side, profile) in [old, new].into_iter().zip(profiles) {
+        let known = side.notes.len();
+        let sources = Sources::new(side, &args.source, profile.as_deref());
+        source_flows::follow(side, &sources);
+        let new = side.notes.drain(known..);
+        notes.extend(new);
+    }
+    notes.dedup();
+    notes
 }
 
 /// The counts of both sides.

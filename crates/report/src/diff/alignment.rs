@@ -13,30 +13,26 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_PAIRS: usize = 1 << 22;
 
 /// The number of a line, and the instructions executed there.
-type Line = (u32, u64);
+pub type Line = (u32, u64);
+
+/// A line on both sides, where it is there.
+pub struct Paired {
+    /// Its file on both sides; of one where it is not there, that of the other.
+    pub files: [String; 2],
+    pub lines: [Option<Line>; 2],
+}
 
 /// The lines that differ, the largest change first.
-pub fn changes(sides: Sides<'_, '_>, same_build: bool) -> Vec<LineChange> {
-    let files = sides.map(|side| side.map(by_file).unwrap_or_default());
-    let names: BTreeSet<&str> = files.iter().flat_map(|it| it.keys().copied()).collect();
-    let none = (String::new(), Vec::new());
+pub fn changes(paired: &[Paired]) -> Vec<LineChange> {
     let mut changes = Vec::new();
-    for name in names {
-        let [old, new] = [0, 1].map(|side| files[side].get(name).unwrap_or(&none));
-        let shown = if new.0.is_empty() { &old.0 } else { &new.0 };
-        let shift = match same_build {
-            true => 0,
-            false => shift(sides, name),
-        };
-        for (old, new) in pairs(&old.1, &new.1, shift, same_build) {
-            let executed = [old, new].map(|it| it.map_or(0, |(_, executed)| executed));
-            if executed[0] != executed[1] {
-                changes.push(LineChange {
-                    file: shown.clone(),
-                    numbers: [old, new].map(|it| it.map(|(number, _)| number)),
-                    executed,
-                });
-            }
+    for Paired { files, lines } in paired {
+        let executed = lines.map(|it| it.map_or(0, |(_, executed)| executed));
+        if executed[0] != executed[1] {
+            changes.push(LineChange {
+                file: files[1].clone(),
+                numbers: lines.map(|it| it.map(|(number, _)| number)),
+                executed,
+            });
         }
     }
     changes.sort_by_key(|it| {
@@ -44,6 +40,32 @@ pub fn changes(sides: Sides<'_, '_>, same_build: bool) -> Vec<LineChange> {
         (std::cmp::Reverse(size), it.file.clone(), it.numbers)
     });
     changes
+}
+
+/// All lines of a function, each with what it was.
+pub fn paired(sides: Sides<'_, '_>, same_build: bool) -> Vec<Paired> {
+    let files = sides.map(|side| side.map(by_file).unwrap_or_default());
+    let names: BTreeSet<&str> = files.iter().flat_map(|it| it.keys().copied()).collect();
+    let none = (String::new(), Vec::new());
+    let mut paired = Vec::new();
+    for name in names {
+        let [old, new] = [0, 1].map(|side| files[side].get(name).unwrap_or(&none));
+        let known = |file: &String, other: &String| match file.is_empty() {
+            true => other.clone(),
+            false => file.clone(),
+        };
+        let shift = match same_build {
+            true => 0,
+            false => shift(sides, name),
+        };
+        for (before, now) in pairs(&old.1, &new.1, shift, same_build) {
+            paired.push(Paired {
+                files: [known(&old.0, &new.0), known(&new.0, &old.0)],
+                lines: [before, now],
+            });
+        }
+    }
+    paired
 }
 
 /// What stands for the function's own file, which may have another name in another build.

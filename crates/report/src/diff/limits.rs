@@ -1,8 +1,9 @@
 //! How much more is too much?
 
 use super::Diff;
+use crate::count::Count;
 
-/// A limit that a user sets: `1%`, `10000`, `total=0.5%`, `function=5%`.
+/// A limit that a user sets: `1%`, `10000`, `total=0.5%`, `function=5%`, `line=0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// What must stay below it.
@@ -18,6 +19,8 @@ pub enum Scope {
     Total,
     /// Those of every function. A function that is new counts to the total alone.
     Function,
+    /// How often every line is begun. A line that is new does not count.
+    Line,
 }
 
 /// How much more is allowed.
@@ -25,7 +28,7 @@ pub enum Scope {
 pub enum Amount {
     /// So many millionths of a percent of what it was.
     Percent(u64),
-    /// So many instructions.
+    /// So many instructions; of lines, so many times.
     Instructions(u64),
 }
 
@@ -34,12 +37,15 @@ const MILLION: u64 = 1_000_000;
 impl Limit {
     /// Reads what a user typed.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let help =
-            || "say a limit such as `1%`, `0.5%`, `10000`, `total=1%` or `function=5%`".to_owned();
+        let help = || {
+            "say a limit such as `1%`, `0.5%`, `10000`, `total=1%`, `function=5%` or `line=0`"
+                .to_owned()
+        };
         let (scope, amount) = match text.split_once('=') {
             None => (Scope::Total, text),
             Some(("total", amount)) => (Scope::Total, amount),
             Some(("function", amount)) => (Scope::Function, amount),
+            Some(("line", amount)) => (Scope::Line, amount),
             Some(_) => return Err(help()),
         };
         let amount = match amount.strip_suffix('%') {
@@ -60,6 +66,32 @@ impl Limit {
                 let more = u128::from(more) * 100 * u128::from(MILLION);
                 more > u128::from(old) * u128::from(percent)
             }
+        }
+    }
+}
+
+/// What counts prove about a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    /// Whatever the exact counts are, the limit is exceeded; by these at least.
+    Over([u64; 2]),
+    /// Whatever they are, it is not.
+    Within,
+    /// That depends on what they are.
+    Neither,
+}
+
+impl Limit {
+    /// A bound of what is new may prove that it is too much, a bound of what was that it is not.
+    fn proof(&self, sides: [Count; 2]) -> Proof {
+        let [Some(old), Some(new)] = sides.map(Count::value) else {
+            return Proof::Neither;
+        };
+        let [old_is_exact, new_is_exact] = sides.map(|it| matches!(it, Count::Exact(_)));
+        match self.is_over([old, new]) {
+            true if old_is_exact => Proof::Over([old, new]),
+            false if new_is_exact => Proof::Within,
+            _ => Proof::Neither,
         }
     }
 }
@@ -98,39 +130,78 @@ fn millionths(text: &str) -> Option<u64> {
 pub struct Regression {
     /// The limit.
     pub limit: Limit,
-    /// The place in [`Diff::changes`], if it is a function; else it is the total.
-    pub change: Option<usize>,
-    /// Instructions executed.
-    pub executed: [u64; 2],
+    /// What is over it.
+    pub subject: Subject,
+    /// Instructions executed; of a line, how often it was begun at least.
+    pub amounts: [u64; 2],
+}
+
+/// What is over a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// All of it.
+    Total,
+    /// The function at this place in [`Diff::changes`].
+    Function(usize),
+    /// The line at this place in [`Diff::lines`].
+    Line(usize),
 }
 
 impl Diff {
-    /// What is over these limits.
-    pub fn regressions(&self, limits: &[Limit]) -> Vec<Regression> {
+    /// What is over these limits. What is a bound or unknown may not prove it: then a note is added
+    /// that says of how many lines that is so.
+    pub fn regressions(&mut self, limits: &[Limit]) -> Vec<Regression> {
         let mut found = Vec::new();
         for limit in limits {
-            let mut check = |change, executed| {
-                if limit.is_over(executed) {
-                    found.push(Regression {
-                        limit: *limit,
-                        change,
-                        executed,
-                    });
-                }
+            let mut over = |subject, amounts| {
+                found.push(Regression {
+                    limit: *limit,
+                    subject,
+                    amounts,
+                });
             };
             match limit.scope {
-                Scope::Total => check(None, self.executed),
+                Scope::Total if limit.is_over(self.executed) => over(Subject::Total, self.executed),
+                Scope::Total => {}
                 Scope::Function => {
                     for (place, change) in self.changes.iter().enumerate() {
-                        if let [Some(old), Some(new)] = change.executed {
-                            check(Some(place), [old, new]);
+                        if let [Some(old), Some(new)] = change.executed
+                            && limit.is_over([old, new])
+                        {
+                            over(Subject::Function(place), [old, new]);
                         }
                     }
+                }
+                Scope::Line => {
+                    let mut open = 0;
+                    for (place, line) in self.lines.iter().enumerate() {
+                        let [Some(old), Some(new)] = line.counts else {
+                            continue;
+                        };
+                        match limit.proof([old, new]) {
+                            Proof::Over(amounts) => over(Subject::Line(place), amounts),
+                            Proof::Within => {}
+                            Proof::Neither => open += 1,
+                        }
+                    }
+                    self.notes.extend(undecided(limit, open));
                 }
             }
         }
         found
     }
+}
+
+fn undecided(limit: &Limit, lines: u64) -> Option<String> {
+    let lines = match lines {
+        0 => return None,
+        1 => "1 line has a count".to_owned(),
+        many => format!("{} lines have counts", crate::thousands(many)),
+    };
+    Some(format!(
+        "{lines} that is a bound or unknown, and cannot be held against the limit of {limit}; in a \
+         build without optimisation, all counts of lines are exact."
+    ))
 }
 
 #[cfg(test)]
@@ -166,6 +237,21 @@ mod tests {
             let limit = Limit::parse(&text.replace(',', ""));
             assert_eq!(limit.unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_bound_proves_what_it_proves_and_an_unknown_nothing() {
+        use Count::{AtLeast, Exact, Unknown};
+        let proof = |old, new| Limit::parse("line=10").unwrap().proof([old, new]);
+        assert_eq!(proof(Exact(5), Exact(16)), Proof::Over([5, 16]));
+        assert_eq!(proof(Exact(5), Exact(15)), Proof::Within);
+        assert_eq!(proof(Exact(5), AtLeast(16)), Proof::Over([5, 16]));
+        assert_eq!(proof(Exact(5), AtLeast(15)), Proof::Neither);
+        assert_eq!(proof(AtLeast(5), Exact(15)), Proof::Within);
+        assert_eq!(proof(AtLeast(5), Exact(16)), Proof::Neither);
+        assert_eq!(proof(AtLeast(5), AtLeast(99)), Proof::Neither);
+        assert_eq!(proof(Exact(5), Unknown), Proof::Neither);
+        assert_eq!(proof(Unknown, Exact(5)), Proof::Neither);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A comparison for the pages of a continuous integration.
 
 use super::shown::{percent, place, sentence, signed};
-use super::{Diff, Regression};
+use super::{Change, Diff, Regression, Subject};
 use crate::{thousands, visible};
 
 /// As a table in Markdown, as short as a summary must be.
@@ -79,13 +79,13 @@ const MOST_ANNOTATIONS: usize = 10;
 /// most.
 pub fn annotations(diff: &Diff, regressions: &[Regression]) -> Vec<String> {
     let annotation = |regression: &Regression| {
-        let change = regression.change.and_then(|it| diff.changes.get(it));
-        let change = change.or(diff.changes.first());
-        let line = change.and_then(|it| it.lines.iter().find(|it| it.numbers[1].is_some()));
-        let place = match (line, change.and_then(|it| it.source.as_ref())) {
-            (Some(line), _) => line.numbers[1].map(|number| (line.file.as_str(), number)),
-            (None, Some((file, line))) => Some((file.as_str(), *line)),
-            _ => None,
+        let place = match regression.subject {
+            Subject::Total => diff.changes.first().and_then(most_changed),
+            Subject::Function(it) => diff.changes.get(it).and_then(most_changed),
+            Subject::Line(it) => diff.lines.get(it).and_then(|it| {
+                let number = it.numbers[1]?;
+                Some((it.file.as_str(), number))
+            }),
         };
         let place = place.map_or(String::new(), |(file, line)| {
             format!("file={},line={line},", property(file))
@@ -95,6 +95,14 @@ pub fn annotations(diff: &Diff, regressions: &[Regression]) -> Vec<String> {
     };
     let all = regressions.iter().map(annotation);
     all.take(MOST_ANNOTATIONS).collect()
+}
+
+/// The line of a function that changed most and is there, or where the function begins.
+fn most_changed(change: &Change) -> Option<(&str, u32)> {
+    let mut lines = change.lines.iter();
+    let line = lines.find_map(|it| Some((it.file.as_str(), it.numbers[1]?)));
+    let source = change.source.as_ref();
+    line.or(source.map(|(file, line)| (file.as_str(), *line)))
 }
 
 fn data(text: &str) -> String {
@@ -109,7 +117,7 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diff::{Change, Limit, LineChange};
+    use crate::diff::{Limit, LineChange};
 
     fn diff() -> Diff {
         let change = Change {
@@ -141,9 +149,10 @@ mod tests {
 
     #[test]
     fn annotations_stand_beside_the_line_that_changed() {
-        let diff = diff();
+        let mut diff = diff();
         let limits = [Limit::parse("function=10%").unwrap()];
-        let annotations = annotations(&diff, &diff.regressions(&limits));
+        let regressions = diff.regressions(&limits);
+        let annotations = annotations(&diff, &regressions);
         let expected = "::error file=src/a%2Cb.cc,line=10,title=headcount::\
                         std::vector<int>::f(a|b): 1,500 instead of 1,000 instructions executed \
                         (+50.00%25); the limit is 10%25";

@@ -6,12 +6,14 @@
 
 mod alignment;
 mod limits;
+mod line_counts;
 mod markdown;
 mod matching;
 mod shown;
 pub mod variation;
 
-pub use limits::{Amount, Limit, Regression, Scope};
+pub use limits::{Amount, Limit, Regression, Scope, Subject};
+pub use line_counts::{CountChange, csv as lines_csv, json as lines_json, text as lines_text};
 pub use markdown::{annotations, markdown};
 pub use shown::{csv, json, sentence, text};
 
@@ -40,6 +42,8 @@ pub struct Diff {
     pub changes: Vec<Change>,
     /// How many functions are the same.
     pub unchanged: usize,
+    /// The lines whose counts differ or may do so, if that was asked for, the largest change first.
+    pub lines: Vec<CountChange>,
     /// What makes the comparison doubtful, in sentences.
     pub notes: Vec<String>,
 }
@@ -88,18 +92,24 @@ impl LineChange {
 }
 
 impl Diff {
-    /// Compares what is wanted of both sides.
-    pub fn new(old: &Side<'_>, new: &Side<'_>, only: &Only) -> Result<Self, Error> {
+    /// Compares what is wanted of both sides; on request, also how often lines were begun.
+    pub fn new(old: &Side<'_>, new: &Side<'_>, only: &Only, by_line: bool) -> Result<Self, Error> {
         let mut diff = Self {
             commands: [old, new].map(commands),
             ..Self::default()
         };
         let mut uncounted = 0;
+        let mut lines = by_line.then(line_counts::Pairs::default);
         for (a, b) in matching::modules(old.counted, new.counted) {
             let [a, b] = [a, b].map(|it| matching::Functions::of(it, only));
             let (a, b) = (a?, b?);
             uncounted += a.uncounted.max(b.uncounted);
-            diff.add(&a, &b)?;
+            diff.add(&a, &b, lines.as_mut())?;
+        }
+        if let Some(pairs) = lines {
+            let told = [old, new].map(|it| crate::lines::all_lines(it.counted, true, only));
+            let [old, new] = told;
+            diff.lines = pairs.changes(&[old?, new?]);
         }
         diff.changes.sort_by_cached_key(|it| {
             let size = it.difference().unsigned_abs();
@@ -127,7 +137,9 @@ impl Diff {
         &mut self,
         old: &matching::Functions<'_>,
         new: &matching::Functions<'_>,
+        mut lines: Option<&mut line_counts::Pairs>,
     ) -> Result<(), Error> {
+        let same_build = old.build_id == new.build_id;
         for (sum, side) in self.executed.iter_mut().zip([old, new]) {
             for function in side.by_name.values().flatten() {
                 let more = sum.checked_add(function.executed);
@@ -140,7 +152,11 @@ impl Diff {
             let [old_ones, new_ones] = [old, new].map(|it| it.by_name.get(name));
             let [old_ones, new_ones] = [old_ones, new_ones].map(|it| it.map_or(&[][..], |it| it));
             for sides in matching::namesakes(old_ones, new_ones) {
-                match self::change(sides, old.build_id == new.build_id) {
+                let paired = alignment::paired(sides, same_build);
+                if let Some(lines) = &mut lines {
+                    lines.add(&paired, same_build);
+                }
+                match self::change(sides, &paired) {
                     Some(change) => self.changes.push(change),
                     None => self.unchanged += 1,
                 }
@@ -160,9 +176,9 @@ impl Diff {
     }
 }
 
-fn change(sides: matching::Sides<'_, '_>, same_build: bool) -> Option<Change> {
+fn change(sides: matching::Sides<'_, '_>, paired: &[alignment::Paired]) -> Option<Change> {
     let shown = sides[1].or(sides[0])?;
-    let lines = alignment::changes(sides, same_build);
+    let lines = alignment::changes(paired);
     let executed = sides.map(|side| side.map(|it| it.executed));
     let calls = sides.map(|side| side.map(|it| it.calls));
     // A function that is there on one side only, and never ran, says nothing.

@@ -1,6 +1,6 @@
 //! A comparison for people and for programs.
 
-use super::{Change, Diff, LineChange, Regression, Scope, variation};
+use super::{Change, Diff, LineChange, Regression, Scope, Subject, variation};
 use crate::glob::base_name;
 use crate::json::string;
 use crate::{thousands, visible};
@@ -9,7 +9,22 @@ use crate::{thousands, visible};
 const MOST_LINES: usize = 5;
 
 /// For people: the totals, then the functions that differ most with their lines.
-pub fn text(diff: &Diff, regressions: &[Regression], top: usize) -> String {
+pub fn text(diff: &Diff, over: &[Regression], top: usize) -> String {
+    let mut out = head(diff);
+    if diff.is_empty() {
+        out.push_str("\nNo difference.\n");
+    } else {
+        table(&mut out, diff, top);
+        let same = thousands(diff.unchanged as u64);
+        out.push_str(&format!("\nThe same on both sides: {same} functions.\n"));
+    }
+    regressions(&mut out, diff, over);
+    notes(&mut out, diff);
+    out
+}
+
+/// What was compared, and the totals.
+pub fn head(diff: &Diff) -> String {
     let [old, new] = diff.executed;
     let mut out = format!(
         "old: {}: {} instructions executed\nnew: {}: {} instructions executed\n",
@@ -18,28 +33,29 @@ pub fn text(diff: &Diff, regressions: &[Regression], top: usize) -> String {
         visible(&diff.commands[1]),
         thousands(new)
     );
-    if diff.is_empty() {
-        out.push_str("\nNo difference.\n");
-    } else {
+    if !diff.is_empty() {
         let (by, share) = (signed(diff.difference()), percent(diff.executed));
         out.push_str(&format!("change: {by} ({share})\n\n"));
-        table(&mut out, diff, top);
-        let same = thousands(diff.unchanged as u64);
-        out.push_str(&format!("\nThe same on both sides: {same} functions.\n"));
     }
-    for regression in regressions {
+    out
+}
+
+pub fn regressions(out: &mut String, diff: &Diff, over: &[Regression]) {
+    for regression in over {
         out.push_str(&format!(
             "\nOver the limit: {}\n",
             sentence(diff, regression)
         ));
     }
+}
+
+pub fn notes(out: &mut String, diff: &Diff) {
     if !diff.notes.is_empty() {
         out.push_str("\nNotes:\n");
         for note in &diff.notes {
             out.push_str(&format!("  {}\n", visible(note)));
         }
     }
-    out
 }
 
 fn table(out: &mut String, diff: &Diff, top: usize) {
@@ -95,8 +111,12 @@ fn named(change: &Change) -> String {
 
 /// The line, under both numbers where it moved.
 pub fn place(line: &LineChange) -> String {
-    let file = visible(&line.file);
-    match line.numbers {
+    place_of(&line.file, line.numbers)
+}
+
+pub fn place_of(file: &str, numbers: [Option<u32>; 2]) -> String {
+    let file = visible(file);
+    match numbers {
         [Some(old), Some(new)] if old != new => format!("{file}:{new} (was {old})"),
         [_, Some(new)] => format!("{file}:{new}"),
         [Some(old), None] => format!("{file}:{old} (gone)"),
@@ -106,17 +126,35 @@ pub fn place(line: &LineChange) -> String {
 
 /// What is over which limit.
 pub fn sentence(diff: &Diff, regression: &Regression) -> String {
-    let [old, new] = regression.executed;
-    let what = match regression.change.and_then(|it| diff.changes.get(it)) {
-        Some(change) => visible(&change.function).into_owned(),
-        None => "the total".to_owned(),
+    let [old, new] = regression.amounts;
+    let function = |it: usize| {
+        diff.changes
+            .get(it)
+            .map(|it| visible(&it.function).into_owned())
+    };
+    let line = |it: usize| {
+        let line = diff.lines.get(it)?;
+        Some((place_of(&line.file, line.numbers), line.counts[1]))
+    };
+    let share = percent([old, new]);
+    let limit = regression.limit;
+    let what = match regression.subject {
+        Subject::Total => None,
+        Subject::Function(it) => function(it),
+        Subject::Line(it) => {
+            let (place, count) = line(it).unwrap_or_default();
+            let now = count.map_or(thousands(new), |it| it.to_string());
+            let old = thousands(old);
+            return format!(
+                "{place}: begun {now} instead of {old} times ({share}); the limit is {limit}"
+            );
+        }
     };
     format!(
-        "{what}: {} instead of {} instructions executed ({}); the limit is {}",
+        "{}: {} instead of {} instructions executed ({share}); the limit is {limit}",
+        what.unwrap_or_else(|| "the total".to_owned()),
         thousands(new),
         thousands(old),
-        percent([old, new]),
-        regression.limit
     )
 }
 
@@ -172,12 +210,17 @@ pub fn json(diff: &Diff, regressions: &[Regression]) -> String {
     );
     out.push_str(&format!(",\"unchanged\":{}", diff.unchanged));
     crate::json::list(&mut out, "functions", &diff.changes, function);
-    crate::json::list(&mut out, "regressions", regressions, |it, out| {
+    json_rest(&mut out, diff, regressions);
+    out
+}
+
+/// What is over limits, the notes, and the end.
+pub fn json_rest(out: &mut String, diff: &Diff, regressions: &[Regression]) {
+    crate::json::list(out, "regressions", regressions, |it, out| {
         regression(diff, it, out);
     });
-    crate::json::list(&mut out, "notes", &diff.notes, |it, out| string(it, out));
+    crate::json::list(out, "notes", &diff.notes, |it, out| string(it, out));
     out.push_str("\n}\n");
-    out
 }
 
 fn function(change: &Change, out: &mut String) {
@@ -215,20 +258,37 @@ fn regression(diff: &Diff, it: &Regression, out: &mut String) {
     let scope = match it.limit.scope {
         Scope::Total => "total",
         Scope::Function => "function",
+        Scope::Line => "line",
     };
     out.push_str(&format!(
         "{{\"scope\":\"{scope}\",\"limit\":\"{}\"",
         it.limit
     ));
-    if let Some(change) = it.change.and_then(|it| diff.changes.get(it)) {
-        out.push_str(",\"function\":");
-        string(&change.function, out);
+    let amounts = pair(it.amounts.map(Some));
+    match it.subject {
+        Subject::Total => {}
+        Subject::Function(place) => {
+            if let Some(change) = diff.changes.get(place) {
+                out.push_str(",\"function\":");
+                string(&change.function, out);
+            }
+        }
+        Subject::Line(place) => {
+            if let Some(line) = diff.lines.get(place) {
+                out.push_str(",\"file\":");
+                string(&line.file, out);
+                let numbers = pair(line.numbers.map(|it| it.map(u64::from)));
+                out.push_str(&format!(",\"line\":{numbers}"));
+            }
+            out.push_str(&format!(",\"count\":{amounts}}}"));
+            return;
+        }
     }
-    out.push_str(&format!(",\"executed\":{}}}", pair(it.executed.map(Some))));
+    out.push_str(&format!(",\"executed\":{amounts}}}"));
 }
 
 /// What was and what is; `null` for what is not there.
-fn pair(sides: [Option<u64>; 2]) -> String {
+pub fn pair(sides: [Option<u64>; 2]) -> String {
     let [old, new] = sides.map(|it| it.map_or("null".to_owned(), |it| it.to_string()));
     format!("{{\"old\":{old},\"new\":{new}}}")
 }

@@ -1,6 +1,7 @@
 //! How were lines shown, and is that good enough?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use headcount_ground::program::{Language, Program};
 
@@ -20,14 +21,15 @@ impl Truth {
         Truth { lines, disputed: 0 }
     }
 
-    /// The lines that both tell of, in the same words.
-    pub fn agreed(one: ByLine, other: &ByLine) -> Self {
+    /// The lines that both say the same of, in the files that both tell of.
+    pub fn agreed(mut one: ByLine, other: &ByLine) -> Self {
+        let files: BTreeSet<&PathBuf> = other.keys().map(|(file, _)| file).collect();
+        one.retain(|(file, _), _| files.contains(file));
         let all = one.len();
-        let agreed = one.into_iter().filter(|(at, it)| other.get(at) == Some(it));
-        let lines: ByLine = agreed.collect();
+        one.retain(|at, count| other.get(at) == Some(count));
         Truth {
-            disputed: all - lines.len(),
-            lines,
+            disputed: all - one.len(),
+            lines: one,
         }
     }
 }
@@ -263,7 +265,21 @@ pub fn verdict(scores: &Scores) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
+
+    #[test]
+    fn judges_agree_or_are_not_asked() {
+        let at = |file: &str, line| (PathBuf::from(file), line);
+        let gcov = ByLine::from([
+            (at("a.c", 1), 7),
+            (at("a.c", 2), 7),
+            (at("a.c", 3), 7),
+            (at("vector", 1), 7),
+        ]);
+        let llvm = ByLine::from([(at("a.c", 1), 7), (at("a.c", 2), 8), (at("a.c", 4), 1)]);
+        let truth = Truth::agreed(gcov, &llvm);
+        assert_eq!(truth.lines, ByLine::from([(at("a.c", 1), 7)]));
+        assert_eq!(truth.disputed, 2);
+    }
 
     #[test]
     fn a_row_passes_only_if_all_of_it_does() {
