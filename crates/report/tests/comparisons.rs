@@ -59,7 +59,7 @@ fn compare(old: &Counted, new: &Counted) -> Diff {
         runs: Vec::new(),
         cpus: Vec::new(),
     };
-    Diff::new(&side(old), &side(new), &Default::default()).unwrap()
+    Diff::new(&side(old), &side(new), &Default::default(), false).unwrap()
 }
 
 #[test]

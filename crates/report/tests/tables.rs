@@ -450,7 +450,7 @@ fn csv_begins_no_formula_and_leaves_ordinary_names_alone() {
             runs: Vec::new(),
             cpus: Vec::new(),
         };
-        let diff = diff::Diff::new(&run(&[]), &run(&it), &Only::default()).unwrap();
+        let diff = diff::Diff::new(&run(&[]), &run(&it), &Only::default(), false).unwrap();
         let wanted = format!("it,{shown},,1,1,,1");
         let csv = diff::csv(&diff);
         assert_eq!(csv.lines().skip(1).collect::<Vec<_>>(), [wanted]);

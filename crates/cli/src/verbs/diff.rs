@@ -25,8 +25,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let only = super::only(&args.only, &[&old, &new], true);
     let compare = || Diff::new(&side(&old), &side(&new), &only, by_line);
     let mut diff = progress::during("comparing", compare)?;
-    diff.notes.extend(notes);
     let regressions = diff.regressions(&args.fail_over);
+    let undecided = diff.undecided(&args.fail_over);
+    diff.notes.extend(notes.into_iter().chain(undecided));
     let shown = match (args.by, args.format) {
         (DiffBy::Function, DiffFormat::Text) => diff::text(&diff, &regressions, args.top),
         (DiffBy::Function, DiffFormat::Csv) => diff::csv(&diff),

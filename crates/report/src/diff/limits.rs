@@ -148,9 +148,8 @@ pub enum Subject {
 }
 
 impl Diff {
-    /// What is over these limits. What is a bound or unknown may not prove it: then a note is added
-    /// that says of how many lines that is so.
-    pub fn regressions(&mut self, limits: &[Limit]) -> Vec<Regression> {
+    /// What is over these limits, for certain.
+    pub fn regressions(&self, limits: &[Limit]) -> Vec<Regression> {
         let mut found = Vec::new();
         for limit in limits {
             let mut over = |subject, amounts| {
@@ -173,22 +172,37 @@ impl Diff {
                     }
                 }
                 Scope::Line => {
-                    let mut open = 0;
-                    for (place, line) in self.lines.iter().enumerate() {
-                        let [Some(old), Some(new)] = line.counts else {
-                            continue;
-                        };
-                        match limit.proof([old, new]) {
-                            Proof::Over(amounts) => over(Subject::Line(place), amounts),
-                            Proof::Within => {}
-                            Proof::Neither => open += 1,
+                    for (place, proof) in self.proofs(limit) {
+                        if let Proof::Over(amounts) = proof {
+                            over(Subject::Line(place), amounts);
                         }
                     }
-                    self.notes.extend(undecided(limit, open));
                 }
             }
         }
         found
+    }
+
+    /// What cannot be held against these limits because it is not exact, in sentences.
+    pub fn undecided(&self, limits: &[Limit]) -> Vec<String> {
+        let of_lines = limits.iter().filter(|it| it.scope == Scope::Line);
+        let sentence = |limit: &Limit| {
+            let proofs = self.proofs(limit);
+            let open = proofs.filter(|(_, proof)| *proof == Proof::Neither);
+            undecided(limit, open.count() as u64)
+        };
+        of_lines.filter_map(sentence).collect()
+    }
+
+    /// What the counts of the lines that are on both sides prove.
+    fn proofs(&self, limit: &Limit) -> impl Iterator<Item = (usize, Proof)> {
+        let lines = self.lines.iter().enumerate();
+        lines.filter_map(|(place, line)| {
+            let [Some(old), Some(new)] = line.counts else {
+                return None;
+            };
+            Some((place, limit.proof([old, new])))
+        })
     }
 }
 

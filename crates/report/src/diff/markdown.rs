@@ -149,10 +149,9 @@ mod tests {
 
     #[test]
     fn annotations_stand_beside_the_line_that_changed() {
-        let mut diff = diff();
+        let diff = diff();
         let limits = [Limit::parse("function=10%").unwrap()];
-        let regressions = diff.regressions(&limits);
-        let annotations = annotations(&diff, &regressions);
+        let annotations = annotations(&diff, &diff.regressions(&limits));
         let expected = "::error file=src/a%2Cb.cc,line=10,title=headcount::\
                         std::vector<int>::f(a|b): 1,500 instead of 1,000 instructions executed \
                         (+50.00%25); the limit is 10%25";
