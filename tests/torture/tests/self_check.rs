@@ -179,3 +179,27 @@ fn a_warning_that_counting_brings_is_caught() {
     let caught = failures(&output, " cc --via source: ");
     assert!(caught > 0, "{}", text(&output));
 }
+
+#[test]
+fn lines_that_are_told_wrongly_fail_the_table() {
+    let table = |headcount: &Path| {
+        Command::new(env!("CARGO_BIN_EXE_headcount-torture"))
+            .args(["--lines", "--levels", "O0", "--only", "optimised_recursion"])
+            .arg("--headcount")
+            .arg(headcount)
+            .arg("--work")
+            .arg(folder("lines"))
+            .output()
+            .unwrap()
+    };
+    let honest = table(&headcount());
+    assert!(text(&honest).contains("pass: C gcc -O0\n"), "{honest:?}");
+    assert_eq!(honest.status.code(), Some(0), "{honest:?}");
+    // Counts begin with a nine.
+    let lie = r"s/^\([^,]*,[0-9]*\),\([0-9]\)/\1,9\2/";
+    let liar = impostor("table", "*'--by line '*csv*", &format!("| sed '{lie}'"));
+    let lying = table(&liar);
+    let failed = "FAIL: C gcc -O0: silent 100.00";
+    assert!(text(&lying).contains(failed), "{lying:?}");
+    assert_eq!(lying.status.code(), Some(1), "{lying:?}");
+}
