@@ -89,7 +89,7 @@ impl<'t> Reading<'t> {
                 read.and_then(|tree| flow_graph::units(&tree, text, &tokens.tokens, manner));
             // Functions inside of functions share too much.
             if let Ok([unit]) = units.as_deref() {
-                found.extend(self.flow(unit, self.partner[open as usize]));
+                found.extend(self.flow(unit, open));
             }
         }
         found
@@ -286,8 +286,9 @@ impl<'t> Reading<'t> {
         )
     }
 
-    fn flow(&self, unit: &Unit, close: u32) -> Option<SourceFunction> {
+    fn flow(&self, unit: &Unit, open: u32) -> Option<SourceFunction> {
         let first = unit.name_token;
+        let close = self.partner[open as usize];
         let owners = owners(unit, close);
         let owner = |at: u32| owners[(at - first) as usize];
         let mut function = SourceFunction {
@@ -311,8 +312,9 @@ impl<'t> Reading<'t> {
                 }
             }
         }
-        // Control that leaves comes to the end of the function, whatever way it goes.
-        function.blocks.first_mut()?.lines.push(function.last_line);
+        // Control comes to the beginning of the function, and, if it leaves, to its end.
+        let ends = [self.place(open).0, function.last_line];
+        function.blocks.first_mut()?.lines.extend(ends);
         let chains = chains(&function.graph);
         let mut at = first;
         while at <= close {
@@ -428,6 +430,9 @@ mod tests {
         assert_ne!(block(3, 26), block(3, 19));
         assert_ne!(block(5, 7), block(4, 5));
         assert_eq!((f.line, f.last_line), (1, 7));
+        assert!(f.blocks[0].lines.contains(&7));
+        let f = only("int f(int n)\n{\n  return n;\n}\n");
+        assert!([1, 2, 3, 4].iter().all(|it| f.blocks[0].lines.contains(it)));
     }
 
     fn names(text: &str) -> Vec<String> {
