@@ -6,7 +6,7 @@ use headcount_model::{Counted, FileId, Module};
 use headcount_profile::Loaded;
 use headcount_report::annotate::is_of_the_system;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads the sources that reports on lines need. Says once which are not as they were.
 pub fn follow(loaded: &mut Loaded, sources: &Sources) {
@@ -49,7 +49,8 @@ fn follow_module(counted: &mut Counted, sources: &Sources, missing: &mut BTreeSe
     let definitions = definitions(&counted.module, &texts, sources);
     for (file, text) in &texts {
         let lines = &with_code[file];
-        let found = source_functions(text, &definitions, &|line| lines.contains(&line));
+        let name = &counted.module.files[file.index()];
+        let found = source_functions(name, text, &definitions, &|line| lines.contains(&line));
         counted.sources.insert(*file, found);
     }
 }
@@ -79,36 +80,51 @@ fn definitions(
     sources: &Sources,
 ) -> Definitions {
     let mut definitions = Definitions::default();
-    let mut waiting: Vec<Vec<u8>> = texts.values().cloned().collect();
+    let named = texts.iter().map(|(file, text)| {
+        let name = PathBuf::from(&module.files[file.index()]);
+        (name, text.clone())
+    });
+    let mut waiting: Vec<(PathBuf, Vec<u8>)> = named.collect();
+    let mut seen: BTreeSet<PathBuf> = waiting.iter().map(|(name, _)| name.clone()).collect();
     let folders: BTreeSet<&Path> = module
         .files
         .iter()
         .filter(|it| !is_of_the_system(it))
         .filter_map(|it| Path::new(it).parent())
         .collect();
-    let mut seen = BTreeSet::new();
-    while let Some(text) = waiting.pop() {
-        definitions.read(&text);
-        for name in included(&text) {
-            if !seen.insert(name.clone()) {
+    let mut looked_for = HashSet::new();
+    while let Some((name, text)) = waiting.pop() {
+        definitions.read(&name.to_string_lossy(), &text);
+        let beside = name.parent().unwrap_or(Path::new(""));
+        for included in included(&text) {
+            if !looked_for.insert((beside.to_owned(), included.clone())) {
                 continue;
             }
-            let paths = folders.iter().map(|it| it.join(&name));
-            let mut found = paths.filter_map(|it| sources.as_built(&it.to_string_lossy()));
-            waiting.extend(found.next());
+            let folders = std::iter::once(beside).chain(folders.iter().copied());
+            let found = folders.map(|it| it.join(&included)).find_map(|path| {
+                let is_known = seen.contains(&path);
+                let text = match is_known {
+                    true => Vec::new(),
+                    false => sources.as_built(&path.to_string_lossy())?,
+                };
+                Some((path, text))
+            });
+            if let Some((path, text)) = found.filter(|(path, _)| seen.insert(path.clone())) {
+                waiting.push((path, text));
+            }
         }
     }
     definitions.settle();
     definitions
 }
 
-/// The files that a text includes by `"name"`.
+/// The files that a text includes.
 fn included(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let name = |line: &str| {
         let rest = line.trim_start().strip_prefix('#')?.trim_start();
         let rest = rest.strip_prefix("include")?.trim_start();
-        let (name, _) = rest.strip_prefix('"')?.split_once('"')?;
+        let (name, _) = rest.strip_prefix(['"', '<'])?.split_once(['"', '>'])?;
         Some(name.to_owned())
     };
     text.lines().filter_map(name).collect()

@@ -254,6 +254,62 @@ fn jumps_and_calls_of_a_program_that_counts_itself_lead_to_listed_instructions()
     }
 }
 
+const TAKES_BITS: &str = "\
+#include <stdio.h>
+#include <parts/need.h>
+static int used;
+__attribute__((noinline)) int step(int n, int have)
+{
+    int bits = 0;
+    NEED(n, leave);
+    used++;
+    NEED(n + 8, leave);
+    used += 2;
+leave:
+    used += bits;
+    return used;
+}
+int main(void)
+{
+    int sum = 0;
+    for (int i = 0; i < 60; i++)
+        sum += step(i, i % 7);
+    return printf(\"%d\\n\", sum) < 0;
+}
+";
+
+#[test]
+fn jumps_inside_of_macros_are_followed_where_code_was_optimised() {
+    let shop = Workshop::new();
+    shop.write("takes_bits.c", TAKES_BITS);
+    std::fs::create_dir(shop.path("parts")).unwrap();
+    shop.write(
+        "parts/need.h",
+        "#define NEED(n, out) do { while (bits < (n)) { \\\n\
+         if (have == 0) goto out; have--; bits += 8; } } while (0)\n",
+    );
+    let words = [
+        "gcc",
+        "-g",
+        "-O2",
+        "-I.",
+        "takes_bits.c",
+        "-o",
+        "takes_bits",
+    ];
+    shop.must(&words);
+    shop.must(&[HEADCOUNT, "run", "-q", "--", "./takes_bits"]);
+    let csv = shop.report(&["--by", "line", "--format", "csv"]);
+    for (line, count) in [(7, 60), (8, 28), (9, 28), (10, 15), (12, 60), (13, 60)] {
+        let row = |it: &&str| it.contains(&format!("takes_bits.c,{line},{count},"));
+        let row = csv.lines().find(row);
+        assert!(
+            row.is_some_and(|it| it.ends_with(",exact")),
+            "{line}: {csv}"
+        );
+    }
+}
+
 /// Where a direct jump or call leads.
 fn target(text: &str) -> Option<&str> {
     let (mnemonic, target) = text.split_once(' ')?;

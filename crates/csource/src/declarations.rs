@@ -230,6 +230,10 @@ impl Parser<'_, '_> {
             match self.kind() {
                 Kind::OpenParen | Kind::OpenBracket => self.skip_group()?,
                 Kind::Is | Kind::Comma | Kind::Semicolon | Kind::OpenBrace => return Ok(()),
+                // What looks like a declaration is a macro before a statement.
+                Kind::Word(word) if word.is_of_control() => {
+                    return Err(self.unexpected("a declaration's `;`"));
+                }
                 Kind::Name | Kind::Either | Kind::Word(_) | Kind::Text => self.at += 1,
                 // A field of bits.
                 Kind::Colon | Kind::Number => self.at += 1,

@@ -1,11 +1,13 @@
-//! Macros of texts that no preprocessor has seen: may one hide where control goes?
+//! Macros and types that the texts of a program define.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
+use crate::directives::{Directive, Span, What, directives};
 use crate::lex::{Kind, Token, lex};
 use crate::words::Word;
 
-/// What using a macro means to those who follow control through a text.
+/// What using a macro means to those who follow control through a text, and do not know which of
+/// several macros it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hides {
     /// A value, or a call.
@@ -13,32 +15,102 @@ pub enum Hides {
     Nothing,
     /// Statements, or operands that are evaluated on a condition; control comes out behind it.
     Parts,
+    /// The same, if it is all of a statement.
+    Statement,
     /// A way out, or a part of a statement: nobody knows where control goes.
     Ways,
 }
 
-/// The macros that some texts define, and the types. Of several definitions of a name, the one that
-/// hides least counts: others are for tracing and tests, mostly.
-#[derive(Debug, Default)]
-pub struct Definitions {
-    known: HashMap<Vec<u8>, Known>,
-    types: HashSet<Vec<u8>>,
-}
+/// Which macro. Macros that say the same are one.
+pub type MacroId = u32;
 
+/// A macro.
 #[derive(Debug, Default)]
-struct Known {
+pub struct Macro {
+    name: Vec<u8>,
+    /// How many parameters, if there are parentheses.
+    pub parameters: Option<usize>,
+    /// Whether the last one stands for all that is left.
+    pub is_variadic: bool,
+    pub body: Vec<Piece>,
     hides: Hides,
+    /// Whether it is an `if` without an `else`: control may pass it by.
+    pub is_guarded: bool,
     /// Names in it.
     mentions: Vec<Vec<u8>>,
 }
 
+/// A part of what a macro stands for.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// With bytes of [`Definitions::bytes`].
+    pub token: Token,
+    pub role: Role,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It is what it is.
+    Itself,
+    Parameter(usize),
+    /// A parameter behind `#`.
+    Quoted(usize),
+    /// `##`: what is before it and behind it become one.
+    Paste,
+}
+
+/// A text that was read.
+#[derive(Debug, Default)]
+pub struct Text {
+    pub name: String,
+    pub directives: Vec<Directive>,
+}
+
+impl Text {
+    /// Whether it is made to be included.
+    pub fn is_header(&self) -> bool {
+        !self.name.ends_with(".c")
+    }
+}
+
+/// The macros that some texts define, and the types.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    pub texts: Vec<Text>,
+    /// Texts by the last part of their names.
+    by_file: HashMap<String, Vec<usize>>,
+    /// What is kept of the texts.
+    pub bytes: Vec<u8>,
+    pub macros: Vec<Macro>,
+    same: HashMap<Vec<u8>, MacroId>,
+    /// All macros of a name, and whether a header defines it.
+    known: HashMap<Vec<u8>, BTreeSet<(MacroId, bool)>>,
+    types: HashSet<Vec<u8>>,
+    /// Whether a word that control depends on means something else.
+    has_changed_words: bool,
+}
+
 impl Definitions {
     /// Takes the definitions of a text.
-    pub fn read(&mut self, text: &[u8]) {
-        let lexed = lex(text, "");
-        for definition in &lexed.definitions {
-            self.define(&text[definition.start as usize..definition.end as usize]);
+    pub fn read(&mut self, name: &str, text: &[u8]) {
+        let has_room = text.len() + self.bytes.len() < u32::MAX as usize / 2;
+        if !has_room || self.number(name).is_some() {
+            return;
         }
+        let lexed = lex(text, "");
+        let mut read = Text {
+            name: name.to_owned(),
+            directives: directives(text, &lexed, &mut self.bytes),
+        };
+        let is_header = read.is_header();
+        for directive in &mut read.directives {
+            if let What::Define { text, name, id } = &mut directive.what {
+                *id = self.define(text.clone(), name.clone(), is_header);
+            }
+        }
+        let file = last_part(name).to_owned();
+        self.by_file.entry(file).or_default().push(self.texts.len());
+        self.texts.push(read);
         let begins = |(_, it): &(usize, &Token)| it.kind == Kind::Word(Word::Typedef);
         for (at, _) in lexed.tokens.iter().enumerate().filter(begins) {
             let named = defined_type(&lexed.tokens[at + 1..]);
@@ -53,53 +125,178 @@ impl Definitions {
         self.types.iter().map(Vec::as_slice).chain(library)
     }
 
+    pub fn is_type(&self, name: &[u8]) -> bool {
+        self.types.contains(name)
+    }
+
     /// Takes one definition, from the name on.
-    fn define(&mut self, text: &[u8]) {
-        let tokens = lex(text, "").tokens;
-        let Some((name, rest)) = tokens.split_first() else {
-            return;
-        };
-        let has_parameters =
-            matches!(rest.first(), Some(it) if it.kind == Kind::OpenParen && it.start == name.end);
-        let close = rest.iter().position(|it| it.kind == Kind::CloseParen);
-        let body = match close.filter(|_| has_parameters) {
-            Some(close) => &rest[close + 1..],
-            None => rest,
-        };
-        let bytes = |it: &Token| text[it.start as usize..it.end as usize].to_vec();
-        let hides = hidden(body);
-        let known = self.known.get(&bytes(name));
-        if known.is_some_and(|it| it.hides <= hides) {
-            return;
+    fn define(&mut self, text: Span, name: Span, in_header: bool) -> MacroId {
+        let bytes = &self.bytes[text.start as usize..text.end as usize];
+        let tokens = lex(bytes, "").tokens;
+        let mut key = Vec::with_capacity(bytes.len());
+        for token in &tokens {
+            key.extend_from_slice(&bytes[token.start as usize..token.end as usize]);
+            key.push(b' ');
         }
-        let names = body.iter().filter(|it| it.kind == Kind::Name);
-        let mentions = names.map(bytes).collect();
-        self.known.insert(bytes(name), Known { hides, mentions });
+        // `A(b)` takes something, `A (b)` does not.
+        let takes = matches!(&tokens[..], [name, open, ..] if open.start == name.end);
+        key.push(u8::from(takes));
+        let is_control = |it: &Token| matches!(it.kind, Kind::Word(word) if word.is_of_control());
+        self.has_changed_words |= tokens.first().is_some_and(is_control);
+        let next = self.macros.len() as MacroId;
+        let id = *self.same.entry(key).or_insert(next);
+        if id == next {
+            self.macros.push(parse(bytes, &tokens, text.start));
+        }
+        let name = self.bytes[name.start as usize..name.end as usize].to_vec();
+        self.known.entry(name).or_default().insert((id, in_header));
+        id
     }
 
     /// What is in a macro that is in a macro is in that one, too. To be called when all texts were
     /// read.
     pub fn settle(&mut self) {
-        loop {
-            let worse = |(name, it): (&Vec<u8>, &Known)| {
-                let inside = it.mentions.iter().map(|name| self.hides(name)).max();
-                let inside = inside.filter(|found| *found > it.hides)?;
-                Some((name.clone(), inside))
-            };
-            let found: Vec<_> = self.known.iter().filter_map(worse).collect();
-            if found.is_empty() {
-                return;
+        let mut used_by: HashMap<&[u8], Vec<usize>> = HashMap::new();
+        for (id, it) in self.macros.iter().enumerate() {
+            for name in &it.mentions {
+                used_by.entry(name).or_default().push(id);
             }
-            for (name, hides) in found {
-                self.known.entry(name).or_default().hides = hides;
+        }
+        let mut hides: Vec<Hides> = self.macros.iter().map(|it| it.hides).collect();
+        let mut waiting: Vec<usize> = (0..hides.len()).collect();
+        while let Some(id) = waiting.pop() {
+            let name = self.macros[id].name.as_slice();
+            for user in used_by.get(name).into_iter().flatten() {
+                if hides[*user] < hides[id] {
+                    hides[*user] = hides[id];
+                    waiting.push(*user);
+                }
             }
+        }
+        for (it, hides) in self.macros.iter_mut().zip(hides) {
+            it.hides = hides;
         }
     }
 
-    /// What a name hides. One that nobody defines is a function's or a variable's.
-    pub fn hides(&self, name: &[u8]) -> Hides {
-        self.known.get(name).map_or(Hides::Nothing, |it| it.hides)
+    /// What a macro hides.
+    pub fn hides(&self, id: MacroId) -> Hides {
+        self.macros[id as usize].hides
     }
+
+    /// The names of all macros.
+    pub fn names(&self) -> impl Iterator<Item = &[u8]> {
+        self.known.keys().map(Vec::as_slice)
+    }
+
+    /// The macros of a name, wherever they are defined, and whether headers do.
+    pub fn anywhere(&self, name: &[u8]) -> impl Iterator<Item = (MacroId, bool)> {
+        self.known.get(name).into_iter().flatten().copied()
+    }
+
+    /// Whether nothing that follows from words of C follows.
+    pub fn is_mad(&self) -> bool {
+        self.has_changed_words
+    }
+
+    /// The number of a text.
+    pub fn number(&self, name: &str) -> Option<usize> {
+        let known = self.by_file.get(last_part(name))?;
+        known
+            .iter()
+            .copied()
+            .find(|it| self.texts[*it].name == name)
+    }
+
+    /// The text that another includes by a name: one beside it, or any that is called so.
+    pub fn included(&self, by: usize, name: &str) -> Option<usize> {
+        let known = self.by_file.get(last_part(name))?;
+        let folder = |name: &str| name.len() - last_part(name).len();
+        let beside = &self.texts[by].name[..folder(&self.texts[by].name)];
+        let wanted = name.trim_start_matches("./").trim_start_matches("../");
+        let is_called = |it: &&usize| {
+            let rest = self.texts[**it].name.strip_suffix(wanted);
+            rest.is_some_and(|it| it.is_empty() || it.ends_with('/'))
+        };
+        let is_beside = |it: &&usize| self.texts[**it].name.strip_prefix(beside) == Some(wanted);
+        let beside = known.iter().find(is_beside);
+        beside.or_else(|| known.iter().find(is_called)).copied()
+    }
+}
+
+/// The macro that tokens, from its name on, define. Its own begin at `start` of what is kept.
+fn parse(text: &[u8], tokens: &[Token], start: u32) -> Macro {
+    let bytes = |it: &Token| &text[it.start as usize..it.end as usize];
+    let Some((name, rest)) = tokens.split_first() else {
+        return Macro::default();
+    };
+    let has_parameters =
+        matches!(rest.first(), Some(it) if it.kind == Kind::OpenParen && it.start == name.end);
+    let close = rest.iter().position(|it| it.kind == Kind::CloseParen);
+    let body = match close.filter(|_| has_parameters) {
+        Some(close) => &rest[close + 1..],
+        None => rest,
+    };
+    let heading = &rest[..rest.len() - body.len()];
+    let is_parameter = |it: &&Token| matches!(it.kind, Kind::Name | Kind::Word(_));
+    let mut parameters: Vec<&[u8]> = heading.iter().filter(is_parameter).map(bytes).collect();
+    // `...` is `__VA_ARGS__`, unless a name stands before it.
+    let dots = heading.iter().position(|it| it.kind == Kind::Dots);
+    if dots.is_some_and(|it| heading[it - 1].kind != Kind::Name) {
+        parameters.push(b"__VA_ARGS__");
+    }
+    let names = body.iter().filter(|it| it.kind == Kind::Name);
+    let others = names.map(bytes).filter(|it| !parameters.contains(it));
+    Macro {
+        name: bytes(name).to_vec(),
+        parameters: has_parameters.then_some(parameters.len()),
+        is_variadic: dots.is_some(),
+        hides: hidden(body),
+        is_guarded: is_guarded(body),
+        mentions: others.map(<[u8]>::to_vec).collect(),
+        body: pieces(text, body, &parameters, has_parameters, start),
+    }
+}
+
+fn pieces(
+    text: &[u8],
+    body: &[Token],
+    parameters: &[&[u8]],
+    may_quote: bool,
+    start: u32,
+) -> Vec<Piece> {
+    let bytes = |it: &Token| &text[it.start as usize..it.end as usize];
+    let parameter = |at: usize| {
+        let name = bytes(body.get(at)?);
+        parameters.iter().position(|it| *it == name)
+    };
+    let is_hash = |at: usize| body.get(at).is_some_and(|it| bytes(it) == b"#");
+    let mut pieces = Vec::with_capacity(body.len());
+    let mut at = 0;
+    while at < body.len() {
+        let (role, length) = match (parameter(at), parameter(at + 1)) {
+            (Some(it), _) => (Role::Parameter(it), 1),
+            _ if is_hash(at) && is_hash(at + 1) && body[at].end == body[at + 1].start => {
+                (Role::Paste, 2)
+            }
+            (None, Some(it)) if may_quote && is_hash(at) => (Role::Quoted(it), 2),
+            _ => (Role::Itself, 1),
+        };
+        let token = Token {
+            kind: body[at].kind,
+            start: body[at].start + start,
+            end: body[at].end + start,
+            after_pragma: false,
+            after_condition: false,
+        };
+        pieces.push(Piece { token, role });
+        at += length;
+    }
+    pieces
+}
+
+/// The file of a path.
+fn last_part(name: &str) -> &str {
+    name.rsplit_once('/').map_or(name, |(_, last)| last)
 }
 
 /// Types of the C library, whose headers nobody reads here.
@@ -168,6 +365,36 @@ fn defined_type(tokens: &[Token]) -> Option<Token> {
     None
 }
 
+/// Whether the text of a macro is `if (...) ...` and nothing else.
+fn is_guarded(body: &[Token]) -> bool {
+    let begins = |kinds: &[Kind]| {
+        let found = body.iter().map(|it| it.kind);
+        found.take(kinds.len()).eq(kinds.iter().copied())
+    };
+    if !begins(&[Kind::Word(Word::If), Kind::OpenParen]) {
+        return false;
+    }
+    let mut depth = 0_i32;
+    let mut ends = Vec::new();
+    for (at, token) in body.iter().enumerate().skip(1) {
+        match token.kind {
+            Kind::OpenParen | Kind::OpenBrace => depth += 1,
+            Kind::CloseParen | Kind::CloseBrace => depth -= 1,
+            Kind::Word(Word::Else) if depth == 0 => return false,
+            _ => (),
+        }
+        // The condition ends, then what it governs does.
+        let is_end = matches!(token.kind, Kind::CloseParen if ends.is_empty())
+            || matches!(token.kind, Kind::CloseBrace | Kind::Semicolon);
+        if depth == 0 && is_end {
+            ends.push(at);
+        }
+    }
+    let last = body.len() - 1;
+    let closes = ends.get(1).is_none_or(|it| *it == last);
+    depth == 0 && !ends.is_empty() && closes
+}
+
 /// What the text of a macro hides.
 fn hidden(body: &[Token]) -> Hides {
     let mut depth = 0_i32;
@@ -184,18 +411,8 @@ fn hidden(body: &[Token]) -> Hides {
         hides = hides.max(match token.kind {
             Kind::Question | Kind::AndAnd | Kind::OrOr => Hides::Parts,
             Kind::Semicolon | Kind::OpenBrace | Kind::CloseBrace => Hides::Parts,
-            Kind::Word(
-                Word::Goto
-                | Word::Return
-                | Word::Break
-                | Word::Continue
-                | Word::Case
-                | Word::Default
-                | Word::Asm,
-            ) => return Hides::Ways,
-            Kind::Word(
-                Word::If | Word::Else | Word::While | Word::Do | Word::For | Word::Switch,
-            ) => Hides::Parts,
+            Kind::Word(word) if word.is_jump() => return Hides::Ways,
+            Kind::Word(word) if word.is_of_control() => Hides::Parts,
             _ => Hides::Nothing,
         });
     }
@@ -206,11 +423,12 @@ fn hidden(body: &[Token]) -> Hides {
     let begins = body.first().map(|it| it.kind);
     let is_closed = matches!(
         begins,
-        Some(Kind::Word(Word::Do) | Kind::OpenBrace | Kind::OpenParen)
+        Some(Kind::Word(Word::Do | Word::Asm) | Kind::OpenBrace | Kind::OpenParen)
     );
-    match depth != 0 || body.iter().any(has_statement) && !is_closed {
-        true => Hides::Ways,
-        false => hides,
+    match depth {
+        0 if body.iter().any(has_statement) && !is_closed => Hides::Statement,
+        0 => hides,
+        _ => Hides::Ways,
     }
 }
 
@@ -222,11 +440,12 @@ mod tests {
     fn only_what_control_comes_out_of_behind_can_be_stepped_over() {
         let mut definitions = Definitions::default();
         definitions.read(
+            "x.c",
             b"#define SIZE 10\n#define MAX(a, b) ((a) > (b) ? (a) : (b))\n\
               #define SWAP(a, b) do { int t = a; a = b; b = t; } while (0)\n\
               #define CHECK(x) if (x) abort()\n#define TRY(x) do { if (x) goto out; } while (0)\n\
               #define TWICE(x) TRY(x), TRY(x)\n#define EACH(i) for (i = 0; i < 3; i++)\n\
-              #define OPEN {\n",
+              #define OPEN {\n#define x TRY(1)\n#define TAKES(x) x\n",
         );
         definitions.settle();
         for (name, hides) in [
@@ -234,13 +453,56 @@ mod tests {
             ("unknown", Hides::Nothing),
             ("MAX", Hides::Parts),
             ("SWAP", Hides::Parts),
-            ("CHECK", Hides::Ways),
+            ("CHECK", Hides::Statement),
             ("TRY", Hides::Ways),
             ("TWICE", Hides::Ways),
-            ("EACH", Hides::Ways),
+            ("EACH", Hides::Statement),
             ("OPEN", Hides::Ways),
+            ("TAKES", Hides::Nothing),
         ] {
-            assert_eq!(definitions.hides(name.as_bytes()), hides, "{name}");
+            let known = definitions.anywhere(name.as_bytes());
+            let worst = known.map(|(id, _)| definitions.hides(id)).max();
+            assert_eq!(worst.unwrap_or_default(), hides, "{name}");
         }
+    }
+
+    #[test]
+    fn a_guarded_macro_is_one_if_and_nothing_else() {
+        for (body, expected) in [
+            ("if (x) return", true),
+            ("if (x) return;", true),
+            ("if (f(x)) { a; return; }", true),
+            ("if (x) if (y) goto out", true),
+            ("if (x) a; return", false),
+            ("if (x) { a; } b", false),
+            ("if (x) return; else b", false),
+            ("if (x) { if (y) a; else return; }", true),
+            ("do { if (x) return; } while (0)", false),
+            ("return", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                is_guarded(&lex(body.as_bytes(), "").tokens),
+                expected,
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_is_included_from_beside_or_from_where_it_is() {
+        let mut definitions = Definitions::default();
+        for name in ["a/x.c", "a/x.h", "b/x.h", "b/y.h", "x.h"] {
+            definitions.read(name, b"");
+        }
+        let included = |by: &str, name: &str| {
+            let found = definitions.included(definitions.number(by).unwrap(), name);
+            found.map(|it| definitions.texts[it].name.as_str())
+        };
+        assert_eq!(included("a/x.c", "x.h"), Some("a/x.h"));
+        assert_eq!(included("a/x.c", "../b/x.h"), Some("b/x.h"));
+        assert_eq!(included("a/x.c", "y.h"), Some("b/y.h"));
+        assert_eq!(included("a/x.c", "z.h"), None);
+        assert_eq!(included("x.h", "x.h"), Some("x.h"));
     }
 }

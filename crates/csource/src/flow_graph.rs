@@ -530,6 +530,7 @@ impl<'f> Builder<'f> {
                     self.edge(Node::Outside, Node::Block(label), EdgeKind::Arrival);
                 }
                 self.arrive(label);
+                self.ranges.push((statement.tokens.clone(), label));
             }
             What::Case | What::Default => self.case(statement)?,
             What::Break | What::Continue => self.jump(statement)?,

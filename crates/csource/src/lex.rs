@@ -122,6 +122,11 @@ impl Lines {
         (position, mark.is_system)
     }
 
+    /// Whether no marker says that lines are other than one would count.
+    pub fn are_as_counted(&self) -> bool {
+        self.marks.len() == 1
+    }
+
     fn mark(&self, line: u32) -> Mark {
         let after = self.marks.partition_point(|mark| mark.first <= line);
         self.marks[after - 1]
@@ -147,6 +152,8 @@ pub struct Lexed {
     pub markers: Vec<LineMarker>,
     /// What stands behind each `#define`.
     pub definitions: Vec<Range<u32>>,
+    /// All directives that are no line markers, with their `#`.
+    pub directives: Vec<Range<u32>>,
     /// Where the first `#include` is.
     pub first_include: Option<u32>,
 }
@@ -286,7 +293,10 @@ impl Lexer<'_> {
                     line: marker.line,
                 });
             }
-        } else if line.starts_with(b"pragma") {
+            return;
+        }
+        self.out.directives.push(start as u32..self.at as u32);
+        if line.starts_with(b"pragma") {
             self.pragma = true;
         } else if line.starts_with(b"if") || line.starts_with(b"el") || line.starts_with(b"end") {
             self.out.has_conditions = true;

@@ -50,6 +50,25 @@ pub enum Word {
     Constant,
 }
 
+impl Word {
+    /// Whether it leads control away, or is what control is led to.
+    pub fn is_jump(self) -> bool {
+        matches!(
+            self,
+            Self::Case | Self::Default | Self::Goto | Self::Return | Self::Break | Self::Continue
+        )
+    }
+
+    /// Whether it says where control goes.
+    pub fn is_of_control(self) -> bool {
+        let begins = matches!(
+            self,
+            Self::If | Self::Else | Self::While | Self::Do | Self::For | Self::Switch
+        );
+        begins || self.is_jump()
+    }
+}
+
 /// The keyword with this name.
 pub fn word(name: &[u8]) -> Option<Word> {
     let Some(bare) = name.strip_prefix(b"__") else {

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use headcount_csource::map::{TextMap, decode, encode};
-use headcount_csource::{Dialect, Options, Source, every_block, insert};
+use headcount_csource::{
+    Definitions, Dialect, Options, Source, every_block, insert, source_functions,
+};
 
 struct Dice(u64);
 
@@ -130,7 +132,107 @@ fn bytes_that_are_no_text_are_read_or_refused() {
     for length in 0..3000 {
         let bytes: Vec<u8> = (0..length % 200).map(|_| dice.below(256) as u8).collect();
         count(&bytes, false);
+        follow(&bytes, &bytes);
     }
+}
+
+/// Follows control through a text, beside which another stands. Says how many functions there are.
+fn follow(text: &[u8], header: &[u8]) -> usize {
+    let mut definitions = Definitions::default();
+    definitions.read("damaged.c", text);
+    definitions.read("damaged.h", header);
+    definitions.settle();
+    let mut number = 0;
+    for (name, text) in [("damaged.c", text), ("damaged.h", header)] {
+        let found = source_functions(name, text, &definitions, &|line| line % 3 > 0);
+        for function in &found {
+            let blocks = function.blocks.len() as u32;
+            assert_eq!(function.graph.blocks, blocks);
+            assert!(function.places.iter().all(|it| it.1 < blocks));
+            assert!(function.places.is_sorted_by_key(|it| it.0));
+            assert!(function.vague.is_sorted());
+        }
+        number += found.len();
+    }
+    number
+}
+
+const MACROS: &str = r#"
+#include "damaged.h"
+#ifndef TRY
+#define TRY(x, ...) do { if (x) { note(__VA_ARGS__); goto out; } } while (0)
+#endif
+#if defined(WHO) && (WHO + 0 > 3 || !OTHER)
+# define EACH(i, n) for (int i = 0; i < (n); i++)
+#elif 1 << 3 == 010
+# define EACH(i, n) for (int i = 0; \
+        i < (n); ++i)
+#else
+# undef EACH
+#endif
+#define CAT_(a, b) a ## b
+#define CAT(a, b) CAT_(a, b)
+#define NOTE(f, x...) f(#x, ## x)
+#define SELF(x) SELF(x) + OTHER(x)
+#define OTHER(x) SELF(x)
+#ifdef TRACE
+#define SAY(x) if (x) print(x)
+#else
+#define SAY(x)
+#endif
+static int CAT(wo, rk)(int n)
+{
+    int sum = SELF(n);
+    EACH(CAT(i, 1), n) { sum += i1; SAY(sum); }
+    TRY(sum > 3, "much", n);
+    NOTE(call);
+    assert(sum && n);
+    switch (n) { case 1: SAY(n) break; default: sum = n ? SELF(1) : 0; }
+out:
+    return sum;
+}
+"#;
+
+#[test]
+fn damaged_programs_are_followed_or_left_out() {
+    let mut dice = Dice(0xf10);
+    assert_eq!(follow(MACROS.as_bytes(), b"#define EACH 1\n"), 0);
+    let mut followed = 0;
+    let mut texts = programs();
+    let few = texts.len();
+    texts.extend(std::iter::repeat_n(MACROS.as_bytes().to_vec(), few));
+    for text in &texts {
+        for _ in 0..12 {
+            let text = damaged(text, &mut dice);
+            let header = damaged(MACROS.as_bytes(), &mut dice);
+            followed += follow(&text, &header);
+        }
+    }
+    assert!(followed > 100, "{followed}");
+}
+
+#[test]
+fn macros_that_grow_without_end_are_given_up() {
+    let doubling: String = (1..200)
+        .map(|it| format!("#define M{it}(x) M{}(x x) M{}(x)\n", it - 1, it - 1))
+        .collect();
+    let conditions: String = (1..200)
+        .map(|it| format!("#define C{it} (C{} + C{} * C{})\n", it - 1, it - 1, it - 1))
+        .collect();
+    let nested: String = (0..3000)
+        .map(|it| format!("#ifdef W{it}\n#define X {it}\n#define Y{it} X\n"))
+        .collect();
+    let ends = "#endif\n".repeat(3000);
+    let uses = "int f(int x) { M199(x); M3(x); return X; }\n".repeat(500);
+    let text = format!(
+        "{doubling}{conditions}#if C199\n#endif\n#if {}1{}\n#endif\n{nested}{ends}{uses}\
+         int g(void) {{ return 1; }}\n",
+        "(".repeat(50_000),
+        ")".repeat(50_000)
+    );
+    let included = "#include \"damaged.h\"\n#include \"damaged.c\"\n".repeat(50);
+    assert_eq!(follow(text.as_bytes(), included.as_bytes()), 1);
+    assert_eq!(follow(included.as_bytes(), included.as_bytes()), 0);
 }
 
 #[test]

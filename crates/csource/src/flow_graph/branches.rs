@@ -32,6 +32,7 @@ impl<'f> Builder<'f> {
         };
         let site = self.behind_label(statement);
         let block = self.begin(kind, token, site);
+        self.ranges.push((statement.tokens.clone(), block));
         let arrival = if from == Node::Outside {
             EdgeKind::Arrival
         } else {
@@ -190,7 +191,9 @@ impl<'f> Builder<'f> {
         let is_condition = |it: &Expr| !is_true(it, self.text, self.tokens);
         match &statement.what {
             What::While { condition, .. } if is_condition(condition) => {
-                self.at_statement(statement);
+                let block = self.at_statement(statement);
+                let word = statement.tokens.start..statement.tokens.start + 1;
+                self.ranges.push((word, block));
             }
             _ => _ = self.row(statement),
         }
