@@ -274,12 +274,7 @@ impl Files {
         let paths = &mut self.paths;
         *self.numbers.entry(file).or_insert_with(|| {
             let path = &source.files[file as usize];
-            let whole = if path.starts_with('/') || base.is_empty() {
-                path.clone()
-            } else {
-                format!("{base}/{}", path.trim_start_matches("./"))
-            };
-            paths.push(whole);
+            paths.push(headcount_model::source_path(base, path));
             paths.len() as u32 - 1
         })
     }

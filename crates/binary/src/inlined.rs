@@ -180,13 +180,40 @@ impl Around {
     }
 }
 
-/// Whether an attribute says that a variable is at different places at different times.
-fn is_location_list(attribute: &AttributeSpecification) -> bool {
-    let is_list = matches!(
-        attribute.form(),
-        constants::DW_FORM_loclistx | constants::DW_FORM_sec_offset
-    );
-    is_list && attribute.name() == constants::DW_AT_location
+/// Who compiled a unit.
+struct Producer {
+    is_rust: bool,
+    /// Whether rows mark only where the line changes.
+    marks_changes: bool,
+    /// Whether it was optimised, if it says so.
+    says: Option<bool>,
+}
+
+/// Where the variables of a unit are.
+#[derive(Default)]
+struct Variables {
+    all: usize,
+    /// Those that are at different places at different times.
+    moving: usize,
+}
+
+impl Variables {
+    fn add(&mut self, attributes: &[AttributeSpecification]) {
+        let is_place = |it: &&AttributeSpecification| it.name() == constants::DW_AT_location;
+        for attribute in attributes.iter().filter(is_place) {
+            self.all += 1;
+            self.moving += usize::from(matches!(
+                attribute.form(),
+                constants::DW_FORM_loclistx | constants::DW_FORM_sec_offset
+            ));
+        }
+    }
+
+    /// Whether so many move that an optimiser was there. Some do without one, where code is always
+    /// inlined.
+    fn are_optimised(&self) -> bool {
+        self.moving * 8 > self.all
+    }
 }
 
 /// Whether a function finds its variables by its stack pointer: without optimisation, compilers
@@ -212,14 +239,15 @@ impl<'a> Reader<'_, 'a> {
     ) -> gimli::Result<()> {
         let first = subprograms.len();
         let mut around: Vec<Around> = Vec::new();
-        let mut is_moved = false;
-        let has_lists = self.each(unit, &mut |depth, is_function, facts| {
+        let (mut functions, mut frameless) = (0_usize, 0_usize);
+        let variables = self.each(unit, &mut |depth, is_function, facts| {
             while around.last().is_some_and(|outer| outer.depth >= depth) {
                 around.pop();
             }
             let ranges = self.ranges(unit, &facts, &mut copies.ranges)?;
             if is_function {
-                is_moved |= has_no_frame(&facts);
+                functions += usize::from(facts.frame_base.is_some());
+                frameless += usize::from(has_no_frame(&facts));
                 let found = self.entry(unit, &facts, &ranges);
                 around.push(Around {
                     depth,
@@ -244,17 +272,19 @@ impl<'a> Reader<'_, 'a> {
             }
             Ok(())
         })?;
-        let (marks_changes, says) = self.producer(unit);
+        let producer = self.producer(unit);
+        // Rust does without frames at any level.
+        let is_frameless = frameless * 2 > functions && !producer.is_rust;
+        let is_optimised = variables.are_optimised() || is_frameless;
         for found in subprograms.iter_mut().skip(first) {
-            found.compiled.marks_changes = marks_changes;
-            found.compiled.is_optimised = says.unwrap_or(has_lists || is_moved);
+            found.compiled.marks_changes = producer.marks_changes;
+            found.compiled.is_optimised = producer.says.unwrap_or(is_optimised);
         }
         Ok(())
     }
 
-    /// Who compiled a unit: whether rows mark only where the line changes, and, if it says so,
-    /// whether it was optimised. gcc tells its options; others do not.
-    fn producer(&self, unit: &Unit<Slice<'a>>) -> (bool, Option<bool>) {
+    /// Who compiled a unit. gcc tells its options; others do not.
+    fn producer(&self, unit: &Unit<Slice<'a>>) -> Producer {
         let name = |unit: &Unit<Slice<'a>>| {
             let root = unit.entry(unit.header.root_offset()).ok()?;
             let value = root.attr_value(constants::DW_AT_producer)?;
@@ -262,11 +292,13 @@ impl<'a> Reader<'_, 'a> {
             Some(text.to_string_lossy().into_owned())
         };
         let name = name(unit).unwrap_or_default();
-        if !name.starts_with("GNU ") {
-            return (true, None);
-        }
         let level = name.split(' ').rfind(|word| word.starts_with("-O"));
-        (false, Some(level.is_some_and(|level| level != "-O0")))
+        let is_gcc = name.starts_with("GNU ");
+        Producer {
+            is_rust: name.contains("rustc"),
+            marks_changes: !is_gcc,
+            says: is_gcc.then(|| level.is_some_and(|level| level != "-O0")),
+        }
     }
 
     /// The call that an inlined copy stands for.
@@ -343,14 +375,13 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Shows every function and every inlined copy of a unit: how deep it lies, whether it is a
-    /// function, and what is known of it. Answers whether anything in the unit is at different
-    /// places at different times, as only optimisers let it be.
+    /// function, and what is known of it. Answers with where the variables of the unit are.
     fn each(
         &self,
         unit: &Unit<Slice<'a>>,
         show: &mut dyn FnMut(isize, bool, Facts<'a>) -> gimli::Result<()>,
-    ) -> gimli::Result<bool> {
-        let mut has_lists = false;
+    ) -> gimli::Result<Variables> {
+        let mut variables = Variables::default();
         let mut entries = unit.entries_raw(None)?;
         while !entries.is_empty() {
             let depth = entries.next_depth();
@@ -360,7 +391,7 @@ impl<'a> Reader<'_, 'a> {
             let tag = abbreviation.tag();
             let is_function = tag == constants::DW_TAG_subprogram;
             if !is_function && tag != constants::DW_TAG_inlined_subroutine {
-                has_lists |= abbreviation.attributes().iter().any(is_location_list);
+                variables.add(abbreviation.attributes());
                 entries.skip_attributes(abbreviation.attributes())?;
                 continue;
             }
@@ -373,7 +404,7 @@ impl<'a> Reader<'_, 'a> {
             }
             show(depth, is_function, facts)?;
         }
-        Ok(has_lists)
+        Ok(variables)
     }
 
     fn entry(

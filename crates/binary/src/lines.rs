@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gimli::{ColumnType, LineProgramHeader, Unit};
-use headcount_model::FileId;
+use headcount_model::{FileId, source_path};
 
 use crate::debug_files::Slice;
 use crate::debug_info::{Dwarf, Files};
@@ -104,32 +104,6 @@ pub fn file(
         .comp_dir
         .map(|it| it.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let path = join(&join(&base, &folder), &name);
+    let path = source_path(&source_path(&base, &folder), &name);
     Some(files.number(path))
-}
-
-fn join(base: &str, path: &str) -> String {
-    let bare = path.trim_start_matches("./");
-    if path.starts_with('/') || base.is_empty() {
-        return path.to_owned();
-    }
-    if bare.is_empty() || bare == "." {
-        return base.to_owned();
-    }
-    format!("{}/{bare}", base.trim_end_matches('/'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::join;
-
-    #[test]
-    fn a_path_is_joined_once_and_without_dots() {
-        assert_eq!(join("/build", "a.c"), "/build/a.c");
-        assert_eq!(join("/build", "./a.c"), "/build/a.c");
-        assert_eq!(join("/build", "."), "/build");
-        assert_eq!(join("/build", ""), "/build");
-        assert_eq!(join("/build", "/usr/a.h"), "/usr/a.h");
-        assert_eq!(join("", "./a.c"), "./a.c");
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::sources::Sources;
 use headcount_csource::{Definitions, source_functions};
-use headcount_model::{Counted, FileId, Module};
+use headcount_model::{Block, Counted, DirectCall, FileId, Function, LinkAddr, Module};
 use headcount_profile::Loaded;
 use headcount_report::annotate::is_of_the_system;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -43,6 +43,8 @@ fn follow_module(counted: &mut Counted, sources: &Sources, missing: &mut BTreeSe
         }
         match sources.as_built(name) {
             Some(text) => _ = texts.insert(*file, text),
+            // Nobody has the sources of the system's libraries.
+            None if is_of_the_system(&counted.module.path) => (),
             None => _ = missing.insert(name.clone()),
         }
     }
@@ -51,8 +53,67 @@ fn follow_module(counted: &mut Counted, sources: &Sources, missing: &mut BTreeSe
         let lines = &with_code[file];
         let name = &counted.module.files[file.index()];
         let found = source_functions(name, text, &definitions, &|line| lines.contains(&line));
-        counted.sources.insert(*file, found);
+        counted.sources.functions.insert(*file, found);
     }
+    look_at_code(counted);
+}
+
+/// Finds the calls of functions by others, and the blocks of loops that handle several values at once.
+fn look_at_code(counted: &mut Counted) {
+    let Counted {
+        module, sources, ..
+    } = counted;
+    let functions = (0..).zip(&module.functions);
+    let number: HashMap<LinkAddr, u32> = functions.map(|(it, f)| (f.address, it)).collect();
+    for (function, it) in (0..).zip(&module.functions) {
+        for (block, code) in (0..).zip(&it.blocks) {
+            let mut before = 0;
+            for span in &code.code {
+                let targets = headcount_x86::targets(span).into_iter();
+                let known = targets.filter_map(|(at, to)| Some((at, *number.get(&to)?)));
+                sources.calls.extend(known.map(|(at, callee)| DirectCall {
+                    function,
+                    block,
+                    instruction: before + at,
+                    callee,
+                }));
+                before += headcount_x86::count(span).map_or(0, |it| it.len() as u32);
+            }
+        }
+        if it.compiled.is_optimised {
+            let packed = packed_loops(it).into_iter();
+            sources.packed.extend(packed.map(|block| (function, block)));
+        }
+    }
+}
+
+/// Loops of so many blocks are looked at: a loop that was vectorised has few.
+const SMALL_LOOP: usize = 3;
+
+/// The blocks of small loops that handle several values at once.
+fn packed_loops(function: &Function) -> Vec<u32> {
+    let is_packed = |it: &Block| it.code.iter().any(headcount_x86::is_packed);
+    let blocks = (0_u32..).zip(&function.blocks);
+    let mut packed: Vec<u32> = blocks.filter(|it| is_packed(it.1)).map(|it| it.0).collect();
+    if packed.is_empty() {
+        return packed;
+    }
+    let mut next: HashMap<u32, Vec<u32>> = HashMap::new();
+    for edge in &function.edges {
+        if let (Some(from), Some(to)) = (edge.from, edge.to) {
+            next.entry(from).or_default().push(to);
+        }
+    }
+    let comes_back = |block: &u32| {
+        let mut reached: BTreeSet<u32> = BTreeSet::from([*block]);
+        (0..SMALL_LOOP).any(|_| {
+            let ways = reached.iter().filter_map(|it| next.get(it));
+            reached = ways.flatten().copied().collect();
+            reached.contains(block)
+        })
+    };
+    packed.retain(comes_back);
+    packed
 }
 
 /// The lines of optimised functions, by file.

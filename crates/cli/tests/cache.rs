@@ -53,7 +53,7 @@ fn a_report_is_the_same_with_and_without_a_cache() {
     let shop = program();
     assert_eq!(shop.must(&run("cold.db")), ANSWER);
     let files = kept(&shop);
-    for kind in ["facts", "routines"] {
+    for kind in ["facts", "prepared"] {
         assert!(files.iter().any(|it| it.extension().unwrap() == kind));
     }
     for file in &files {
@@ -98,7 +98,7 @@ fn two_first_runs_at_once_do_not_disturb_each_other() {
     assert_eq!(reports(&shop, "c.db"), first);
     let is_whole = |it: &PathBuf| {
         let kind = it.extension();
-        kind.is_some_and(|it| it == "facts" || it == "routines")
+        kind.is_some_and(|it| it == "facts" || it == "prepared")
     };
     assert!(kept(&shop).iter().all(is_whole));
 }

@@ -153,6 +153,12 @@ struct Way {
     site: EdgeSite,
 }
 
+/// Where control goes from a condition.
+struct Ways {
+    yes: At,
+    no: At,
+}
+
 /// What `break`, `continue` and `case` are about.
 enum Around {
     Loop {

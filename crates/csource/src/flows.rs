@@ -4,7 +4,7 @@
 //! Nothing is put into the text here, and what cannot be read is left out: whoever asks has another
 //! way, if a worse one. Calls are taken to come back; counts say whether they did.
 
-use headcount_model::{FlowGraph, Node, SourceBlock, SourceFunction};
+use headcount_model::{FlowGraph, Node, SourceBlock, SourceCall, SourceFunction};
 
 use crate::conditionals::{Resolved, resolve};
 use crate::definitions::Definitions;
@@ -17,8 +17,8 @@ use crate::outline::outline;
 use crate::parser::{NONE, Parser, partners};
 use crate::words::Word;
 
-/// The functions of a text that can be followed. It is one of those that `definitions` were read
-/// from; `has_code` tells of its lines.
+/// The functions of a text. Those that cannot be followed have no blocks. The text is one of those
+/// that `definitions` were read from; `has_code` tells of its lines.
 pub fn source_functions(
     name: &str,
     text: &[u8],
@@ -75,6 +75,7 @@ impl<'t> Reading<'t> {
         let mut found = Vec::new();
         for (name, open) in self.bodies() {
             if !self.is_clear(name, open) {
+                found.extend(self.unfollowed(name, open));
                 continue;
             }
             parser.at = open;
@@ -88,8 +89,9 @@ impl<'t> Reading<'t> {
             let units =
                 read.and_then(|tree| flow_graph::units(&tree, text, &tokens.tokens, manner));
             // Functions inside of functions share too much.
-            if let Ok([unit]) = units.as_deref() {
-                found.extend(self.flow(unit, open));
+            match units.as_deref() {
+                Ok([unit]) => found.extend(self.flow(unit, open)),
+                _ => found.extend(self.unfollowed(name, open)),
             }
         }
         found
@@ -102,6 +104,11 @@ impl<'t> Reading<'t> {
     fn kind(&self, at: u32) -> Kind {
         let token = self.expanded.tokens.tokens.get(at as usize);
         token.map_or(Kind::Stray, |it| it.kind)
+    }
+
+    fn bytes(&self, at: u32) -> &'t [u8] {
+        let token = &self.expanded.tokens.tokens[at as usize];
+        &self.expanded.text[token.start as usize..token.end as usize]
     }
 
     /// Line and column of a token: compilers put all that comes out of a macro where that is used.
@@ -286,6 +293,30 @@ impl<'t> Reading<'t> {
         )
     }
 
+    /// A function of which nothing is known but what it calls.
+    fn unfollowed(&self, name: u32, open: u32) -> Option<SourceFunction> {
+        let close = self.partner[open as usize];
+        (close != NONE).then(|| SourceFunction {
+            name: String::from_utf8_lossy(self.bytes(name)).into_owned(),
+            line: self.place(name).0,
+            last_line: self.place(close).0,
+            calls: self.calls(open, close, &|_| None),
+            ..SourceFunction::default()
+        })
+    }
+
+    /// What is called by name between two tokens.
+    fn calls(&self, open: u32, close: u32, block: &dyn Fn(u32) -> Option<u32>) -> Vec<SourceCall> {
+        let is_call =
+            |at: &u32| self.kind(*at) == Kind::Name && self.kind(at + 1) == Kind::OpenParen;
+        let call = |at: u32| SourceCall {
+            name: String::from_utf8_lossy(self.bytes(at)).into_owned(),
+            place: self.place(at),
+            block: block(at),
+        };
+        (open..close).filter(is_call).map(call).collect()
+    }
+
     fn flow(&self, unit: &Unit, open: u32) -> Option<SourceFunction> {
         let first = unit.name_token;
         let close = self.partner[open as usize];
@@ -301,6 +332,7 @@ impl<'t> Reading<'t> {
                 edges: unit.graph.edges.clone(),
             },
             places: Vec::new(),
+            calls: self.calls(first + 1, close, &|at| Some(owner(at))),
             vague: Vec::new(),
         };
         let mut begun = vec![false; owners.len()];
@@ -435,8 +467,28 @@ mod tests {
         assert!([1, 2, 3, 4].iter().all(|it| f.blocks[0].lines.contains(it)));
     }
 
+    /// Those that can be followed.
     fn names(text: &str) -> Vec<String> {
-        functions(text).into_iter().map(|it| it.name).collect()
+        let found = functions(text).into_iter();
+        let followed = found.filter(|it| !it.blocks.is_empty());
+        followed.map(|it| it.name).collect()
+    }
+
+    #[test]
+    fn calls_are_known_where_control_is_not() {
+        let text =
+            "void f(int x) { EACH(x) { h(x); } assert(k(x)); }\nvoid g(void) { if (a) h(); }\n";
+        let found = functions(text);
+        let calls = |number: usize| {
+            let calls = found[number].calls.iter();
+            calls.map(|it| (it.name.as_str(), it.block.is_some()))
+        };
+        assert!(found[0].blocks.is_empty());
+        assert!(calls(0).any(|it| it == ("h", false)));
+        // An `assert` may stand for nothing.
+        assert!(!calls(0).any(|it| it.0 == "k"));
+        assert_eq!(calls(1).collect::<Vec<_>>(), [("h", true)]);
+        assert_ne!(found[1].calls[0].block, Some(0));
     }
 
     #[test]

@@ -136,7 +136,8 @@ fn bytes_that_are_no_text_are_read_or_refused() {
     }
 }
 
-/// Follows control through a text, beside which another stands. Says how many functions there are.
+/// Follows control through a text, beside which another stands. Says how many functions can be
+/// followed.
 fn follow(text: &[u8], header: &[u8]) -> usize {
     let mut definitions = Definitions::default();
     definitions.read("damaged.c", text);
@@ -151,8 +152,11 @@ fn follow(text: &[u8], header: &[u8]) -> usize {
             assert!(function.places.iter().all(|it| it.1 < blocks));
             assert!(function.places.is_sorted_by_key(|it| it.0));
             assert!(function.vague.is_sorted());
+            let mut calls = function.calls.iter().filter_map(|it| it.block);
+            assert!(calls.all(|it| it < blocks));
         }
-        number += found.len();
+        let followed = found.iter().filter(|it| !it.blocks.is_empty());
+        number += followed.count();
     }
     number
 }

@@ -15,6 +15,7 @@ mod refusal;
 mod routine;
 mod run;
 mod source_flow;
+mod source_path;
 mod source_place;
 
 pub use address::{LinkAddr, LoadAddr, LoadBias, join_ranges};
@@ -27,5 +28,6 @@ pub use program::{
 pub use refusal::Refusal;
 pub use routine::{Entrance, Routine, RoutineBlock};
 pub use run::{Counted, FunctionCounts, ModuleCounts, Placement, Process, Run, Shift};
-pub use source_flow::{SourceBlock, SourceFunction};
+pub use source_flow::{DirectCall, SourceBlock, SourceCall, SourceFlows, SourceFunction};
+pub use source_path::source_path;
 pub use source_place::{BlockKind, SourcePlace};

@@ -1,8 +1,6 @@
 //! What one run of a program counted.
 
-use std::collections::BTreeMap;
-
-use crate::{FileId, LoadBias, Module, SourceFunction};
+use crate::{LoadBias, Module, SourceFlows};
 
 /// One run: a program started once, with all its processes and threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,5 +105,5 @@ pub struct Counted {
     /// The counts, in the module's order of functions.
     pub functions: Vec<FunctionCounts>,
     /// How control moves through its source files, as far as somebody looked.
-    pub sources: BTreeMap<FileId, Vec<SourceFunction>>,
+    pub sources: SourceFlows,
 }

@@ -271,6 +271,10 @@ fn take_compiled(table: &mut Numerals<'_>, numbers: Numbers) -> Result<Compiled,
             false => Err(Broken("a source file is missing")),
         };
         let (within, file) = (table.u32()?, known(table.u32()?)?);
+        // Whoever asks what is around a copy comes to an end.
+        if within as usize > compiled.inlined.len() {
+            return Err(Broken("a copy is inside of a later one"));
+        }
         let (line, column) = (table.u32()?, table.u32()?);
         let entry = table.number()?.checked_sub(1).map(unfolded);
         let entry = entry.map(|it| LinkAddr(numbers.address.0.wrapping_add(it.cast_unsigned())));

@@ -2,7 +2,8 @@
 
 use headcount_model::{
     Block, BlockId, Compiled, Counted, Edge, EdgeKind, FileId, FlowGraph, Function, FunctionCounts,
-    InlinedCall, LineRun, LinkAddr, Module, Node, SourceBlock, SourceFunction, Span,
+    FunctionEdge, InlinedCall, LineRun, LinkAddr, Module, Node, SourceBlock, SourceCall,
+    SourceFunction, Span,
 };
 use headcount_report::{Count, line_counts};
 
@@ -118,6 +119,7 @@ fn choice() -> SourceFunction {
         },
         places: vec![((1, 1), 0), ((3, 1), 1), ((5, 1), 2), ((6, 1), 3)],
         vague: Vec::new(),
+        calls: Vec::new(),
     }
 }
 
@@ -127,7 +129,7 @@ fn an_arm_without_code_has_the_count_that_the_source_leaves_it() {
     let arm = block(0x20, vec![run(3, 5, true, 0)]);
     let end = block(0x30, vec![run(6, 3, true, 0)]);
     let mut it = counted(vec![(head, 10), (arm, 7), (end, 10)], Vec::new());
-    it.sources.insert(FileId(0), vec![choice()]);
+    it.sources.functions.insert(FileId(0), vec![choice()]);
     assert_eq!(count(&it, 2), Count::Exact(10));
     assert_eq!(count(&it, 3), Count::Exact(7));
     assert_eq!(count(&it, 5), Count::Exact(3));
@@ -143,6 +145,144 @@ fn copies_of_a_statement_add_up() {
     let end = block(0x38, vec![run(6, 3, true, 0)]);
     let blocks = vec![(head, 10), (arm, 3), (copy, 4), (other, 3), (end, 10)];
     let mut it = counted(blocks, Vec::new());
-    it.sources.insert(FileId(0), vec![choice()]);
+    it.sources.functions.insert(FileId(0), vec![choice()]);
     assert_eq!(count(&it, 3), Count::Exact(7));
+}
+
+/// The same function with the edges of its code: from block to block, and how often.
+fn with_edges(mut it: Counted, edges: &[(u32, u32, EdgeKind, u64)]) -> Counted {
+    let function = &mut it.module.functions[0];
+    for (from, to, kind, count) in edges {
+        function.edges.push(FunctionEdge {
+            from: Some(*from),
+            to: Some(*to),
+            kind: *kind,
+        });
+        it.functions[0].edges.push(Some(*count));
+    }
+    it
+}
+
+/// `while (…) …` on lines 2 and 3, between lines 1 and 5.
+fn repeated() -> SourceFunction {
+    let mut function = choice();
+    let node = |at: i64| match u32::try_from(at) {
+        Ok(at) => Node::Block(BlockId(at)),
+        Err(_) => Node::Outside,
+    };
+    let ends = [(-1, 0), (0, 1), (1, 2), (2, 1), (1, 3), (3, -1)];
+    function.graph.edges = ends
+        .map(|(from, to)| Edge {
+            from: node(from),
+            to: node(to),
+            kind: EdgeKind::Fall,
+        })
+        .into();
+    let lines = [vec![1], vec![2], vec![3], vec![5]];
+    function.blocks = lines.map(|lines| SourceBlock { lines }).into();
+    function.places = vec![((1, 1), 0), ((2, 1), 1), ((3, 1), 2), ((5, 1), 3)];
+    function
+}
+
+/// A loop of one block behind the function's first, and what follows.
+fn looping(rounds: u64) -> Counted {
+    let head = block(0x10, vec![run(2, 3, true, 0)]);
+    let body = block(0x20, vec![run(3, 5, true, 0), run(2, 9, false, 0)]);
+    let end = block(0x30, vec![run(5, 3, true, 0)]);
+    let it = counted(vec![(head, 1), (body, rounds), (end, 1)], Vec::new());
+    let mut it = with_edges(
+        it,
+        &[
+            (1, 1, EdgeKind::Taken, rounds - 1),
+            (1, 2, EdgeKind::Fall, 1),
+        ],
+    );
+    it.sources.functions.insert(FileId(0), vec![repeated()]);
+    it
+}
+
+#[test]
+fn a_loop_whose_branch_and_body_agree_is_exact() {
+    let it = looping(9);
+    assert_eq!(count(&it, 3), Count::Exact(9));
+    assert_eq!(count(&it, 2), Count::Exact(10));
+}
+
+#[test]
+fn a_loop_that_handles_several_values_at_once_made_more_rounds() {
+    let mut it = looping(9);
+    it.sources.packed.insert((0, 1));
+    assert_eq!(count(&it, 3), Count::AtLeast(9));
+}
+
+#[test]
+fn a_loop_that_was_never_come_to_made_no_round() {
+    let mut it = looping(9);
+    it.functions[0] = FunctionCounts::whole(vec![0, 0, 0], [0, 0]);
+    assert_eq!(count(&it, 3), Count::Exact(0));
+    assert_eq!(count(&it, 5), Count::Exact(0));
+}
+
+#[test]
+fn rows_of_both_arms_that_are_too_many_for_the_condition_are_not_believed() {
+    // The arms were merged: each is said to have run as often as the condition.
+    let head = block(0x10, vec![run(1, 5, true, 0), run(2, 3, true, 0)]);
+    let arms = block(0x20, vec![run(3, 5, true, 0), run(5, 5, true, 0)]);
+    let end = block(0x30, vec![run(6, 3, true, 0)]);
+    let mut it = counted(vec![(head, 10), (arms, 10), (end, 10)], Vec::new());
+    it.sources.functions.insert(FileId(0), vec![choice()]);
+    assert_ne!(count(&it, 3), Count::Exact(10));
+    assert_ne!(count(&it, 5), Count::Exact(10));
+    assert_eq!(count(&it, 6), Count::Exact(10));
+}
+
+#[test]
+fn a_call_that_left_no_code_makes_the_lines_of_what_it_calls_open() {
+    let head = block(0x10, vec![run(1, 5, true, 0), run(2, 3, true, 0)]);
+    let end = block(0x30, vec![run(6, 3, true, 0)]);
+    let mut it = counted(vec![(head, 10), (end, 10)], Vec::new());
+    // A function on line 9, which nothing calls, and which was never entered by itself.
+    let mut callee = it.module.functions[0].clone();
+    callee.name = "g".into();
+    callee.address = LinkAddr(0x50);
+    callee.source = Some((FileId(0), 8));
+    callee.blocks = vec![block(0x50, vec![run(9, 3, true, 0)])];
+    it.module.functions.push(callee);
+    it.functions.push(FunctionCounts::whole(vec![0], []));
+    let called = |line| SourceFunction {
+        name: "g".into(),
+        line,
+        last_line: line + 2,
+        blocks: vec![SourceBlock {
+            lines: vec![line + 1],
+        }],
+        graph: FlowGraph {
+            blocks: 1,
+            edges: vec![
+                Edge {
+                    from: Node::Outside,
+                    to: Node::Block(BlockId(0)),
+                    kind: EdgeKind::Entry,
+                },
+                Edge {
+                    from: Node::Block(BlockId(0)),
+                    to: Node::Outside,
+                    kind: EdgeKind::Leave,
+                },
+            ],
+        },
+        places: vec![((line, 1), 0)],
+        ..SourceFunction::default()
+    };
+    it.sources
+        .functions
+        .insert(FileId(0), vec![choice(), called(8)]);
+    assert_eq!(count(&it, 9), Count::Exact(0));
+    let calls = &mut it.sources.functions.get_mut(&FileId(0)).unwrap()[0].calls;
+    calls.push(SourceCall {
+        name: "g".into(),
+        place: (6, 3),
+        block: Some(3),
+    });
+    assert_eq!(count(&it, 9), Count::Unknown);
 }

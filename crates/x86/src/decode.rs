@@ -68,6 +68,41 @@ pub fn calls(span: &Span) -> Vec<Call> {
     code.filter_map(call).collect()
 }
 
+/// The calls and the jumps of a span that say where they go: the number of the instruction, and the
+/// target.
+pub fn targets(span: &Span) -> Vec<(u32, LinkAddr)> {
+    let code = (0..).zip(walk(span).map_while(Result::ok));
+    let target = |(index, it): (u32, iced_x86::Instruction)| {
+        let is_meant = it.is_call_near() || it.is_jmp_short_or_near();
+        is_meant.then(|| (index, LinkAddr(it.near_branch_target())))
+    };
+    code.filter_map(target).collect()
+}
+
+/// Whether a span handles several values at once: a loop that does so makes several rounds in one.
+pub fn is_packed(span: &Span) -> bool {
+    let is_packed = |it: iced_x86::Instruction| {
+        let operands = (0..it.op_count()).map(|number| it.op_register(number));
+        let has_vector = operands.into_iter().any(|it| it.is_vector_register());
+        has_vector && !is_scalar(it.mnemonic())
+    };
+    walk(span).map_while(Result::ok).any(is_packed)
+}
+
+/// Whether an instruction uses one value of its vector registers. Their names tell: those for single
+/// values end in `SS` or `SD`, or convert to or from integers.
+fn is_scalar(mnemonic: iced_x86::Mnemonic) -> bool {
+    let name = format!("{mnemonic:?}");
+    let name = name.strip_prefix('V').unwrap_or(&name);
+    let lower = name.to_ascii_lowercase();
+    let is_move = matches!(lower.as_str(), "movd" | "movq" | "pxor" | "xorps" | "xorpd");
+    lower.ends_with("ss")
+        || lower.ends_with("sd")
+        || lower.contains("2si")
+        || lower.contains("si2")
+        || is_move
+}
+
 /// The lengths of the instructions of a span, without the cost of their texts.
 pub fn count(span: &Span) -> Result<Vec<u8>, NotCode> {
     walk(span)

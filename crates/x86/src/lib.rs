@@ -5,4 +5,4 @@ mod decode;
 pub mod mnemonic;
 pub mod out_of_line;
 
-pub use decode::{Call, Instruction, NotCode, calls, count, decode, length_at};
+pub use decode::{Call, Instruction, NotCode, calls, count, decode, is_packed, length_at, targets};

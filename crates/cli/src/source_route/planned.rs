@@ -47,7 +47,7 @@ pub fn count(text: &[u8], wish: &Wish, dialect: &dyn Dialect) -> Result<Counted,
     let mut map = TextMap::new(&source, &plans, &wish.options.name, &refusals);
     for file in &mut map.files {
         if !file.starts_with(['/', '<']) && !wish.folder.is_empty() {
-            *file = format!("{}/{}", wish.folder, file.trim_start_matches("./"));
+            *file = headcount_model::source_path(&wish.folder, file);
         }
     }
     Ok(Counted {

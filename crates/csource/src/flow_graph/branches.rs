@@ -109,14 +109,13 @@ impl<'f> Builder<'f> {
                 self.blocks[block.index()].statements.push(token);
                 self.ranges.push((token..arm.condition.tokens.end, block));
             }
-            self.evaluate(&arm.condition)?;
-            let from = self.here();
-            self.at = Self::way(from, EdgeKind::Fall, EdgeSite::None);
+            let Ways { yes, no } = self.decide(&arm.condition)?;
+            self.at = yes;
             self.enter(BlockKind::Then, &arm.body);
             self.statements(&arm.body.items)?;
             let done = self.take();
             after = self.merge(after, done);
-            self.at = Self::way(from, EdgeKind::Taken, EdgeSite::None);
+            self.at = no;
         }
         if let Some(body) = otherwise {
             self.enter(BlockKind::Else, body);
@@ -147,8 +146,8 @@ impl<'f> Builder<'f> {
         match &statement.what {
             What::While { condition, body } => {
                 let head = self.loop_head(Some(condition), is_bound, Some(statement))?;
-                let from = self.loop_body(body, &head)?;
-                self.go_back(from, &head);
+                let from = self.loop_body(body, head.block)?;
+                self.go_back(from, head);
             }
             What::For {
                 start,
@@ -167,7 +166,7 @@ impl<'f> Builder<'f> {
                     _ => (),
                 }
                 let head = self.loop_head(condition.as_deref(), is_bound, None)?;
-                let from = self.loop_body(body, &head)?;
+                let from = self.loop_body(body, head.block)?;
                 if let Some(step) = step {
                     let site = self.condition_site(step, is_bound);
                     let block = self.begin(BlockKind::Step, step.tokens.start, site);
@@ -177,7 +176,7 @@ impl<'f> Builder<'f> {
                     self.ranges.push((step.tokens.clone(), block));
                     self.evaluate(step)?;
                 }
-                self.go_back(from, &head);
+                self.go_back(from, head);
             }
             What::Do { body, condition } => self.repeated_at_end(body, condition, is_bound)?,
             _ => (),
@@ -199,7 +198,7 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// The condition of a loop, unless it is always true.
+    /// The condition of a loop, unless it is always true. Control is where it holds.
     fn loop_head(
         &mut self,
         condition: Option<&'f Expr>,
@@ -207,7 +206,10 @@ impl<'f> Builder<'f> {
         statement: Option<&Statement>,
     ) -> Result<Head, Trouble> {
         let Some(condition) = condition.filter(|it| !is_true(it, self.text, self.tokens)) else {
-            return Ok(Head::default());
+            return Ok(Head {
+                block: None,
+                out: nowhere(),
+            });
         };
         let site = self.condition_site(condition, is_bound);
         let token = condition.tokens.start;
@@ -215,19 +217,16 @@ impl<'f> Builder<'f> {
         let row = statement.map_or(token, |it| it.tokens.start);
         self.blocks[block.index()].statements.push(row);
         self.ranges.push((condition.tokens.clone(), block));
-        self.evaluate(condition)?;
-        let from = self.here();
+        let Ways { yes, no } = self.decide(condition)?;
+        self.at = yes;
         Ok(Head {
             block: Some(block),
-            from: Some(from),
+            out: no,
         })
     }
 
     /// The body of a loop. Says which block the loop goes back to.
-    fn loop_body(&mut self, body: &'f Body, head: &Head) -> Result<BlockId, Trouble> {
-        if let Some(from) = head.from {
-            self.at = Self::way(from, EdgeKind::Fall, EdgeSite::None);
-        }
+    fn loop_body(&mut self, body: &'f Body, head: Option<BlockId>) -> Result<BlockId, Trouble> {
         let block = self.enter(BlockKind::Body, body);
         self.statements(&body.items)?;
         let done = self.take();
@@ -236,16 +235,12 @@ impl<'f> Builder<'f> {
             _ => nowhere(),
         };
         self.at = self.merge(done, continues);
-        Ok(head.block.unwrap_or(block))
+        Ok(head.unwrap_or(block))
     }
 
-    fn go_back(&mut self, to: BlockId, head: &Head) {
+    fn go_back(&mut self, to: BlockId, head: Head) {
         self.arrive(to);
-        let out = match head.from {
-            Some(from) => Self::way(from, EdgeKind::Taken, EdgeSite::None),
-            None => nowhere(),
-        };
-        self.at = self.end_loop(out);
+        self.at = self.end_loop(head.out);
     }
 
     fn end_loop(&mut self, out: At) -> At {
@@ -261,7 +256,7 @@ impl<'f> Builder<'f> {
         condition: &'f Expr,
         is_bound: bool,
     ) -> Result<(), Trouble> {
-        let top = self.loop_body(body, &Head::default())?;
+        let top = self.loop_body(body, None)?;
         if is_false(condition, self.text, self.tokens) {
             let out = self.take();
             self.at = self.end_loop(out);
@@ -272,13 +267,12 @@ impl<'f> Builder<'f> {
         let block = self.begin(BlockKind::Condition, token, site);
         self.blocks[block.index()].statements.push(token);
         self.ranges.push((condition.tokens.clone(), block));
-        self.evaluate(condition)?;
-        let from = self.here();
-        self.at = Self::way(from, EdgeKind::Taken, EdgeSite::None);
+        let Ways { yes, no } = self.decide(condition)?;
+        self.at = yes;
         self.arrive(top);
         let out = match is_true(condition, self.text, self.tokens) {
             true => nowhere(),
-            false => Self::way(from, EdgeKind::Fall, EdgeSite::None),
+            false => no,
         };
         self.at = self.end_loop(out);
         Ok(())
@@ -317,9 +311,8 @@ impl<'f> Builder<'f> {
     }
 }
 
-/// The condition of a loop: its block, and where it ends.
-#[derive(Default)]
+/// The condition of a loop: its block, and where control goes if it does not hold.
 struct Head {
     block: Option<BlockId>,
-    from: Option<Node>,
+    out: At,
 }

@@ -115,12 +115,83 @@ impl<'f> Builder<'f> {
         Ok(())
     }
 
+    /// Evaluates a condition: the ways control goes if it holds, and if not. Where nothing is put
+    /// into the text, `&&`, `||` and `!` are ways, too, as they are to compilers.
+    pub(super) fn decide(&mut self, condition: &'f Expr) -> Result<Ways, Trouble> {
+        if self.manner.calls_return {
+            match &condition.shape {
+                Shape::Logic(operands) if condition.has_blocks => {
+                    return self.decide_logic(operands);
+                }
+                Shape::Leaf(atoms) => {
+                    if let [Atom::Group(inside)] = atoms.as_slice()
+                        && let Some(is_negated) = self.negations(condition, inside)
+                    {
+                        let Ways { yes, no } = self.decide(inside)?;
+                        return Ok(match is_negated {
+                            true => Ways { yes: no, no: yes },
+                            false => Ways { yes, no },
+                        });
+                    }
+                }
+                _ => (),
+            }
+        }
+        self.evaluate(condition)?;
+        let from = self.here();
+        Ok(Ways {
+            yes: Self::way(from, EdgeKind::Fall, EdgeSite::None),
+            no: Self::way(from, EdgeKind::Taken, EdgeSite::None),
+        })
+    }
+
+    /// If all of an expression is something in parentheses: whether that is negated.
+    fn negations(&self, whole: &Expr, inside: &Expr) -> Option<bool> {
+        let before = whole.tokens.start..inside.tokens.start.checked_sub(1)?;
+        let is_all = inside.tokens.end + 1 == whole.tokens.end;
+        let number = before.len();
+        let is_not = |at: u32| self.name(at) == "!";
+        (is_all && before.into_iter().all(is_not)).then_some(number % 2 == 1)
+    }
+
+    fn decide_logic(&mut self, operands: &'f [Expr]) -> Result<Ways, Trouble> {
+        let second = operands.get(1).map_or(0, |it| it.tokens.start);
+        let is_and = self.kind(second.saturating_sub(1)) == Kind::AndAnd;
+        let mut short = nowhere();
+        let mut long = nowhere();
+        for (number, operand) in operands.iter().enumerate() {
+            if number > 0 {
+                self.at = long;
+                let site = Site::Around(operand.tokens.clone());
+                let block = self.begin(BlockKind::RightOperand, operand.tokens.start, site);
+                self.ranges.push((operand.tokens.clone(), block));
+            }
+            let Ways { yes, no } = self.decide(operand)?;
+            let (stays, leaves) = if is_and { (yes, no) } else { (no, yes) };
+            short = self.merge(short, leaves);
+            long = stays;
+        }
+        Ok(match is_and {
+            true => Ways {
+                yes: long,
+                no: short,
+            },
+            false => Ways {
+                yes: short,
+                no: long,
+            },
+        })
+    }
+
     fn choice(
         &mut self,
         condition: &'f Expr,
         yes: Option<&'f Expr>,
         no: &'f Expr,
     ) -> Result<(), Trouble> {
+        if self.manner.calls_return {
+            return self.choice_of_ways(condition, yes, no);
+        }
         self.evaluate(condition)?;
         let from = self.here();
         let tokens = || condition.tokens.clone();
@@ -136,6 +207,26 @@ impl<'f> Builder<'f> {
             true => self.constant_alone(no),
             false => self.operand(BlockKind::FalseOperand, no)?,
         }
+        let other = self.take();
+        self.at = self.merge(done, other);
+        Ok(())
+    }
+
+    /// The same where nothing is put into the text.
+    fn choice_of_ways(
+        &mut self,
+        condition: &'f Expr,
+        yes: Option<&'f Expr>,
+        no: &'f Expr,
+    ) -> Result<(), Trouble> {
+        let ways = self.decide(condition)?;
+        self.at = ways.yes;
+        if let Some(yes) = yes {
+            self.operand(BlockKind::TrueOperand, yes)?;
+        }
+        let done = self.take();
+        self.at = ways.no;
+        self.operand(BlockKind::FalseOperand, no)?;
         let other = self.take();
         self.at = self.merge(done, other);
         Ok(())

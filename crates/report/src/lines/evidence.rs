@@ -5,8 +5,9 @@
 
 use crate::count::{Count, CountedBlock};
 use crate::names::Named;
-use headcount_model::{EdgeKind, FileId, InlinedCall, LinkAddr};
-use std::collections::{BTreeMap, HashMap};
+use headcount_model::{Counted, EdgeKind, FileId, InlinedCall, LinkAddr, SourceFunction};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 /// Where something is in a file, and what tells of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,6 +15,22 @@ pub struct Place {
     pub line: u32,
     pub column: u32,
     pub kind: Kind,
+}
+
+impl Place {
+    /// All that are in a function.
+    pub fn all_of(function: &SourceFunction) -> Range<Self> {
+        let first = Self {
+            line: function.line,
+            column: 0,
+            kind: Kind::Code,
+        };
+        let end = Self {
+            line: function.last_line.saturating_add(1),
+            ..first
+        };
+        first..end
+    }
 }
 
 /// What tells of a place.
@@ -38,6 +55,10 @@ pub struct Told {
     pub pieces: u32,
     /// How many stretches they are in.
     pub spread: u32,
+    /// Whether they are of one function's own code, and ran as often as that was entered.
+    pub is_once: bool,
+    /// Whether a mark is among them that may be of another way of control.
+    pub is_adrift: bool,
     /// Whether instructions for several values at once are among them.
     pub is_packed: bool,
     /// Whether all of it was counted, and no count reached its limit.
@@ -51,22 +72,41 @@ impl Told {
         self.most = self.most.saturating_add(other.most);
         self.pieces = self.pieces.max(other.pieces);
         self.spread = self.spread.max(other.spread);
+        self.is_once = false;
+        self.is_adrift |= other.is_adrift;
         self.is_packed |= other.is_packed;
         self.is_partial |= other.is_partial;
     }
 }
 
 /// A function, or a copy of it that was inlined, is entered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Entered {
     /// A line that is surely in it.
     pub line: u32,
-    /// How often, if that is known.
+    /// How often, says the code at its entry.
     pub count: Option<u64>,
-    /// Whether it was inlined.
-    pub is_copy: bool,
+    /// How often its first places were executed, if it was inlined.
+    pub said: Vec<((u32, u32), u64)>,
+    /// Where the call is, if it was inlined.
+    pub call: Option<(FileId, (u32, u32))>,
+    /// Whether it is a part of the function that was split off, and inlined again.
+    pub is_part: bool,
     /// Whether any code is said to be of its lines.
     pub has_code: bool,
+}
+
+/// Instructions call a function.
+#[derive(Clone, Copy, Debug)]
+pub struct Called {
+    /// A line that is surely in it.
+    pub line: u32,
+    /// Where from.
+    pub from: (FileId, (u32, u32)),
+    /// How often.
+    pub count: u64,
+    /// Whether a part of it is called that was split off: that is no entry by itself.
+    pub is_part: bool,
 }
 
 /// What is known of a file.
@@ -74,6 +114,13 @@ pub struct Entered {
 pub struct FileEvidence {
     pub places: BTreeMap<Place, Told>,
     pub entered: Vec<Entered>,
+    pub called: Vec<Called>,
+    /// What became of conditional branches, by line and column: how often each was taken, and not.
+    pub branches: BTreeMap<(u32, u32), Vec<(u64, u64)>>,
+    /// Branches of code that computes with several values at once.
+    pub packed: BTreeSet<(u32, u32)>,
+    /// Calls that did not come back, by line and column.
+    pub lost: BTreeSet<(u32, u32)>,
     /// Whether its rows mark where statements begin.
     pub marks_statements: bool,
 }
@@ -82,7 +129,8 @@ pub struct FileEvidence {
 pub type Evidence = HashMap<FileId, FileEvidence>;
 
 /// Adds what an optimised function tells.
-pub fn add(named: &Named<'_>, to: &mut Evidence) {
+pub fn add(named: &Named<'_>, packed: &BTreeSet<(u32, u32)>, to: &mut Evidence) {
+    let is_packed = |block: u32| packed.contains(&(named.index as u32, block));
     let marks_statements = !named.function.compiled.marks_changes;
     let blocks: Vec<CountedBlock<'_>> = named.blocks().collect();
     let mut pieces = Pieces {
@@ -90,9 +138,13 @@ pub fn add(named: &Named<'_>, to: &mut Evidence) {
         ..Pieces::default()
     };
     let stretches = stretches(named);
+    let is_joined = joins(named);
     for (number, stretch) in (0..).zip(&stretches) {
         let mut last = None;
-        for block in stretch.iter().filter_map(|it| blocks.get(*it as usize)) {
+        for (index, block) in stretch
+            .iter()
+            .filter_map(|it| Some((*it, blocks.get(*it as usize)?)))
+        {
             let runs = block.block.lines.iter().zip(block.line_ranges());
             for (run, range) in runs.filter(|(run, _)| run.line != 0) {
                 let Some(copy) = pieces.whole(run.inline_copy, (run.file, run.line)) else {
@@ -109,24 +161,142 @@ pub fn add(named: &Named<'_>, to: &mut Evidence) {
                     kind: Kind::Code,
                 };
                 let here = (copy, run.file, place);
+                // A mark without code, where ways come together, may be of any of them.
+                let is_adrift =
+                    run.instructions == 0 && range.start == 0 && is_joined[index as usize];
                 // Code that goes on with the place is no other piece of it.
                 if tells && last.replace(here) != Some(here) {
-                    let piece = (number, block.at(range.start));
+                    let piece = Piece {
+                        stretch: number,
+                        count: block.at(range.start),
+                        is_adrift,
+                        is_packed: is_packed(index),
+                    };
                     pieces.found.entry(here).or_default().push(piece);
                 }
             }
         }
     }
-    pieces.add_calls(named, &blocks, &stretches);
-    for ((_, file, place), found) in &pieces.found {
+    for (copy, _, place) in pieces.found.keys() {
+        pieces.of_copy.entry(*copy).or_default().insert(*place);
+    }
+    pieces.add_calls(named, &blocks, &stretches, &is_joined);
+    let entered = exactly(crate::rows::calls(named));
+    for ((copy, file, place), found) in &pieces.found {
         let known = to.entry(*file).or_default();
         known.marks_statements |= marks_statements;
-        known.places.entry(*place).or_default().add(told(found));
+        let mut told = told(found);
+        told.is_once = *copy == 0 && Some(told.sum) == entered;
+        let known = known.places.entry(*place);
+        known.and_modify(|it| it.add(told)).or_insert(told);
     }
-    pieces.enter(named, &blocks, to);
+    pieces.enter(named, &blocks, &is_joined, to);
+    add_branches(named, &blocks, &pieces, &is_packed, to);
 }
 
-type Piece = (usize, Count);
+/// Adds what the direct calls of a module tell.
+pub fn add_calls(module: &Counted, to: &mut Evidence) {
+    let functions = &module.module.functions;
+    for call in &module.sources.calls {
+        let at = (call.function as usize, call.callee as usize);
+        let (Some(caller), Some(counts)) = (functions.get(at.0), module.functions.get(at.0)) else {
+            continue;
+        };
+        let callee = functions.get(at.1).and_then(|it| it.source);
+        let Some((file, line)) = callee else { continue };
+        let block = crate::count::blocks(caller, counts).nth(call.block as usize);
+        let Some(block) = block else { continue };
+        let ranges = block.line_ranges();
+        let mut runs = block.block.lines.iter().zip(ranges);
+        let run = runs.find(|(_, range)| range.contains(&call.instruction));
+        let from = run.map_or((FileId(0), (0, 0)), |(run, _)| {
+            (run.file, (run.line, run.column))
+        });
+        let count = exactly(block.at(call.instruction)).unwrap_or(u64::MAX);
+        let is_part = functions[at.1].name.contains(".part.");
+        let called = Called {
+            line,
+            from,
+            count,
+            is_part,
+        };
+        to.entry(file).or_default().called.push(called);
+    }
+}
+
+/// What became of the branches of a function, and of its calls.
+fn add_branches(
+    named: &Named<'_>,
+    blocks: &[CountedBlock<'_>],
+    pieces: &Pieces,
+    is_packed: &dyn Fn(u32) -> bool,
+    to: &mut Evidence,
+) {
+    let mut outcomes: HashMap<u32, (Option<u64>, Option<u64>)> = HashMap::new();
+    let inlined = &named.function.compiled.inlined;
+    let edges = named.function.edges.iter();
+    for (edge, count) in edges.zip(crate::count::edges(named.counts)) {
+        let Some(from) = edge.from else { continue };
+        match edge.kind {
+            EdgeKind::Taken => outcomes.entry(from).or_default().0 = exactly(count),
+            EdgeKind::Fall => outcomes.entry(from).or_default().1 = exactly(count),
+            EdgeKind::Lost if count != Count::Exact(0) => {
+                let Some(run) = last_run(&blocks[from as usize]) else {
+                    continue;
+                };
+                let (mut file, mut at, mut copy) =
+                    (run.file, (run.line, run.column), run.inline_copy);
+                loop {
+                    to.entry(file).or_default().lost.insert(at);
+                    let Some(call) = copy.checked_sub(1).and_then(|it| inlined.get(it as usize))
+                    else {
+                        break;
+                    };
+                    (file, at, copy) = (call.file, (call.line, call.column), call.within);
+                }
+            }
+            _ => (),
+        }
+    }
+    for (block, outcome) in outcomes {
+        let (Some(taken), Some(fall)) = outcome else {
+            continue;
+        };
+        let Some(run) = last_run(&blocks[block as usize]) else {
+            continue;
+        };
+        if pieces
+            .whole(run.inline_copy, (run.file, run.line))
+            .is_some()
+        {
+            let known = to.entry(run.file).or_default();
+            let at = known.branches.entry((run.line, run.column)).or_default();
+            at.push((taken, fall));
+            if is_packed(block) {
+                known.packed.insert((run.line, run.column));
+            }
+        }
+    }
+}
+
+/// The place of the last instruction of a block, if it has one.
+fn last_run<'b>(block: &CountedBlock<'b>) -> Option<&'b headcount_model::LineRun> {
+    let runs = block.block.lines.iter();
+    runs.rev()
+        .find(|it| it.instructions > 0)
+        .filter(|it| it.line > 0)
+}
+
+/// A piece of code of a place.
+#[derive(Clone, Copy)]
+struct Piece {
+    /// The stretch it is in.
+    stretch: usize,
+    count: Count,
+    /// Whether it may belong elsewhere.
+    is_adrift: bool,
+    is_packed: bool,
+}
 
 #[derive(Default)]
 struct Pieces {
@@ -134,6 +304,8 @@ struct Pieces {
     found: HashMap<(u32, FileId, Place), Vec<Piece>>,
     /// A line of each copy.
     owner: HashMap<u32, (FileId, u32)>,
+    /// The places of each copy.
+    of_copy: HashMap<u32, BTreeSet<Place>>,
     /// Copies that are only parts of the copy around them: that one, and where the function is.
     parts: HashMap<u32, (u32, (FileId, u32))>,
 }
@@ -167,6 +339,7 @@ impl Pieces {
         named: &Named<'_>,
         blocks: &[CountedBlock<'_>],
         stretches: &[Vec<u32>],
+        is_joined: &[bool],
     ) {
         let mut stretch_of = vec![0; blocks.len()];
         for (number, stretch) in stretches.iter().enumerate() {
@@ -175,16 +348,23 @@ impl Pieces {
             }
         }
         let calls = (1..).zip(&named.function.compiled.inlined);
-        for (_, call) in calls.filter(|(number, _)| !self.parts.contains_key(number)) {
-            let Some(block) = call.entry.and_then(|at| holder(blocks, at)) else {
+        for (number, call) in calls.filter(|(number, _)| !self.parts.contains_key(number)) {
+            let Some(entry) = call.entry else { continue };
+            let Some(block) = holder(blocks, entry) else {
                 continue;
             };
+            let is_adrift = entered(named, blocks, is_joined, number, entry).is_none();
             let place = Place {
                 line: call.line,
                 column: call.column,
                 kind: Kind::InlinedCall,
             };
-            let piece = (stretch_of[block], blocks[block].count());
+            let piece = Piece {
+                stretch: stretch_of[block],
+                count: blocks[block].count(),
+                is_adrift,
+                is_packed: false,
+            };
             let within = self.whole(call.within, (call.file, call.line));
             let here = (within.unwrap_or(call.within), call.file, place);
             if call.line > 0 {
@@ -194,34 +374,43 @@ impl Pieces {
     }
 
     /// How often the function and its copies were entered.
-    fn enter(&self, named: &Named<'_>, blocks: &[CountedBlock<'_>], to: &mut Evidence) {
+    fn enter(
+        &self,
+        named: &Named<'_>,
+        blocks: &[CountedBlock<'_>],
+        is_joined: &[bool],
+        to: &mut Evidence,
+    ) {
         let is_part = named.function.name.contains(".part.");
-        if let Some((file, line)) = named.function.source {
-            let count = crate::rows::calls(named);
-            let count = exactly(count).filter(|_| !is_part);
+        // A part that was split off is entered from the rest of its function.
+        if let Some((file, line)) = named.function.source.filter(|_| !is_part) {
+            let count = exactly(crate::rows::calls(named));
             let entered = Entered {
                 line,
                 count,
-                is_copy: false,
+                said: Vec::new(),
+                call: None,
+                is_part: false,
                 has_code: true,
             };
             to.entry(file).or_default().entered.push(entered);
         }
         let calls = (1..).zip(&named.function.compiled.inlined);
-        for (number, call) in calls.filter(|(number, _)| !self.parts.contains_key(number)) {
+        for (number, call) in calls {
+            let is_part = self.parts.contains_key(&number);
             let owner = self.owner.get(&number).copied();
             let Some((file, line)) = call.callee.or(owner) else {
                 continue;
             };
-            let block = call.entry.and_then(|at| holder(blocks, at));
-            let count = block.and_then(|it| exactly(blocks[it].count()));
-            // LLVM says where the code of a copy begins, not where control does.
-            let is_told = !named.function.compiled.marks_changes;
-            let count = count.filter(|_| is_told);
+            let count = call
+                .entry
+                .and_then(|at| entered(named, blocks, is_joined, number, at));
             let entered = Entered {
                 line,
                 count,
-                is_copy: true,
+                said: self.said(number, (file, line)),
+                call: Some((call.file, (call.line, call.column))),
+                is_part,
                 has_code: owner.is_some(),
             };
             to.entry(file).or_default().entered.push(entered);
@@ -229,11 +418,51 @@ impl Pieces {
     }
 }
 
+impl Pieces {
+    /// What the first places of a copy say.
+    fn said(&self, copy: u32, heading: (FileId, u32)) -> Vec<((u32, u32), u64)> {
+        let places = self.of_copy.get(&copy).into_iter().flatten();
+        let own = places.filter(|it| it.kind == Kind::Code && it.line >= heading.1);
+        let said = own.filter_map(|place| {
+            let pieces = self.found.get(&(copy, heading.0, *place))?;
+            let told = told(pieces);
+            (!told.is_adrift).then_some(((place.line, place.column), told.sum))
+        });
+        said.take(MOST_FIRST).collect()
+    }
+}
+
+/// So many places at the beginning of a copy are asked how often it was entered.
+const MOST_FIRST: usize = 8;
+
 fn exactly(count: Count) -> Option<u64> {
     match count {
         Count::Exact(value) => Some(value),
         _ => None,
     }
+}
+
+/// How often a copy was entered, if the code at its entry is its own.
+fn entered(
+    named: &Named<'_>,
+    blocks: &[CountedBlock<'_>],
+    is_joined: &[bool],
+    copy: u32,
+    at: LinkAddr,
+) -> Option<u64> {
+    let index = holder(blocks, at)?;
+    let block = blocks[index];
+    let count = exactly(block.count());
+    if block.block.address != at || !is_joined[index] {
+        return count;
+    }
+    let first = block.block.lines.iter().find(|it| it.instructions > 0)?;
+    let inlined = &named.function.compiled.inlined;
+    let mut inside = first.inline_copy;
+    while inside != copy {
+        inside = inlined.get(inside.checked_sub(1)? as usize)?.within;
+    }
+    count
 }
 
 /// The block that holds an address.
@@ -254,7 +483,15 @@ fn told(pieces: &[Piece]) -> Told {
         ..Told::default()
     };
     let mut by_stretch: HashMap<usize, u64> = HashMap::new();
-    for (stretch, count) in pieces {
+    for Piece {
+        stretch,
+        count,
+        is_adrift,
+        is_packed,
+    } in pieces
+    {
+        told.is_adrift |= is_adrift;
+        told.is_packed |= is_packed;
         told.is_partial |= exactly(*count).is_none();
         let count = count.value().unwrap_or(0);
         told.sum = told.sum.saturating_add(count);
@@ -265,6 +502,15 @@ fn told(pieces: &[Piece]) -> Told {
     told.spread = by_stretch.len() as u32;
     told.stretches = by_stretch.values().fold(0, |a, b| a.saturating_add(*b));
     told
+}
+
+/// The blocks that control comes to in several ways.
+fn joins(named: &Named<'_>) -> Vec<bool> {
+    let mut ways = vec![0_u32; named.function.blocks.len()];
+    for to in named.function.edges.iter().filter_map(|it| it.to) {
+        ways[to as usize] += 1;
+    }
+    ways.into_iter().map(|it| it > 1).collect()
 }
 
 /// The blocks of a function as stretches: in one, control always goes from a block to the next. A

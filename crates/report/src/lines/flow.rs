@@ -1,113 +1,78 @@
-//! What follows from claims about how often parts of a function ran?
+//! What follows from what is known of how often parts of a function ran?
 //!
-//! Control that comes to a block of the source leaves it again, so the counts of blocks depend on
-//! each other: as often as an `if` is reached, one of its arms is or what follows. A *claim* says
-//! how often a block ran, for all that its code tells. Claims may be wrong, because code was copied,
-//! merged or dropped; but wrong ones seldom agree. What follows from claims that others confirm, and
-//! none contradicts, is believed.
+//! Control that comes to a block of the source leaves it again, so the counts of blocks and edges
+//! depend on each other: as often as an `if` is reached, one of its arms is, or what follows. Here
+//! every block and edge has bounds, and a bound of one narrows those of others. Parts that are always
+//! executed equally often (by the graph alone) share one *class*.
 
 use headcount_model::{FlowGraph, Node};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 
-/// A block ran so often, somebody says.
+/// So often or more, and so often or less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claim {
-    /// The block.
-    pub block: u32,
-    /// How often.
-    pub value: u64,
-    /// How many say so.
-    pub weight: u32,
-    /// How much the claim is worth by itself: smaller is more.
-    pub doubt: u8,
-    /// Whether it is believed where nobody confirms it.
-    pub stands_alone: bool,
-    /// Whether it is not, however many say so: somebody said otherwise.
-    pub needs_witness: bool,
+pub struct Bounds {
+    pub low: u64,
+    pub high: u64,
 }
 
-/// A graph with more independent cycles than this takes too long.
-const MOST_CYCLES: usize = 4000;
-
-/// How often every block ran, as far as that can be believed.
-pub fn settle(graph: &FlowGraph, claims: &[Claim]) -> Vec<Option<u64>> {
-    let Some(space) = Space::of(graph) else {
-        return vec![None; graph.blocks as usize];
+impl Bounds {
+    pub const OPEN: Self = Self {
+        low: 0,
+        high: u64::MAX,
     };
-    let mut claims = claims.to_vec();
-    claims.sort_by_key(|it| (it.doubt, std::cmp::Reverse(it.weight), it.block, it.value));
-    loop {
-        let mut system = System::default();
-        for claim in &claims {
-            system.add(claim, &space.blocks[claim.block as usize]);
+
+    pub fn exactly(value: u64) -> Self {
+        Self {
+            low: value,
+            high: value,
         }
-        // No way was gone less often than never.
-        for edge in &space.edges {
-            system.must_not_be_negative(edge);
+    }
+
+    pub fn at_least(low: u64) -> Self {
+        Self {
+            low,
+            high: u64::MAX,
         }
-        let liars = system.liars();
-        if liars.is_empty() {
-            let settled = space.blocks.iter().map(|it| system.believed(it));
-            return settled.collect();
-        }
-        // Whom a liar contradicted needs a witness.
-        for (claim, taken) in claims.iter_mut().zip(&system.claims) {
-            claim.needs_witness |= taken.contested > 0;
-        }
-        let mut number = 0..;
-        claims.retain(|_| number.next().is_none_or(|it: usize| !liars.contains(&it)));
+    }
+
+    /// The only value left.
+    pub fn exact(self) -> Option<u64> {
+        (self.low == self.high).then_some(self.low)
+    }
+
+    pub fn holds(self, value: u64) -> bool {
+        (self.low..=self.high).contains(&value)
     }
 }
 
-/// Numbers modulo this prime are exact where they are small.
-const PRIME: u64 = (1 << 61) - 1;
+/// Parts of a graph that are executed equally often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Class(u32);
 
-fn times(a: u64, b: u64) -> u64 {
-    (u128::from(a) * u128::from(b) % u128::from(PRIME)) as u64
+/// Bounds of all parts of a graph.
+pub struct Flow {
+    blocks: Vec<Class>,
+    edges: Vec<Class>,
+    bounds: Vec<Bounds>,
+    sums: Vec<Sum>,
+    /// The sums that each class is in.
+    sums_of: Vec<Vec<u32>>,
+    /// What bounds were before the last change, to take it back.
+    trail: Vec<(Class, Bounds)>,
 }
 
-fn minus(a: u64, b: u64) -> u64 {
-    if a >= b { a - b } else { a + PRIME - b }
+/// A whole and its parts.
+struct Sum {
+    whole: Class,
+    parts: Vec<Class>,
 }
 
-fn plus(a: u64, b: u64) -> u64 {
-    (a + b) % PRIME
-}
+/// So often may one sum be looked at for one new fact: bounds that contradict each other may creep
+/// up around a loop for ever.
+const MOST_VISITS: u32 = 50;
 
-/// One over it: its power to `PRIME - 2`.
-fn inverse(of: u64) -> u64 {
-    let (mut result, mut base, mut left) = (1, of, PRIME - 2);
-    while left > 0 {
-        if left & 1 == 1 {
-            result = times(result, base);
-        }
-        base = times(base, base);
-        left >>= 1;
-    }
-    result
-}
-
-/// A sum of unknowns: how often each counts.
-type Sum = BTreeMap<u32, u64>;
-
-fn add(to: &mut Sum, factor: u64, other: &Sum) {
-    for (unknown, value) in other {
-        let sum = to.entry(*unknown).or_default();
-        *sum = plus(*sum, times(factor, *value));
-        if *sum == 0 {
-            to.remove(unknown);
-        }
-    }
-}
-
-/// The counts of blocks and edges as sums of few unknowns, those of the edges that close cycles.
-struct Space {
-    blocks: Vec<Sum>,
-    edges: Vec<Sum>,
-}
-
-impl Space {
-    fn of(graph: &FlowGraph) -> Option<Self> {
+impl Flow {
+    pub fn new(graph: &FlowGraph) -> Self {
         let outside = graph.blocks as usize;
         let index = |node: Node| match node {
             Node::Outside => outside,
@@ -118,211 +83,250 @@ impl Space {
             .iter()
             .map(|edge| (index(edge.from), index(edge.to)))
             .collect();
-        let mut around: Vec<Vec<usize>> = vec![Vec::new(); outside + 1];
-        for (number, (from, to)) in ends.iter().enumerate() {
-            around[*from].push(number);
-            around[*to].push(number);
+        let weights = weights(&ends, outside + 1);
+        let mut classes = Classes::default();
+        let edges: Vec<Class> = weights.iter().map(|it| classes.of(*it)).collect();
+        let mut into = vec![(0_u64, Vec::new()); outside + 1];
+        let mut out = vec![Vec::new(); outside + 1];
+        for ((from, to), (weight, class)) in ends.iter().zip(weights.iter().zip(&edges)) {
+            into[*to].0 = into[*to].0.wrapping_add(*weight);
+            into[*to].1.push(*class);
+            out[*from].push(*class);
         }
-        // A tree from the outside on; what closes a cycle with it is an unknown.
-        let mut parent: Vec<Option<usize>> = vec![None; outside + 1];
-        let mut reached = vec![false; outside + 1];
-        let mut is_tree = vec![false; ends.len()];
-        let mut order = Vec::new();
-        for root in std::iter::once(outside).chain(0..outside) {
-            if std::mem::replace(&mut reached[root], true) {
-                continue;
-            }
-            let mut next = order.len();
-            order.push(root);
-            while let Some(node) = order.get(next).copied() {
-                next += 1;
-                for edge in &around[node] {
-                    let (from, to) = ends[*edge];
-                    let other = if from == node { to } else { from };
-                    if !std::mem::replace(&mut reached[other], true) {
-                        parent[other] = Some(*edge);
-                        is_tree[*edge] = true;
-                        order.push(other);
-                    }
+        let mut sums = Vec::new();
+        let mut blocks = Vec::new();
+        for ((weight, into), out) in into.into_iter().zip(out) {
+            let whole = classes.of(weight);
+            blocks.push(whole);
+            sums.push(Sum { whole, parts: into });
+            sums.push(Sum { whole, parts: out });
+        }
+        // A block that nothing leads to is not entered; one that nothing leaves was left somehow.
+        sums.retain(|it| !it.parts.is_empty() && it.parts != [it.whole]);
+        let mut sums_of = vec![Vec::new(); classes.number as usize];
+        for (number, sum) in (0..).zip(&sums) {
+            for class in sum.parts.iter().chain([&sum.whole]) {
+                let known: &mut Vec<u32> = &mut sums_of[class.0 as usize];
+                if known.last() != Some(&number) {
+                    known.push(number);
                 }
             }
         }
-        let mut edges = vec![Sum::new(); ends.len()];
-        let mut unknowns = 0;
-        for (number, sum) in edges.iter_mut().enumerate() {
-            if !is_tree[number] {
-                sum.insert(unknowns, 1);
-                unknowns += 1;
-            }
+        let mut bounds = vec![Bounds::OPEN; classes.number as usize];
+        if let Some(never) = classes.known.get(&0) {
+            bounds[never.0 as usize] = Bounds::exactly(0);
         }
-        if unknowns as usize > MOST_CYCLES {
-            return None;
-        }
-        // From the leaves inwards: the edge to the parent carries what the others leave over.
-        for node in order.iter().rev() {
-            let Some(up) = parent[*node] else { continue };
-            let mut over = Sum::new();
-            for edge in around[*node].iter().filter(|it| **it != up) {
-                let (from, to) = ends[*edge];
-                if from != to {
-                    let sign = if to == *node { 1 } else { PRIME - 1 };
-                    add(&mut over, sign, &edges[*edge].clone());
-                }
-            }
-            let sign = if ends[up].0 == *node { 1 } else { PRIME - 1 };
-            add(&mut edges[up], sign, &over);
-        }
-        let mut blocks = vec![Sum::new(); outside];
-        for ((_, to), sum) in ends.iter().zip(&edges) {
-            if let Some(block) = blocks.get_mut(*to) {
-                add(block, 1, sum);
-            }
-        }
-        Some(Self { blocks, edges })
-    }
-}
-
-/// Equations that claims make.
-#[derive(Default)]
-struct System {
-    /// By the first unknown of each.
-    rows: HashMap<u32, Row>,
-    claims: Vec<Taken>,
-}
-
-struct Row {
-    sum: Sum,
-    value: u64,
-    /// The claims that it was made of.
-    made_of: Sum,
-}
-
-/// A claim, and what others say to it.
-struct Taken {
-    claim: Claim,
-    /// How many say the same, and how many the contrary.
-    confirmed: u32,
-    contested: u32,
-}
-
-impl Taken {
-    fn is_good(&self) -> bool {
-        let is_enough = self.claim.weight > 1 || self.claim.stands_alone;
-        let is_confirmed = self.confirmed > 0 || is_enough && !self.claim.needs_witness;
-        is_confirmed && self.contested == 0
+        let mut flow = Self {
+            blocks,
+            edges,
+            bounds,
+            sums,
+            sums_of,
+            trail: Vec::new(),
+        };
+        let all = (0..flow.sums.len() as u32).collect();
+        flow.narrow(all);
+        flow.trail.clear();
+        flow
     }
 
-    /// How much it looks like a lie: contradictions, then how few are for it.
-    fn suspicion(&self) -> (i64, i64) {
-        let weight = i64::from(self.claim.weight);
-        let contested = i64::from(self.contested);
-        (contested - i64::from(self.confirmed) - weight, -weight)
+    pub fn block(&self, block: u32) -> Class {
+        self.blocks[block as usize]
     }
-}
 
-impl System {
-    /// Takes away from a sum what is known: its value, the claims that say so, and whether anything
-    /// is left.
-    fn reduce(&self, sum: &Sum) -> Reduced {
-        let mut left = sum.clone();
-        let (mut value, mut made_of) = (0, Sum::new());
+    pub fn edge(&self, edge: usize) -> Class {
+        self.edges[edge]
+    }
+
+    pub fn bounds(&self, class: Class) -> Bounds {
+        self.bounds[class.0 as usize]
+    }
+
+    /// Takes a new fact, unless it contradicts what is known. Says whether it was taken.
+    pub fn require(&mut self, class: Class, bounds: Bounds) -> bool {
+        self.require_all(&[(class, bounds)])
+    }
+
+    /// Takes several, or none.
+    pub fn require_all(&mut self, facts: &[(Class, Bounds)]) -> bool {
+        self.trail.clear();
+        let mut waiting = Vec::new();
+        for (class, bounds) in facts {
+            if !self.tighten(*class, *bounds, &mut waiting) {
+                self.take_back();
+                return false;
+            }
+        }
+        let agrees = self.narrow(waiting);
+        if !agrees {
+            self.take_back();
+        }
+        agrees
+    }
+
+    fn take_back(&mut self) {
+        while let Some((class, bounds)) = self.trail.pop() {
+            self.bounds[class.0 as usize] = bounds;
+        }
+    }
+
+    /// Narrows one class; false if nothing is left.
+    fn tighten(&mut self, class: Class, by: Bounds, waiting: &mut Vec<u32>) -> bool {
+        let known = self.bounds(class);
+        let narrower = Bounds {
+            low: known.low.max(by.low),
+            high: known.high.min(by.high),
+        };
+        if narrower.low > narrower.high {
+            return false;
+        }
+        if narrower != known {
+            self.trail.push((class, known));
+            self.bounds[class.0 as usize] = narrower;
+            waiting.extend(&self.sums_of[class.0 as usize]);
+        }
+        true
+    }
+
+    /// Follows all consequences; false if there is a contradiction.
+    fn narrow(&mut self, mut waiting: Vec<u32>) -> bool {
+        let mut visits: HashMap<u32, u32> = HashMap::new();
         let mut at = 0;
-        while let Some((unknown, factor)) = left.range(at..).next().map(|(a, b)| (*a, *b)) {
-            at = unknown + 1;
-            let Some(row) = self.rows.get(&unknown) else {
-                continue;
+        while let Some(number) = waiting.get(at).copied() {
+            at += 1;
+            let visited = visits.entry(number).or_default();
+            *visited += 1;
+            if *visited > MOST_VISITS || !self.narrow_sum(number, &mut waiting) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn narrow_sum(&mut self, number: u32, waiting: &mut Vec<u32>) -> bool {
+        let sum = &self.sums[number as usize];
+        let (whole, parts) = (sum.whole, sum.parts.clone());
+        let (mut low, mut high, mut open) = (0_u64, 0_u64, 0_u32);
+        for part in &parts {
+            let bounds = self.bounds(*part);
+            low = low.saturating_add(bounds.low);
+            match bounds.high {
+                u64::MAX => open += 1,
+                limit => high = high.saturating_add(limit),
+            }
+        }
+        let most = if open > 0 { u64::MAX } else { high };
+        if !self.tighten(whole, Bounds { low, high: most }, waiting) {
+            return false;
+        }
+        let all = self.bounds(whole);
+        for part in parts {
+            let own = self.bounds(part);
+            let others_low = low - own.low.min(low);
+            let others_open = open - u32::from(own.high == u64::MAX);
+            let others_high = match own.high {
+                u64::MAX => high,
+                own => high - own.min(high),
             };
-            add(&mut left, minus(0, factor), &row.sum);
-            value = plus(value, times(factor, row.value));
-            add(&mut made_of, factor, &row.made_of);
-        }
-        Reduced {
-            left,
-            value,
-            made_of,
-        }
-    }
-
-    fn add(&mut self, claim: &Claim, sum: &Sum) {
-        let Reduced {
-            left,
-            value,
-            made_of,
-        } = self.reduce(sum);
-        let claimed = claim.value % PRIME;
-        let number = self.claims.len() as u32;
-        self.claims.push(Taken {
-            claim: *claim,
-            confirmed: 0,
-            contested: 0,
-        });
-        if let Some((unknown, factor)) = left.iter().next().map(|(a, b)| (*a, *b)) {
-            let one = inverse(factor);
-            let mut row = Row {
-                sum: Sum::new(),
-                value: times(one, minus(claimed, value)),
-                made_of: Sum::from([(number, one)]),
+            let by = Bounds {
+                low: match others_open {
+                    0 => all.low.saturating_sub(others_high),
+                    _ => 0,
+                },
+                high: match all.high {
+                    u64::MAX => u64::MAX,
+                    most if others_low > most => return false,
+                    most => most - others_low,
+                },
             };
-            add(&mut row.sum, one, &left);
-            add(&mut row.made_of, minus(0, one), &made_of);
-            self.rows.insert(unknown, row);
-            return;
+            if !self.tighten(part, by, waiting) {
+                return false;
+            }
         }
-        let others = made_of.keys().map(|it| self.weight(*it)).min();
-        self.judge(&made_of, claim.weight, value == claimed);
-        self.judge(
-            &Sum::from([(number, 1)]),
-            others.unwrap_or(0),
-            value == claimed,
-        );
+        true
     }
+}
 
-    fn weight(&self, claim: u32) -> u32 {
-        let claim = self.claims.get(claim as usize);
-        claim.map_or(0, |it| it.claim.weight)
+/// Classes by the weight of what is in them.
+#[derive(Default)]
+struct Classes {
+    known: HashMap<u64, Class>,
+    number: u32,
+}
+
+impl Classes {
+    fn of(&mut self, weight: u64) -> Class {
+        let number = &mut self.number;
+        *self.known.entry(weight).or_insert_with(|| {
+            *number += 1;
+            Class(*number - 1)
+        })
     }
+}
 
-    /// All these claims together agree with something, or contradict it.
-    fn judge(&mut self, claims: &Sum, weight: u32, agree: bool) {
-        for claim in claims.keys() {
-            if let Some(it) = self.claims.get_mut(*claim as usize) {
-                match agree {
-                    true => it.confirmed += weight,
-                    false => it.contested += weight,
+/// A number for every edge. Those that close cycles with a tree of the others get numbers as good as
+/// drawn by lot, and the rest what conservation makes of these: parts that are always executed
+/// equally often have the same number, and others another.
+fn weights(ends: &[(usize, usize)], nodes: usize) -> Vec<u64> {
+    let mut around: Vec<Vec<usize>> = vec![Vec::new(); nodes];
+    for (number, (from, to)) in ends.iter().enumerate() {
+        around[*from].push(number);
+        around[*to].push(number);
+    }
+    let mut parent: Vec<Option<usize>> = vec![None; nodes];
+    let mut reached = vec![false; nodes];
+    let mut is_tree = vec![false; ends.len()];
+    let mut order = Vec::new();
+    for root in (0..nodes).rev() {
+        if std::mem::replace(&mut reached[root], true) {
+            continue;
+        }
+        let mut next = order.len();
+        order.push(root);
+        while let Some(node) = order.get(next).copied() {
+            next += 1;
+            for edge in &around[node] {
+                let (from, to) = ends[*edge];
+                let other = if from == node { to } else { from };
+                if !std::mem::replace(&mut reached[other], true) {
+                    parent[other] = Some(*edge);
+                    is_tree[*edge] = true;
+                    order.push(other);
                 }
             }
         }
     }
-
-    fn must_not_be_negative(&mut self, sum: &Sum) {
-        let reduced = self.reduce(sum);
-        if reduced.left.is_empty() && reduced.value > PRIME / 2 {
-            self.judge(&reduced.made_of, 1, false);
+    let mut weights: Vec<u64> = (1..)
+        .zip(&is_tree)
+        .map(|(number, is_tree)| if *is_tree { 0 } else { scattered(number) })
+        .collect();
+    // From the leaves inwards: the edge to the parent carries what the others leave over.
+    for node in order.iter().rev() {
+        let Some(up) = parent[*node] else { continue };
+        let mut over = 0_u64;
+        for edge in around[*node].iter().filter(|it| **it != up) {
+            let (from, to) = ends[*edge];
+            if from != to {
+                over = match to == *node {
+                    true => over.wrapping_add(weights[*edge]),
+                    false => over.wrapping_sub(weights[*edge]),
+                };
+            }
         }
+        weights[up] = match ends[up].0 == *node {
+            true => over,
+            false => over.wrapping_neg(),
+        };
     }
-
-    /// The claims that must be wrong, if the fewest are.
-    fn liars(&self) -> HashSet<usize> {
-        let suspects = (0..).zip(&self.claims).filter(|(_, it)| it.contested > 0);
-        let worst = suspects.clone().map(|(_, it)| it.suspicion()).max();
-        let worst = suspects.filter(|(_, it)| Some(it.suspicion()) == worst);
-        worst.map(|(number, _)| number).collect()
-    }
-
-    fn believed(&self, sum: &Sum) -> Option<u64> {
-        let reduced = self.reduce(sum);
-        let taken = |it: &u32| self.claims.get(*it as usize);
-        let is_good = |it: &u32| taken(it).is_some_and(Taken::is_good);
-        let is_known = reduced.left.is_empty() && reduced.value <= PRIME / 2;
-        (is_known && reduced.made_of.keys().all(is_good)).then_some(reduced.value)
-    }
+    weights
 }
 
-/// What is left of a sum when all that is known was taken away.
-struct Reduced {
-    left: Sum,
-    value: u64,
-    made_of: Sum,
+/// Bits that have nothing to do with each other (the finisher of SplitMix64).
+fn scattered(number: u64) -> u64 {
+    let mut bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]
@@ -330,7 +334,8 @@ mod tests {
     use super::*;
     use headcount_model::{BlockId, Edge, EdgeKind};
 
-    fn graph(blocks: u32, edges: &[(i32, i32)]) -> FlowGraph {
+    /// Edges between blocks; -1 is outside.
+    fn flow(blocks: u32, edges: &[(i32, i32)]) -> Flow {
         let node = |at: i32| match u32::try_from(at) {
             Ok(at) => Node::Block(BlockId(at)),
             Err(_) => Node::Outside,
@@ -340,73 +345,65 @@ mod tests {
             to: node(*to),
             kind: EdgeKind::Fall,
         };
-        FlowGraph {
+        Flow::new(&FlowGraph {
             blocks,
             edges: edges.iter().map(edge).collect(),
-        }
-    }
-
-    fn claim(block: u32, value: u64) -> Claim {
-        Claim {
-            block,
-            value,
-            weight: 1,
-            doubt: 0,
-            stands_alone: false,
-            needs_witness: false,
-        }
+        })
     }
 
     /// `0; if (…) 1; else 2; 3`
-    fn choice() -> FlowGraph {
-        graph(4, &[(-1, 0), (0, 1), (0, 2), (1, 3), (2, 3), (3, -1)])
+    fn choice() -> Flow {
+        flow(4, &[(-1, 0), (0, 1), (0, 2), (1, 3), (2, 3), (3, -1)])
     }
 
     #[test]
-    fn an_arm_without_code_ran_as_often_as_the_other_leaves_over() {
-        let entry = Claim {
-            stands_alone: true,
-            ..claim(0, 10)
-        };
-        let arm = Claim {
-            stands_alone: true,
-            ..claim(1, 7)
-        };
-        let settled = settle(&choice(), &[entry, arm]);
-        assert_eq!(settled, [Some(10), Some(7), Some(3), Some(10)]);
+    fn what_is_executed_equally_often_is_one_class() {
+        let flow = choice();
+        assert_eq!(flow.block(0), flow.block(3));
+        assert_ne!(flow.block(1), flow.block(2));
+        assert_eq!(flow.edge(1), flow.block(1));
     }
 
     #[test]
-    fn what_nobody_confirms_is_not_believed() {
-        assert_eq!(settle(&choice(), &[claim(0, 10)]), [None; 4]);
-        let both = settle(&choice(), &[claim(0, 10), claim(3, 10)]);
-        assert_eq!(both, [Some(10), None, None, Some(10)]);
+    fn what_one_arm_leaves_over_the_other_had() {
+        let mut flow = choice();
+        assert!(flow.require(flow.block(3), Bounds::exactly(10)));
+        assert!(flow.require(flow.block(1), Bounds::at_least(7)));
+        assert_eq!(flow.bounds(flow.block(2)), Bounds { low: 0, high: 3 });
+        assert!(flow.require(flow.block(2), Bounds::at_least(3)));
+        assert_eq!(flow.bounds(flow.block(1)).exact(), Some(7));
     }
 
     #[test]
-    fn what_contradicts_itself_is_not_believed() {
-        let sure = |block, value| Claim {
-            stands_alone: true,
-            ..claim(block, value)
-        };
-        let settled = settle(&choice(), &[sure(0, 10), sure(1, 7), sure(2, 4)]);
-        assert_eq!(settled, [None; 4]);
-        // More often than control came there.
-        let settled = settle(&choice(), &[sure(0, 10), sure(1, 12)]);
-        assert_eq!(settled, [None; 4]);
+    fn what_contradicts_what_is_known_changes_nothing() {
+        let mut flow = choice();
+        flow.require(flow.block(0), Bounds::exactly(10));
+        flow.require(flow.block(1), Bounds::exactly(7));
+        let arms = [
+            (flow.block(2), Bounds::exactly(3)),
+            (flow.block(1), Bounds::exactly(8)),
+        ];
+        assert!(!flow.require_all(&arms));
+        assert!(!flow.require(flow.block(2), Bounds::at_least(4)));
+        assert_eq!(flow.bounds(flow.block(2)).exact(), Some(3));
     }
 
     #[test]
-    fn a_loop_is_believed_where_condition_and_body_agree() {
-        // `0; while (1) 2; 3`
-        let graph = graph(4, &[(-1, 0), (0, 1), (1, 2), (2, 1), (1, 3), (3, -1)]);
-        let claims = [claim(0, 1), claim(1, 11), claim(2, 10), claim(3, 1)];
-        assert_eq!(
-            settle(&graph, &claims),
-            [Some(1), Some(11), Some(10), Some(1)]
-        );
-        // Unrolled by four: the condition was left out three times in four.
-        let claims = [claim(0, 1), claim(1, 3), claim(2, 10), claim(3, 1)];
-        assert_eq!(settle(&graph, &claims), [Some(1), None, None, Some(1)]);
+    fn bounds_that_creep_up_around_a_loop_are_a_contradiction() {
+        // `0; do 1; while (…); 2`, left more seldom than it was entered.
+        let mut flow = flow(3, &[(-1, 0), (0, 1), (1, 1), (1, 2), (2, -1), (1, -1)]);
+        assert!(flow.require(flow.block(0), Bounds::exactly(5)));
+        let exits = [
+            (flow.edge(3), Bounds { low: 0, high: 2 }),
+            (flow.edge(5), Bounds { low: 0, high: 2 }),
+        ];
+        assert!(!flow.require_all(&exits));
+        assert_eq!(flow.bounds(flow.edge(3)).high, 5);
+    }
+
+    #[test]
+    fn what_nothing_leads_to_was_not_executed() {
+        let flow = flow(2, &[(-1, 0), (0, -1), (1, -1)]);
+        assert_eq!(flow.bounds(flow.block(1)).exact(), Some(0));
     }
 }

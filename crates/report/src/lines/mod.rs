@@ -5,17 +5,23 @@
 //! of the source makes certain ([`flow`]), or else a bound, or it is unknown. A line that ran is
 //! never said not to have.
 
+mod call_graph;
+mod claims;
+mod conditions;
+mod entries;
 mod evidence;
 mod flow;
+mod loops;
 mod optimised;
+mod solving;
 
 use crate::Error;
 use crate::count::Count;
 use crate::names::{Named, all_functions, is_counted};
 use crate::only::Only;
 use evidence::Evidence;
-use headcount_model::{Counted, FileId};
-use std::collections::{BTreeMap, HashMap};
+use headcount_model::{Counted, EdgeKind, FileId};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The counts of one line.
@@ -92,13 +98,11 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
                         .or_insert_with(|| name.is_some_and(wants))
             };
             let is_optimised = named.function.compiled.is_optimised;
-            let mut is_any_wanted = false;
             for (place, copy) in lines_of(&named)? {
                 let Some(name) = names.get(place.file.index()) else {
                     continue;
                 };
                 if is_wanted(place.file) {
-                    is_any_wanted = true;
                     let lines = sums.entry(name.clone()).or_default();
                     let line = lines.entry(place.line).or_default();
                     if selected {
@@ -106,19 +110,17 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
                     }
                 }
             }
-            if selected && is_optimised && (whole || is_any_wanted) {
-                evidence::add(&named, &mut evidence);
+            if selected && is_optimised {
+                evidence::add(&named, &module.sources.packed, &mut evidence);
             }
         }
-        for (file, found) in &evidence {
-            let Some(name) = names.get(file.index()) else {
-                continue;
-            };
-            let Some(lines) = sums.get_mut(name) else {
+        evidence::add_calls(module, &mut evidence);
+        for (file, counts) in optimised::counts(&module.sources, &evidence) {
+            let name = names.get(file.index());
+            let Some(lines) = name.and_then(|it| sums.get_mut(it)) else {
                 continue; // nobody wants it
             };
-            let functions = module.sources.get(file).map_or(&[][..], Vec::as_slice);
-            for (line, count) in optimised::counts(found, functions) {
+            for (line, count) in counts {
                 let line = lines.entry(line).or_default();
                 line.told = Some(line.told.map_or(Ok(count), |it| it.plus(count))?);
             }
@@ -160,11 +162,20 @@ struct LineSum {
 fn lines_of(named: &Named<'_>) -> Result<HashMap<Place, LineSum>, Error> {
     let mut lines: HashMap<Place, LineSum> = HashMap::new();
     let compiled = &named.function.compiled;
-    for block in named.blocks() {
+    let jumps = named
+        .function
+        .edges
+        .iter()
+        .filter(|it| it.kind == EdgeKind::Jump);
+    let jumps: HashSet<u32> = jumps.filter_map(|it| it.from).collect();
+    for (number, block) in (0..).zip(named.blocks()) {
         for (run, range) in block.block.lines.iter().zip(block.line_ranges()) {
             if run.line == 0 {
                 continue;
             }
+            // The way on from the end of a statement is none.
+            let is_last = range.end == block.block.instructions;
+            let is_mere_jump = run.instructions == 1 && is_last && jumps.contains(&number);
             let place = Place {
                 file: run.file,
                 line: run.line,
@@ -176,7 +187,7 @@ fn lines_of(named: &Named<'_>) -> Result<HashMap<Place, LineSum>, Error> {
             line.any = most(line.any);
             // LLVM marks only where the line changes, in the order of addresses.
             let is_llvm = block.block.place.is_none() && compiled.marks_changes;
-            if run.is_stmt || is_llvm && run.instructions > 0 {
+            if run.is_stmt || is_llvm && run.instructions > 0 && !is_mere_jump {
                 line.statement = most(line.statement);
             }
             line.counted |= count.is_known();

@@ -1,26 +1,54 @@
 //! The lines of optimised code: what is certain, what is a bound, and what is unknown?
 
-use super::evidence::{FileEvidence, Kind, Place, Told};
-use super::flow::{Claim, settle};
+use super::call_graph::{At, CallGraph};
+use super::entries::entry;
+use super::evidence::{Evidence, FileEvidence, Kind, Place, Told};
+use super::flow::Bounds;
+use super::solving::solve;
 use crate::count::Count;
-use headcount_model::SourceFunction;
+use headcount_model::{FileId, SourceFlows};
 use std::collections::{BTreeMap, HashMap};
 
 /// The counts of the lines that code tells of, and of those that follow from the source. What is not
 /// known is at least 0.
-pub fn counts(evidence: &FileEvidence, functions: &[SourceFunction]) -> BTreeMap<u32, Count> {
-    let mut lines = by_rows(evidence);
-    for function in functions {
-        for (line, count) in by_flow(evidence, function) {
-            let is_known = lines.contains_key(&line);
-            match count {
-                Some(value) => _ = lines.insert(line, Count::Exact(value)),
-                None if is_known => _ = lines.entry(line).and_modify(|it| *it = bound(*it)),
-                None => _ = lines.insert(line, Count::AtLeast(0)),
+pub fn counts(sources: &SourceFlows, evidence: &Evidence) -> HashMap<FileId, BTreeMap<u32, Count>> {
+    let by_rows = |(file, found): (&FileId, &FileEvidence)| (*file, by_rows(found));
+    let mut counts: HashMap<FileId, BTreeMap<u32, Count>> = evidence.iter().map(by_rows).collect();
+    let graph = CallGraph::new(sources, evidence);
+    let executed = graph.executed();
+    let mut solved_blocks: HashMap<At, Vec<Bounds>> = HashMap::new();
+    for at in graph.callers_first() {
+        let function = graph.function(at);
+        let (Some(found), Some(known)) = (evidence.get(&at.0), counts.get_mut(&at.0)) else {
+            continue;
+        };
+        let is_followed = !function.blocks.is_empty() && graph.is_used(at);
+        let solved = is_followed.then(|| {
+            let entry = entry(&graph, at, &solved_blocks);
+            let executed = executed.get(&at).map_or(&[][..], Vec::as_slice);
+            solve(found, function, entry, executed)
+        });
+        match solved.flatten() {
+            Some(solved) => {
+                let lines = solved.lines.into_iter();
+                known.extend(lines.map(|(line, bounds)| (line, count(bounds))));
+                solved_blocks.insert(at, solved.blocks);
+            }
+            // Rows alone are no promise.
+            None => {
+                let lines = known.range_mut(function.line..=function.last_line);
+                lines.for_each(|(_, it)| *it = Count::AtLeast(it.value().unwrap_or(0)));
             }
         }
     }
-    lines
+    counts
+}
+
+fn count(bounds: Bounds) -> Count {
+    match bounds.exact() {
+        Some(value) => Count::Exact(value),
+        None => Count::AtLeast(bounds.low),
+    }
 }
 
 /// What rows say by themselves.
@@ -44,139 +72,18 @@ fn line_by_rows(places: &[(Place, Told)], marks_statements: bool) -> Count {
     };
     let most = places.iter().map(|(_, told)| value(told)).max();
     let least = places.iter().map(|(_, told)| told.most).max();
-    let is_sure = |told: &Told| told.pieces == 1 && !told.is_packed && !told.is_partial;
-    let is_same = |told: &Told| Some(value(told)) == most && is_sure(told);
+    // Rows alone are a promise only where each entry of a function comes by, or nothing does.
+    let is_sure = |place: &Place, told: &Told| {
+        let is_open = told.is_packed || told.is_partial || told.is_adrift;
+        let is_clear = told.is_once || told.sum == 0;
+        place.kind == Kind::Code && told.pieces == 1 && is_clear && !is_open
+    };
+    let is_same = |(place, told): &(Place, Told)| Some(value(told)) == most && is_sure(place, told);
     // That something never ran takes two to say: it may have been merged into other code.
     let is_enough = places.len() > 1 || most > Some(0);
-    let agree = is_enough && places.iter().all(|(_, told)| is_same(told));
+    let agree = is_enough && places.iter().all(is_same);
     match (agree, most) {
         (true, Some(most)) => Count::Exact(most),
         _ => Count::AtLeast(least.unwrap_or(0)),
     }
-}
-
-fn bound(count: Count) -> Count {
-    Count::AtLeast(count.value().unwrap_or(0))
-}
-
-/// What the flow of a function makes certain of its lines; nothing where it leaves them open.
-fn by_flow(evidence: &FileEvidence, function: &SourceFunction) -> Vec<(u32, Option<u64>)> {
-    let own = Place {
-        line: function.line,
-        column: 0,
-        kind: Kind::Code,
-    };
-    let end = Place {
-        line: function.last_line + 1,
-        ..own
-    };
-    let places: Vec<(Place, Told)> = evidence
-        .places
-        .range(own..end)
-        .map(|(place, told)| (*place, *told))
-        .collect();
-    let is_inside = |line: u32| (function.line..=function.last_line).contains(&line);
-    let entered: Vec<_> = evidence
-        .entered
-        .iter()
-        .filter(|it| is_inside(it.line))
-        .collect();
-    if entered.is_empty() && places.is_empty() {
-        return Vec::new();
-    }
-    // A copy that was wholly merged into others tells nothing.
-    let is_whole = entered.iter().all(|it| it.has_code);
-    let mut claims = match is_whole {
-        true => claims(function, &places, evidence.marks_statements),
-        false => Vec::new(),
-    };
-    let calls: Option<u64> = entered.iter().map(|it| it.count).sum();
-    if let Some(value) = calls.filter(|_| is_whole) {
-        let has_copies = entered.iter().any(|it| it.is_copy);
-        claims.push(Claim {
-            block: 0,
-            value,
-            weight: 2 - u32::from(has_copies),
-            doubt: u8::from(has_copies),
-            stands_alone: !has_copies,
-            needs_witness: false,
-        });
-    }
-    let settled = settle(&function.graph, &claims);
-    let mut lines: BTreeMap<u32, Option<u64>> = BTreeMap::new();
-    let on_lines = function.blocks.iter().zip(&settled);
-    let starts = on_lines.flat_map(|(block, count)| block.lines.iter().map(|it| (*it, *count)));
-    let other = places.iter().filter_map(|(place, _)| {
-        let block = function.block_at(place.line, place.column)?;
-        Some((place.line, settled[block as usize]))
-    });
-    for (line, count) in starts.chain(other) {
-        let most = lines.entry(line).or_insert(count);
-        // The most frequent of several; if one is open, so is the line.
-        *most = most.zip(count).map(|(a, b)| a.max(b));
-    }
-    lines.into_iter().collect()
-}
-
-/// What places claim about blocks: those of a block that say the same say it together.
-fn claims(
-    function: &SourceFunction,
-    places: &[(Place, Told)],
-    marks_statements: bool,
-) -> Vec<Claim> {
-    let mut said: HashMap<u32, Vec<(u64, u8)>> = HashMap::new();
-    // So often or more, surely.
-    let mut floors: HashMap<u32, u64> = HashMap::new();
-    for (place, told) in places {
-        let is_vague = function
-            .vague
-            .binary_search(&(place.line, place.column))
-            .is_ok();
-        let block = function.block_at(place.line, place.column);
-        let (Some(block), false) = (block, is_vague || told.is_packed || told.is_partial) else {
-            continue;
-        };
-        let floor = floors.entry(block).or_default();
-        *floor = told.most.max(*floor);
-        // LLVM copies a place, or spreads it, within one stretch: nobody can tell which.
-        if !marks_statements && told.pieces > told.spread {
-            continue;
-        }
-        let doubt = match (told.pieces, told.spread) {
-            (1, _) => 0,
-            (pieces, spread) if pieces == spread => 1,
-            _ => 2,
-        };
-        said.entry(block).or_default().push((told.sum, doubt));
-    }
-    let mut claims = Vec::new();
-    for (block, said) in said {
-        let all = said.len() as u32;
-        let mut values: BTreeMap<u64, (u32, u8)> = BTreeMap::new();
-        for (value, doubt) in said {
-            let it = values.entry(value).or_insert((0, doubt));
-            *it = (it.0 + 1, it.1.min(doubt));
-        }
-        // Of gcc's marks one may stand for what several lines share.
-        if !marks_statements {
-            values.retain(|value, _| *value >= floors[&block]);
-        }
-        let mut values: Vec<(u64, (u32, u8))> = values.into_iter().collect();
-        values.sort_by_key(|(value, (weight, doubt))| {
-            std::cmp::Reverse((*weight, std::cmp::Reverse(*doubt), *value))
-        });
-        let top = values.first().map_or(0, |it| it.1.0);
-        for (value, (weight, doubt)) in values.into_iter().filter(|it| it.1.0 == top) {
-            claims.push(Claim {
-                block,
-                value,
-                weight,
-                doubt,
-                stands_alone: doubt == 0 && marks_statements,
-                needs_witness: weight * 2 <= all,
-            });
-        }
-    }
-    claims.sort_by_key(|it| (it.block, it.value));
-    claims
 }
