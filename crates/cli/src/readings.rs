@@ -39,8 +39,12 @@ impl ModuleReadings {
     /// From what all copies of a module's routines said, and the code that could not be copied.
     pub fn new(facts: &ModuleFacts, mut readings: Vec<Reading>, refused: Vec<Range<u64>>) -> Self {
         let uncounted = uncounted(facts, &readings);
-        // What nobody came to might as well have no copy.
-        readings.retain(|it| it.readings.0.iter().any(|it| *it != 0) || !it.visits.is_empty());
+        // What nobody came to might as well have no copy. If nobody came to any, that is to be told.
+        let has_run =
+            |it: &Reading| it.readings.0.iter().any(|it| *it != 0) || !it.visits.is_empty();
+        if readings.iter().any(has_run) {
+            readings.retain(has_run);
+        }
         Self {
             functions: facts.functions_in(&touched(&readings, &refused)),
             uncounted,

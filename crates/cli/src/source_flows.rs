@@ -22,8 +22,8 @@ pub fn follow(loaded: &mut Loaded, sources: &Sources) {
         more => format!("{named} and {more} more"),
     };
     loaded.notes.push(format!(
-        "Lines of optimised code are counted without their source, which is not here or changed \
-         after the run began: {note}."
+        "Lines of optimised C are counted without their source, which was not found or was changed \
+         after the run began: {note}; --source DIR says where to look."
     ));
 }
 

@@ -99,13 +99,19 @@ fn both_engines_count_exactly_the_lines_that_were_chosen() {
                 shop.forget();
                 let run = [HEADCOUNT, "run", "-q", "--engine", engine, "--only", only];
                 shop.must(&[&run[..], &["--", "./shows"]].concat());
-                let among = |all: &BTreeMap<u32, u64>| -> BTreeMap<u32, u64> {
-                    all.range(lines.clone())
-                        .map(|(line, count)| (*line, *count))
-                        .collect()
-                };
-                let found = shop.counts("shows.c");
-                assert_eq!(among(&found), among(&all), "{level} {engine} {only}");
+                let found = shop.exact_counts("shows.c");
+                let what = format!("{level} {engine} {only}");
+                assert!(!found.is_empty(), "{what}");
+                for (line, (count, is_exact)) in found.range(lines.clone()) {
+                    // Of optimised code, less may follow from less.
+                    match is_exact {
+                        true => assert_eq!(Some(count), all.get(line), "{what}: {line}"),
+                        false => assert!(Some(count) <= all.get(line), "{what}: {line}"),
+                    }
+                }
+                let is_missing = |line: &&u32| !found.contains_key(line);
+                let missing = all.range(lines.clone()).map(|it| it.0).filter(is_missing);
+                assert!(level == "-O2" || missing.count() == 0, "{what}");
             }
         }
     }

@@ -1,8 +1,8 @@
-//! A text as its tokens are once macros have become what they stand for.
+//! The tokens of a text after macro expansion.
 //!
 //! Compilers say of all code that comes out of a macro, arguments included, that it is where the
-//! macro was used: so do we. What cannot be expanded for certain leaves something behind that no
-//! parser accepts, unless control comes out behind it in any case.
+//! macro was used: so do we. Where an expansion is not certain, a token is left that no parser
+//! accepts, unless control is sure to pass through whatever stands there.
 
 use crate::definitions::{Definitions, Hides, MacroId, Role};
 use crate::environment::{Environment, Meaning, Several};

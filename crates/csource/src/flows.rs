@@ -1,8 +1,8 @@
-//! How control moves through the functions of a text as the user wrote it, for those who have counts
-//! of the code that was made of it.
+//! How control moves through the functions of a text as the user wrote it; reports compare that with
+//! the counts of its compiled code.
 //!
-//! Nothing is put into the text here, and what cannot be read is left out: whoever asks has another
-//! way, if a worse one. Calls are taken to come back; counts say whether they did.
+//! The text is not changed, and a function that cannot be read has no blocks: reports then have only
+//! the code to go by. Calls are assumed to return; counts show whether they did.
 
 use headcount_model::{FlowGraph, Node, SourceBlock, SourceCall, SourceFunction};
 

@@ -11,9 +11,9 @@ use std::ops::Range;
 pub enum Count {
     /// So often.
     Exact(u64),
-    /// So often or more: counting stopped at a limit.
+    /// So often or more: counting stopped at a limit, or optimised code tells no more.
     AtLeast(u64),
-    /// It was not counted, or not all of it was.
+    /// It was not counted, or not all of it was, or optimised code does not tell.
     Unknown,
 }
 

@@ -16,8 +16,8 @@
 //! With `--route source --warnings` nothing runs, either: what compiles without
 //! a warning must do so when counted.
 //!
-//! With `--lines` the line counts of optimised builds are held against what gcov
-//! and llvm-cov agree on, and a table says how many are true.
+//! With `--lines` line counts at all levels are held against what two judges agree on (gcov and
+//! llvm-cov; for Rust, llvm-cov and our own count at -O0), and a table says how many are right.
 
 mod all_modules;
 mod callgrind;
@@ -88,9 +88,9 @@ struct Options {
     /// With `--route source`: see only that what compiles without a warning does so when counted
     #[arg(long, conflicts_with = "judge")]
     warnings: bool,
-    /// Make a table of how true line counts are, and say whether that is good enough: real programs
-    /// in C, C++ and Rust, our own of tests/programs that say `optimised:`, and a sample of GCC's,
-    /// built by gcc, clang and rustc at all --levels
+    /// Print a table of how accurate line counts are, and which goals it misses: real programs in C,
+    /// C++ and Rust, those of tests/programs that say `optimised:`, and a sample of GCC's, built by
+    /// gcc, clang and rustc at all --levels
     #[arg(long, conflicts_with_all = ["judge", "behave", "bare", "warnings"])]
     lines: bool,
     /// With `--lines`: what to take from an earlier call in the same folder
@@ -123,7 +123,7 @@ struct Options {
         hide_default_value = true
     )]
     flags: String,
-    /// Optimisation levels, if not O0,O2 or, with `--lines`, O0,O1,O2,O3,O2-flto
+    /// Optimisation levels [default: O0,O2; with `--lines` O0,O1,O2,O3,O2-flto]
     #[arg(long = "levels", value_name = "LIST", value_delimiter = ',')]
     asked_levels: Vec<String>,
     /// Check only N programs, always the same, spread evenly over the names; with `--lines`, N of

@@ -39,8 +39,8 @@ pub struct Report {
     pub names: NamesArgument,
     #[command(flatten)]
     pub format: FormatArgument,
-    /// With `--by line`: a folder to look for sources in; may be given several times. Lines of
-    /// optimised code are counted better with their source at hand.
+    /// With `--by line`: a folder to look for sources in; may be given several times. With the C
+    /// source, more lines of optimised code have exact counts.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
     /// Where to write it; `-` is standard output.
@@ -50,9 +50,9 @@ pub struct Report {
 
 /// Print source text with the count of each line in the margin.
 ///
-/// A count is how often a statement of that line began. A line without a count holds no code. A
-/// 0 is marked with `!`: its code never ran. `≥ 7` and `?` are of optimised code: so often or more,
-/// and nobody can tell. A `-` was not counted. The sign beside a count grows
+/// A count is how often a statement of that line began. A line without a count has no code of its
+/// own. A 0 is marked with `!`: its code never ran. `≥ 7` is a bound, 7 times or more. `?` is
+/// optimised code that does not tell how often. A `-` was not counted. The sign beside a count grows
 /// with it. `jumps` tells of branches: `31%` jumped, `1/2` of two ways were gone.
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -262,8 +262,8 @@ pub struct Diff {
     #[arg(long, value_enum, default_value_t = DiffBy::Function)]
     pub by: DiffBy,
     /// Fail if so much more is executed: `1%`, `10000`, or of any one function `function=5%`; or if
-    /// any one line is begun so much more often: `line=0`. A count of a line that is a bound fails
-    /// only where it proves that. May be given several times.
+    /// any one line is begun so much more often: `line=0`. A line whose count is only a bound fails
+    /// only if the bound proves that it is over the limit. May be given several times.
     #[arg(long, value_name = "LIMIT", value_parser = headcount_report::diff::Limit::parse)]
     pub fail_over: Vec<headcount_report::diff::Limit>,
     /// Compare only functions and source files with such names (`*` any text, `?` any character), or
@@ -274,8 +274,8 @@ pub struct Diff {
     /// Show so many functions, or lines.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
-    /// With `--by line` and limits of lines: a folder to look for sources in; may be given several
-    /// times. Lines of optimised code are counted better with their source at hand.
+    /// With `--by line` or a limit for lines: a folder to look for sources in; may be given several
+    /// times. With the C source, more lines of optimised code have exact counts.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
     /// How to write it.
@@ -420,7 +420,7 @@ pub enum StatFormat {
 pub enum DiffBy {
     /// Instructions executed by functions, with the lines that account for the difference.
     Function,
-    /// How often lines were begun, and what that is worth.
+    /// How often lines were begun, and whether that is exact, a bound or unknown.
     Line,
 }
 

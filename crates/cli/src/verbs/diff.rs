@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.by == DiffBy::Line && args.format == DiffFormat::Markdown {
-        bail!("--format markdown has no place for lines; write them as text, csv or json");
+        bail!("--format markdown cannot show --by line; use text, csv or json");
     }
     let (mut old, mut new) = load(args)?;
     let has_line_limit = args.fail_over.iter().any(|it| it.scope == Scope::Line);

@@ -64,6 +64,17 @@ impl Workshop {
             .collect()
     }
 
+    /// The same with what each count is worth: whether it is exact.
+    pub fn exact_counts(&self, file: &str) -> BTreeMap<u32, (u64, bool)> {
+        let text = self.report(&["--by", "line", "--only", file, "--format", "csv"]);
+        let rows = text.lines().skip(1).map(|row| row.split(',').collect());
+        let row = |row: Vec<&str>| {
+            let count = (row[2].parse().ok()?, row[4] == "exact");
+            Some((row[1].parse().ok()?, count))
+        };
+        rows.filter_map(row).collect()
+    }
+
     pub fn report(&self, words: &[&str]) -> String {
         let said = self.headcount(&[&["report"], words].concat());
         assert_eq!(said.status, Some(0), "{said:?}");

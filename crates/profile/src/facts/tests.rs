@@ -52,15 +52,16 @@ impl Dice {
                 is_optimised: self.below(2) == 0,
                 marks_changes: self.below(2) == 0,
                 inlined: (0..self.below(3))
-                    .map(|_| self.inlined_call(address))
+                    .map(|before| self.inlined_call(before, address))
                     .collect(),
             },
         }
     }
 
-    fn inlined_call(&mut self, near: LinkAddr) -> InlinedCall {
+    /// One behind so many others.
+    fn inlined_call(&mut self, before: u64, near: LinkAddr) -> InlinedCall {
         InlinedCall {
-            within: self.any(),
+            within: self.below(before + 1) as u32,
             file: FileId(self.below(5) as u32),
             line: self.any(),
             column: self.any(),

@@ -209,12 +209,15 @@ impl Diff {
 fn undecided(limit: &Limit, lines: u64) -> Option<String> {
     let lines = match lines {
         0 => return None,
-        1 => "1 line has a count".to_owned(),
-        many => format!("{} lines have counts", crate::thousands(many)),
+        1 => "1 line has a count that is a bound or unknown".to_owned(),
+        many => {
+            let many = crate::thousands(many);
+            format!("{many} lines have counts that are bounds or unknown")
+        }
     };
     Some(format!(
-        "{lines} that is a bound or unknown, and cannot be held against the limit of {limit}; in a \
-         build without optimisation, all counts of lines are exact."
+        "{lines}, too vague to compare with the limit of {limit}; a build without optimisation has \
+         exact counts."
     ))
 }
 

@@ -146,7 +146,7 @@ pub fn sentence(diff: &Diff, regression: &Regression) -> String {
             let now = count.map_or(thousands(new), |it| it.to_string());
             let old = thousands(old);
             return format!(
-                "{place}: begun {now} instead of {old} times ({share}); the limit is {limit}"
+                "{place}: begun {now} times instead of {old} ({share}); the limit is {limit}"
             );
         }
     };

@@ -100,7 +100,7 @@ impl Coverage {
             (
                 self.bounds,
                 "line",
-                "with the least count that is certain, because optimised code tells no more.",
+                "given the least count that is certain: how often they ran is not known exactly.",
             ),
         ];
         for (number, what, why) in counts {

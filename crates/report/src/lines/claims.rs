@@ -1,10 +1,10 @@
 //! What follows from claims about how often parts of a function ran?
 //!
 //! Control that comes to a block of the source leaves it again, so the counts of blocks depend on
-//! each other: as often as an `if` is reached, one of its arms is or what follows. A *claim* says
-//! how often a block ran, for all that its code tells. Claims may be wrong, because code was copied,
-//! merged or dropped; but wrong ones seldom agree. What follows from claims that others confirm, and
-//! none contradicts, is believed.
+//! each other: each time an `if` is reached, control goes on to one of its arms or to what follows it.
+//! A *claim* says how often a block ran, as its code has it. Claims may be wrong, because code was
+//! copied, merged or dropped; but wrong ones seldom agree. What follows from claims that others
+//! confirm, and none contradicts, is believed.
 
 use super::evidence::{Place, Told};
 use headcount_model::{FlowGraph, Node, SourceFunction};

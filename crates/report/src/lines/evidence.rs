@@ -61,7 +61,7 @@ pub struct Told {
     pub is_adrift: bool,
     /// Whether instructions for several values at once are among them.
     pub is_packed: bool,
-    /// Whether all of it was counted, and no count reached its limit.
+    /// Whether some of it was not counted, or reached a limit.
     pub is_partial: bool,
 }
 

@@ -1,9 +1,9 @@
 //! What follows from what is known of how often parts of a function ran?
 //!
 //! Control that comes to a block of the source leaves it again, so the counts of blocks and edges
-//! depend on each other: as often as an `if` is reached, one of its arms is, or what follows. Here
-//! every block and edge has bounds, and a bound of one narrows those of others. Parts that are always
-//! executed equally often (by the graph alone) share one *class*.
+//! depend on each other: each time an `if` is reached, control goes on to one of its arms or to what
+//! follows it. Here every block and edge has bounds, and a bound of one narrows those of others. Parts
+//! that are always executed equally often (by the graph alone) share one *class*.
 
 use headcount_model::{FlowGraph, Node};
 use std::collections::HashMap;

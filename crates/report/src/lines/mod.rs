@@ -2,8 +2,8 @@
 //!
 //! A line's count is how often the source's statement on it was begun. Without optimisation, the
 //! code says so itself. Optimisers copy, move, merge and drop code: then the count is what the flow
-//! of the source makes certain ([`flow`]), or else a bound, or it is unknown. A line that ran is
-//! never said not to have.
+//! of the source makes certain ([`flow`]), or else a bound, or it is unknown. A line of optimised
+//! code of which an instruction was executed is never shown as 0.
 
 mod call_graph;
 mod claims;

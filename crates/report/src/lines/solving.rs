@@ -1,8 +1,8 @@
 //! One function: what its code tells of its source's blocks, and what follows from that.
 //!
-//! Two who know nothing of each other must say the same. What the branches of a condition say and
-//! what stands where they lead is believed together; so is a call and the rows around it. Then come
-//! rows: what ran did so at least. Whatever contradicts what is known already is left out.
+//! How often a condition went either way is believed where its branches agree with the code that they
+//! lead to; a call is believed unless the line table contradicts it. Then code that ran gives a lower
+//! bound. Whatever contradicts what is already known is ignored.
 
 use super::claims::{self, Claim};
 use super::conditions::{Condition, Outcomes, Target, chained, conditions, sums};

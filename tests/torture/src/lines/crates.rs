@@ -54,7 +54,7 @@ impl Rust {
         match self.tools {
             Some(_) => {
                 "Rust: judged where llvm-cov and our own count of the build without optimisation \
-                 agree; so plain numbers of the row -O0 are right, whatever they are.\n"
+                 agree; so the row -O0 cannot show an error.\n"
             }
             None => MISSING,
         }

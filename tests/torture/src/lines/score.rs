@@ -221,7 +221,7 @@ pub fn marks(column: &Column, score: &Score) -> Vec<Mark> {
     let mut marks = vec![
         most("silent", score.silent(), silent),
         Mark {
-            text: format!("{} lines that ran shown as 0, at most none", score.zero),
+            text: format!("ran but shown as 0: {}, at most 0", score.zero),
             holds: score.zero == 0,
         },
         most("false bounds", share(score.false_bound, score.ran()), 0.5),
