@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(failed(&column("C", "gcc", "O3"), &vague), 0);
         let (text, holds) = verdict(&Scores::from([(c, zero)]));
         assert!(
-            !holds && text.starts_with("FAIL: C gcc -O2: 1 lines"),
+            !holds && text.starts_with("FAIL: C gcc -O2: ran but shown as 0: 1"),
             "{text}"
         );
     }
