@@ -17,6 +17,7 @@
 
 mod blocks;
 mod code;
+mod code_places;
 mod code_symbols;
 mod data_among_code;
 mod debug_files;
@@ -53,6 +54,7 @@ mod sweep;
 mod symbols;
 mod unknown_code;
 
+pub use code_places::{CodePlace, code_places, file_id};
 pub use code_symbols::{code_symbols, is_build};
 pub use debug_files::{FileBytes, Wanted};
 pub use error::Error;

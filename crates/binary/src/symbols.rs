@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use headcount_model::LinkAddr;
 use object::{Object, ObjectSymbol, SymbolKind};
 
 use crate::go_table::{GoFunction, GoTable};
@@ -99,6 +100,49 @@ impl Marks {
         found.shared.dedup();
         found
     }
+}
+
+/// The function that an address is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Where it begins.
+    pub at: u64,
+    pub name: String,
+}
+
+/// The functions that addresses are in, which must be sorted. The innermost counts, and the best name.
+pub fn names_at<'f, 'd: 'f>(
+    image: &Image<'_>,
+    files: impl IntoIterator<Item = &'f Elf<'d>>,
+    addresses: &[LinkAddr],
+) -> Vec<Option<Named>> {
+    let mut best: Vec<Option<Symbol>> = vec![None; addresses.len()];
+    each_of_code(image, files, &mut |kind, symbol| {
+        if kind == Kind::Object {
+            return;
+        }
+        let first = addresses.partition_point(|it| it.0 < symbol.at);
+        // One without a size (of hand-written assembly) reaches to the next.
+        let end = match symbol.size {
+            0 => addresses.len(),
+            size => addresses.partition_point(|it| it.0 - symbol.at.min(it.0) < size),
+        };
+        for known in best.iter_mut().take(end).skip(first) {
+            let is_better = known.as_ref().is_none_or(|known| {
+                let new = (std::cmp::Reverse(symbol.at), symbol.rank, symbol.name.len());
+                let old = (std::cmp::Reverse(known.at), known.rank, known.name.len());
+                (new, symbol.name) < (old, known.name.as_str())
+            });
+            if is_better {
+                *known = Some(symbol.to_owned());
+            }
+        }
+    });
+    let named = |it: Symbol| Named {
+        at: it.at,
+        name: it.name,
+    };
+    best.into_iter().map(|it| it.map(named)).collect()
 }
 
 /// Does the runtime that this file was made for read its code, and change it? Mono does that with

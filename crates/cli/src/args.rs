@@ -36,6 +36,7 @@ pub struct Headcount {
 pub enum Verb {
     Demo(Demo),
     Run(Run),
+    Time(Time),
     Stat(Stat),
     Attach(Attach),
     Cargo(Cargo),
@@ -97,6 +98,52 @@ pub struct Run {
     /// Let a program that is only asked for a list of its tests run uncounted.
     #[arg(long, hide = true)]
     pub no_lists: bool,
+}
+
+/// Run a program at its own speed and sample where its time goes.
+///
+/// A clock interrupts each thread while it is on a processor, and the kernel notes where it was; the
+/// program is neither stopped nor changed. The samples go into the profile; reports show them beside
+/// the counts of the same command, so that a line that takes long can be told from one that runs
+/// often. The exit status is the program's; 125 if it cannot be sampled, 126 if it cannot be run, 127
+/// if it is not there.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount time -- ./max 3 1 2
+  headcount run -- ./max 3 1 2 && headcount report     counts and time together
+  headcount time --pid 1234 --for 10s                  a program that already runs")]
+pub struct Time {
+    /// The profile to add to [default: headcount.db].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Samples per second that a thread is on a processor.
+    #[arg(short = 'F', long, value_name = "HERTZ", default_value_t = 1000,
+          value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    pub frequency: u32,
+    /// Bytes of each stack that are looked at for callers.
+    #[arg(long, value_name = "BYTES", default_value_t = 16384,
+          value_parser = clap::value_parser!(u32).range(64..=65528))]
+    pub stack_size: u32,
+    /// Sample a program that already runs, until it ends or until Ctrl-C.
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    pub pid: Option<i32>,
+    /// Stop sampling after this time, such as `10s`, `500ms` or `2m`.
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+    /// When the program has ended, wait for the processes that it left behind, and sample them, too.
+    #[arg(long, conflicts_with = "pid")]
+    pub wait: bool,
+    /// Say nothing when all goes well.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// The program and its arguments.
+    #[arg(
+        trailing_var_arg = true,
+        required_unless_present = "pid",
+        value_name = "PROGRAM"
+    )]
+    pub command: Vec<OsString>,
 }
 
 /// Run a program, once or several times, and show its totals on one screen.

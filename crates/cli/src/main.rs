@@ -63,7 +63,7 @@ fn work() -> ExitCode {
 /// own failure is 125.
 fn usage(error: clap::Error) -> Headcount {
     let _ = error.print();
-    let in_front = ["cargo", "cc", "run", "attach", "stat"];
+    let in_front = ["cargo", "cc", "run", "attach", "stat", "time"];
     let verb = std::env::args_os().nth(1);
     let in_front = verb.is_some_and(|verb| in_front.iter().any(|it| verb == *it));
     std::process::exit(match error.exit_code() {
@@ -96,6 +96,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
     match verb {
         Verb::Demo(it) => verbs::demo::run(it),
         Verb::Run(it) => verbs::run::run(it),
+        Verb::Time(it) => verbs::time::run(it),
         Verb::Stat(it) => verbs::stat::run(it),
         Verb::Attach(it) => verbs::attach::run(it),
         Verb::Cargo(it) => verbs::cargo::run(it),
@@ -120,7 +121,12 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
 /// mistaken for it, so that is 125, as with `timeout`.
 fn failure_status(verb: &Verb) -> u8 {
     match verb {
-        Verb::Cargo(_) | Verb::Cc(_) | Verb::Run(_) | Verb::Attach(_) | Verb::Stat(_) => 125,
+        Verb::Cargo(_)
+        | Verb::Cc(_)
+        | Verb::Run(_)
+        | Verb::Attach(_)
+        | Verb::Stat(_)
+        | Verb::Time(_) => 125,
         _ => 2,
     }
 }

@@ -14,6 +14,7 @@ mod program;
 mod refusal;
 mod routine;
 mod run;
+mod samples;
 mod source_flow;
 mod source_path;
 mod source_place;
@@ -28,6 +29,7 @@ pub use program::{
 pub use refusal::Refusal;
 pub use routine::{Entrance, Routine, RoutineBlock};
 pub use run::{Counted, FunctionCounts, ModuleCounts, Placement, Process, Run, Shift};
+pub use samples::{Frame, SampledModule, SampledThread, Samples, Site, Stack};
 pub use source_flow::{DirectCall, SourceBlock, SourceCall, SourceFlows, SourceFunction};
 pub use source_path::source_path;
 pub use source_place::{BlockKind, SourcePlace};

@@ -84,6 +84,7 @@ use std::time::Duration;
 use headcount_model::{LinkAddr, Module};
 
 pub use catalog::{Analysed, analyse_bytes, analyse_counted};
+pub use debug_files::find as find_debug_file;
 pub use headcount_binary::FileBytes;
 pub use module_file::ModuleFile;
 pub use own_folder::OwnFolder;

@@ -23,6 +23,7 @@ mod module_facts;
 mod open;
 mod plain;
 mod read;
+mod samples;
 mod shape;
 mod sum;
 #[cfg(test)]
@@ -33,7 +34,7 @@ pub use error::{Error, Problem};
 pub use merge::{Merged, merge};
 pub use module_facts::{FunctionFacts, ModuleFacts};
 pub use plain::{PlainTables, Value};
-pub use read::{Executed, Loaded, RunInfo, RunSelection};
+pub use read::{Executed, Loaded, RunInfo, RunSelection, Timed};
 pub use write::{Added, ModuleCounted, SparseCounts};
 
 /// Makes counts, and notes for the user, of what the counters of a module said. An error is a

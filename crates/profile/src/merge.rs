@@ -2,6 +2,7 @@
 
 use crate::counts::{Kept, RunCounts, write_readings};
 use crate::read;
+use crate::samples;
 use crate::write::{self, Stored};
 use crate::{Error, Problem, Profile, Result};
 use rusqlite::Connection;
@@ -120,6 +121,9 @@ fn add_modules_and_runs(from: &Connection, to: &Connection) -> Result<(usize, us
         let new_id = output(write::add_run(to, &run))?;
         for (old, new) in &modules {
             add_counts(from, to, (id, old), (new_id, new))?;
+        }
+        if let Some(samples) = input(samples::read(from, id))? {
+            output(samples::write(to, new_id, &samples))?;
         }
         added += 1;
     }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
-/// Raised whenever `schema.sql`, `facts.rs` or `counts.rs` changes its meaning.
-const VERSION: i64 = 5;
+/// Raised whenever `schema.sql`, `facts.rs`, `counts.rs` or `samples.rs` changes its meaning.
+const VERSION: i64 = 6;
 
 /// Marks the file as ours in SQLite's header ("HdCt"); `file` shows it.
 const APPLICATION_ID: i64 = 0x4864_4374;

@@ -4,8 +4,10 @@ use crate::facts::{Decoder, Numbers};
 use crate::module_facts::{FunctionFacts, ModuleFacts, place};
 use crate::sum::{executed, sum};
 use crate::write::Stored;
-use crate::{Problem, Profile, Recover, Result};
-use headcount_model::{Counted, FileId, LinkAddr, LoadBias, Placement, Process, Refusal, Run};
+use crate::{Problem, Profile, Recover, Result, samples};
+use headcount_model::{
+    Counted, FileId, LinkAddr, LoadBias, Placement, Process, Refusal, Run, Samples,
+};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 /// Which runs to read.
@@ -40,6 +42,17 @@ pub struct RunInfo {
     pub notes: Vec<String>,
     /// The modules it counted.
     pub modules: Vec<String>,
+    /// How many samples were taken of it, if a clock ran.
+    pub samples: Option<u64>,
+}
+
+/// A run of which samples were taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timed {
+    /// The run.
+    pub run: RunInfo,
+    /// The samples.
+    pub samples: Samples,
 }
 
 /// What reports are made of.
@@ -49,6 +62,9 @@ pub struct Loaded {
     pub counted: Vec<Counted>,
     /// The runs that were added up.
     pub runs: Vec<RunInfo>,
+    /// The runs that tell of time: of those that were chosen; and if that was the last one, the last
+    /// of the same command.
+    pub timed: Vec<Timed>,
     /// What makes their sum uncertain, in sentences. The notes of each run are its own.
     pub notes: Vec<String>,
 }
@@ -94,7 +110,10 @@ impl Profile {
 }
 
 fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loaded, Problem> {
-    let ids = select(run_ids(db)?, which)?;
+    let Chosen {
+        counted: ids,
+        timed,
+    } = choose(db, which)?;
     let mut counted = Vec::new();
     let mut mixed = 0;
     let mut notes = Vec::new();
@@ -117,11 +136,65 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
     });
     notes.extend(mixed_note(mixed));
     let runs = ids.into_iter().map(|id| run_info(db, id));
+    let timed = timed.into_iter().map(|id| {
+        let damaged = || damaged("the samples of a run are missing");
+        Ok(Timed {
+            run: run_info(db, id)?,
+            samples: samples::read(db, id)?.ok_or_else(damaged)?,
+        })
+    });
     Ok(Loaded {
         counted,
         runs: runs.collect::<Result<_, _>>()?,
+        timed: timed.collect::<Result<_, Problem>>()?,
         notes,
     })
+}
+
+/// Runs that were counted, and runs that were timed. One may be both.
+struct Chosen {
+    counted: Vec<i64>,
+    timed: Vec<i64>,
+}
+
+fn choose(db: &Connection, which: &RunSelection) -> Result<Chosen, Problem> {
+    let sampled = samples::runs(db)?;
+    let is_timed = |id: &i64| sampled.contains_key(id);
+    let is_counted = |id: &i64| sampled.get(id).is_none_or(|(_, is_counted)| *is_counted);
+    let all = run_ids(db)?;
+    let chosen = select(all.clone(), which)?;
+    let only = |ids: &[i64], wanted: &dyn Fn(&i64) -> bool| -> Vec<i64> {
+        ids.iter().copied().filter(|id| wanted(id)).collect()
+    };
+    let mut found = Chosen {
+        counted: only(&chosen, &is_counted),
+        timed: only(&chosen, &is_timed),
+    };
+    // Time and counts of the same command belong together.
+    if let (RunSelection::Last, [last]) = (which, chosen.as_slice()) {
+        let command = command(db, *last)?;
+        let last_of = |wanted: &dyn Fn(&i64) -> bool| -> Result<Option<i64>, Problem> {
+            for id in all.iter().rev().filter(|id| wanted(id)) {
+                if self::command(db, *id)? == command {
+                    return Ok(Some(*id));
+                }
+            }
+            Ok(None)
+        };
+        if found.timed.is_empty() {
+            found.timed.extend(last_of(&is_timed)?);
+        }
+        if found.counted.is_empty() {
+            found.counted.extend(last_of(&is_counted)?);
+        }
+    }
+    Ok(found)
+}
+
+/// The command of a run, as it is stored.
+fn command(db: &Connection, run: i64) -> Result<String, Problem> {
+    let mut query = db.prepare_cached("SELECT command FROM runs WHERE id = ?")?;
+    Ok(query.query_row([run], |row| row.get(0))?)
 }
 
 fn mixed_note(functions: usize) -> Option<String> {
@@ -392,6 +465,7 @@ fn run_info(db: &Connection, id: i64) -> Result<RunInfo, Problem> {
         processes: run.processes,
         notes: run.notes,
         modules: all(db, query, [id], |row| row.get(0))?,
+        samples: samples::runs(db)?.get(&id).map(|it| it.0),
     })
 }
 

@@ -1,7 +1,7 @@
--- The tables of a headcount profile, format 5.
+-- The tables of a headcount profile, format 6.
 --
 -- Facts about a build are stored once (modules, files, functions, refusals); each run adds only
--- what it counted (runs, processes, threads, run_modules).
+-- what it counted (runs, processes, threads, run_modules) and where its time went (samples).
 --
 -- The ten largest functions:
 --
@@ -105,4 +105,13 @@ CREATE TABLE run_modules (
     counts   BLOB, -- of its blocks and edges, as `counts.rs` tells
     readings BLOB,
     PRIMARY KEY (run, module)
+) STRICT;
+
+-- What a clock saw of a run: call stacks, by thread.
+CREATE TABLE samples (
+    run      INTEGER PRIMARY KEY REFERENCES runs,
+    interval INTEGER NOT NULL, -- nanoseconds on a processor that one sample stands for
+    samples  INTEGER NOT NULL, -- how many there are
+    counted  INTEGER NOT NULL, -- 1 if the run was counted at the same time, else 0
+    packed   BLOB    NOT NULL  -- the stacks, as `samples.rs` tells
 ) STRICT;

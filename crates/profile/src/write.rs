@@ -3,9 +3,10 @@
 use crate::counts::{self, Kept, RunCounts};
 use crate::module_facts::{FunctionFacts, ModuleFacts};
 use crate::read::{self, all_modules, facts};
+use crate::samples;
 use crate::shape::shape;
 use crate::{Problem, Profile, Recover, Result};
-use headcount_model::{Function, FunctionCounts, Module, Run};
+use headcount_model::{Function, FunctionCounts, Module, Run, Samples};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use std::ops::Range;
 
@@ -97,6 +98,15 @@ impl Profile {
                     }
                 }
             }
+            Ok(id)
+        })
+    }
+
+    /// Stores a run that was timed and not counted.
+    pub fn add_timed(&mut self, run: &Run, samples: &Samples) -> Result<Added> {
+        self.try_add(run, |db, id| {
+            let id = id(db)?;
+            samples::write(db, id, samples)?;
             Ok(id)
         })
     }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// hexadecimal with `0x`, and an end of an edge outside of the function is an empty field, as is a
 /// count that is not known.
 pub fn write(table: &Table) -> String {
-    let mut out = table.unit.columns().join(",");
+    let mut out = table.columns().join(",");
     out.push('\n');
     for row in &table.rows {
         for (place, cell) in row.cells.iter().enumerate() {

@@ -6,6 +6,7 @@
 use crate::escape::commands_a_terminal;
 use crate::report::{Refused, Report, RunSummary};
 use crate::table::{Cell, Row, Table};
+use crate::time::Totals;
 
 /// Raised when a reader of an older form would misunderstand a newer one.
 const VERSION: u32 = 1;
@@ -15,6 +16,9 @@ pub fn write(report: &Report) -> String {
     let table = &report.table;
     let mut out = format!("{{\"version\":{VERSION},\"by\":\"{}\"", table.unit.name());
     list(&mut out, "runs", &report.runs, run);
+    if let Some(time) = &report.time {
+        out.push_str(&totals(time));
+    }
     list(&mut out, "rows", &table.rows, |it, out| row(table, it, out));
     list(&mut out, "refused", &report.refused, refused);
     list(&mut out, "notes", &report.notes, |note, out| {
@@ -22,6 +26,22 @@ pub fn write(report: &Report) -> String {
     });
     out.push_str("\n}\n");
     out
+}
+
+fn totals(time: &Totals) -> String {
+    format!(
+        ",\n\"time\":{{\"runs\":{},\"samples\":{},\"nanoseconds\":{},\"on_processor\":{},\
+         \"in_kernel\":{},\"waiting\":{},\"ready\":{},\"lost\":{},\"counted\":{}}}",
+        time.runs,
+        time.sampled.samples,
+        time.sampled.nanoseconds,
+        time.on_processor,
+        time.in_kernel(),
+        time.waiting,
+        time.ready,
+        time.lost,
+        time.is_counted
+    )
 }
 
 /// A list under its name, one item a line.
@@ -52,7 +72,7 @@ pub fn run(run: &RunSummary, out: &mut String) {
 }
 
 fn row(table: &Table, row: &Row, out: &mut String) {
-    for (place, (column, cell)) in table.unit.columns().iter().zip(&row.cells).enumerate() {
+    for (place, (column, cell)) in table.columns().iter().zip(&row.cells).enumerate() {
         out.push(if place > 0 { ',' } else { '{' });
         out.push_str(&format!("\"{column}\":"));
         match cell {

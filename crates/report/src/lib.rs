@@ -32,6 +32,7 @@ mod source;
 pub mod stat;
 mod table;
 pub mod text;
+pub mod time;
 mod unknown_name;
 
 pub use branches::{Branch, Way, branches};
@@ -43,7 +44,7 @@ pub use escape::{visible, visible_lines};
 pub use glob::Pattern;
 pub use lines::{LineCount, line_counts};
 pub use names::is_counted;
-pub use number::{share, thousands};
+pub use number::{share, thousands, time_text};
 pub use only::{Only, split_module};
 pub use report::{CallSite, Decode, FindCalls, Refused, Report, Request, RunSummary, refused};
 pub use table::{Cell, Row, Table, Unit};
@@ -61,7 +62,7 @@ pub enum Error {
         /// What was asked for.
         key: String,
         /// What there is.
-        columns: &'static [&'static str],
+        columns: Vec<&'static str>,
     },
     /// A format is about one module.
     #[error("this format is about one module; --module names one of {}", modules.join(", "))]

@@ -23,6 +23,22 @@ pub fn share(part: u64, whole: u64) -> String {
     format!("{}.{}%", permille / 10, permille % 10)
 }
 
+/// A time with three digits and the unit that fits: `1.23 s`, `45.6 ms`, `789 ns`.
+pub fn time_text(nanoseconds: u64) -> String {
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    let fits = |it: &&(&str, u64)| nanoseconds >= it.1;
+    let Some((unit, size)) = units.iter().find(fits) else {
+        return format!("{nanoseconds} ns");
+    };
+    let whole = nanoseconds as f64 / *size as f64;
+    let digits = match whole {
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    format!("{whole:.digits$} {unit}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +65,14 @@ mod tests {
         assert_eq!(share(2, 3), "66.7%");
         assert_eq!(share(u64::MAX, u64::MAX), "100.0%");
         assert_eq!(share(0, 0), "-");
+    }
+
+    #[test]
+    fn times_have_the_unit_that_fits() {
+        let shown = [0, 999, 1_000, 45_600, 2_310_000_000, 100_000_000_000].map(time_text);
+        assert_eq!(
+            shown,
+            ["0 ns", "999 ns", "1.00 us", "45.6 us", "2.31 s", "100 s"]
+        );
     }
 }

@@ -72,6 +72,14 @@ impl Only {
         self.is_everything() || self.wishes.iter().any(names)
     }
 
+    /// Is a function wanted that has these names?
+    pub fn wants_name(&self, module: &str, names: &[&str]) -> bool {
+        let is_called = |it: &Pattern| names.iter().any(|name| it.matches(name));
+        let names_it =
+            |it: &Wish| is_called(&it.whole) || it.within_path(module).is_some_and(is_called);
+        self.is_everything() || self.wishes.iter().any(names_it)
+    }
+
     /// Is all of this source file wanted that is in this module?
     pub fn wants_file(&self, module: &Module, file: &str) -> bool {
         let names = |it: &Wish| it.names_file(module, file);
@@ -145,8 +153,12 @@ impl Wish {
 
     /// What is wanted of a module that is named, if it is this one.
     fn within(&self, module: &Module) -> Option<&Pattern> {
+        self.within_path(&module.path)
+    }
+
+    fn within_path(&self, module: &str) -> Option<&Pattern> {
         let within = self.within.as_ref();
-        let (_, name) = within.filter(|(it, _)| it.matches_module(&module.path))?;
+        let (_, name) = within.filter(|(it, _)| it.matches_module(module))?;
         Some(name)
     }
 }

@@ -6,6 +6,7 @@ use crate::coverage;
 use crate::only::Only;
 use crate::rows::{self, Tally};
 use crate::table::{Table, Unit};
+use crate::time::{Time, Totals};
 use crate::{Error, source};
 use headcount_model::{Counted, LinkAddr, Refusal, Span};
 
@@ -37,6 +38,8 @@ pub struct Request<'a> {
     pub decode: Decode<'a>,
     /// Knows the calls among them.
     pub calls: FindCalls<'a>,
+    /// Where the time went, if somebody looked.
+    pub time: Option<&'a Time>,
 }
 
 /// A run, as far as reports tell: nothing that differs between two equal runs.
@@ -80,6 +83,8 @@ pub struct Report {
     pub not_selected: u64,
     /// What makes the counts uncertain, in sentences.
     pub notes: Vec<String>,
+    /// Where the time went, all in all.
+    pub time: Option<Totals>,
 }
 
 impl Report {
@@ -96,6 +101,7 @@ impl Report {
                 unit: unit(counted, request.by),
                 rows: Vec::new(),
                 left_out: 0,
+                is_timed: request.time.is_some() && rows::have_time(request.by),
             },
             runs,
             executed: whole.executed,
@@ -106,6 +112,7 @@ impl Report {
             refused: refused(counted),
             not_selected: coverage::not_selected(counted),
             notes: without_repetition(notes),
+            time: request.time.map(|it| it.totals),
         };
         report.fill(counted, request)?;
         let notes = coverage::coverage_notes(counted, request.demangle);
@@ -120,7 +127,9 @@ impl Report {
             Unit::Module => rows::modules(counted, request)?,
             Unit::File => source::files(counted, request)?,
             Unit::Line => source::lines(counted, request)?,
-            Unit::Function => rows::of_functions(counted, request, rows::function)?,
+            Unit::Function => rows::of_functions(counted, request, |named, rows| {
+                rows::function(named, request.time, rows)
+            })?,
             Unit::Block => rows::of_functions(counted, request, rows::blocks)?,
             Unit::SourceBlock => rows::of_functions(counted, request, rows::source_blocks)?,
             Unit::Edge => rows::of_functions(counted, request, rows::edges)?,
@@ -136,6 +145,13 @@ impl Report {
         self.notes.extend(left_out);
         self.notes
             .extend(coverage::beyond_source(request.by, counted));
+        if let Some(time) = request.time {
+            match self.table.unit {
+                Unit::Function => rows::uncounted_functions(time, request, &mut self.table.rows),
+                Unit::Line => source::add_time(time, request, &mut self.table.rows),
+                _ => (),
+            }
+        }
         Ok(())
     }
 
@@ -146,6 +162,7 @@ impl Report {
         }
         if table.unit.hottest_first() {
             let hottest = match table.column("executed") {
+                _ if table.is_timed => "nanoseconds",
                 Some(column) if table.unit == Unit::Function && !table.knows(column) => "calls",
                 _ => "executed",
             };
@@ -157,7 +174,7 @@ impl Report {
         if let Some(key) = &request.sort {
             let column = table.column(key).ok_or_else(|| Error::NoSuchColumn {
                 key: key.clone(),
-                columns: table.unit.columns(),
+                columns: table.columns(),
             })?;
             table.sort_by(column);
         }

@@ -4,7 +4,8 @@ use crate::count::{self, Count, CountedBlock};
 use crate::listed::Listed;
 use crate::names::Named;
 use crate::report::Request;
-use crate::table::{Cell, Row};
+use crate::table::{Cell, Row, Unit};
+use crate::time::{Cost, Time};
 use crate::{Error, names::functions};
 use headcount_model::{Counted, LinkAddr};
 use std::ops::Range;
@@ -149,7 +150,44 @@ pub fn of_functions(
     Ok(rows)
 }
 
-pub fn function(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
+/// Whether the rows of a unit can tell of time.
+pub fn have_time(unit: Unit) -> bool {
+    matches!(unit, Unit::Function | Unit::Line)
+}
+
+/// The cells `samples` and `nanoseconds`.
+pub fn time_cells(cost: Cost) -> [Cell; 2] {
+    [Cell::Number(cost.samples), Cell::Number(cost.nanoseconds)]
+}
+
+/// Rows of functions that were seen but not counted.
+pub fn uncounted_functions(time: &Time, request: &Request<'_>, rows: &mut Vec<Row>) {
+    for it in time.uncounted().filter(|it| it.own.samples > 0) {
+        let name = match request.demangle {
+            true => crate::demangle(&it.name),
+            false => it.name.as_str().into(),
+        };
+        if !request.only.wants_name(&it.module, &[&name, &it.name]) {
+            continue;
+        }
+        let mut cells = vec![
+            text(&it.module),
+            text(&name),
+            text(crate::source::UNKNOWN),
+            Cell::Number(0),
+        ];
+        cells.extend(std::iter::repeat_n(Cell::Count(Count::Unknown), 4));
+        cells.extend(time_cells(it.own));
+        rows.push(Row {
+            cells,
+            linkage_name: Some(it.name.as_str().into()),
+            counted: false,
+            ran: true,
+        });
+    }
+}
+
+pub fn function(named: &Named<'_>, time: Option<&Time>, rows: &mut Vec<Row>) -> Result<(), Error> {
     let tally = Tally::of(named)?;
     let calls = calls(named);
     let line = named.function.source.map_or(0, |(_, line)| line);
@@ -161,6 +199,10 @@ pub fn function(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
         Cell::Count(calls),
     ];
     cells.extend(tally.cells());
+    if let Some(time) = time {
+        let here = time.of_function(&named.module.build_id, named.index);
+        cells.extend(time_cells(here.map(|it| it.own).unwrap_or_default()));
+    }
     rows.push(Row {
         cells,
         linkage_name: Some(named.function.name.as_str().into()),

@@ -1,16 +1,18 @@
 //! Counts into rows, for the units of source text: line and file.
 
 use crate::Error;
-use crate::count::CountedBlock;
+use crate::count::{Count, CountedBlock};
 use crate::lines::all_lines;
 use crate::names::{Named, functions};
 use crate::only::Only;
 use crate::report::Request;
-use crate::rows::Tally;
+use crate::rows::{Tally, time_cells};
 use crate::table::{Cell, Row};
+use crate::time::Time;
 use headcount_model::Counted;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The file of instructions that belong to none that is known.
 pub const UNKNOWN: &str = "??";
@@ -35,6 +37,40 @@ pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
         }
     }
     Ok(rows)
+}
+
+/// Puts the time beside lines, and adds those that were only seen.
+pub fn add_time(time: &Time, request: &Request<'_>, rows: &mut Vec<Row>) {
+    let mut counted = HashSet::new();
+    for row in rows.iter_mut() {
+        if let [Cell::Text(file), Cell::Number(line), ..] = row.cells.as_slice() {
+            let line = u32::try_from(*line).unwrap_or(0);
+            let cost = time.of_line(file, line);
+            counted.insert((file.clone(), line));
+            row.cells.extend(time_cells(cost));
+        }
+    }
+    let is_everything = request.only.is_everything();
+    for ((file, line), cost) in &time.lines {
+        let file: Arc<str> = file.as_str().into();
+        if counted.contains(&(file.clone(), *line)) || !is_everything {
+            continue;
+        }
+        let mut cells = vec![
+            Cell::Text(file),
+            Cell::Number((*line).into()),
+            Cell::Count(Count::Unknown),
+            Cell::Count(Count::Unknown),
+            Cell::Text(Count::Unknown.exactness().into()),
+        ];
+        cells.extend(time_cells(*cost));
+        rows.push(Row {
+            cells,
+            linkage_name: None,
+            counted: false,
+            ran: true,
+        });
+    }
 }
 
 /// Instructions and blocks of one file.

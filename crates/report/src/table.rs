@@ -149,18 +149,29 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// How many rows `--top` left out.
     pub left_out: usize,
+    /// Whether rows tell of time, too.
+    pub is_timed: bool,
 }
 
+/// What rows have more, if they tell of time.
+const TIME: [&str; 2] = ["samples", "nanoseconds"];
+
 impl Table {
+    /// Its columns, in the order of the CSV file.
+    pub fn columns(&self) -> Vec<&'static str> {
+        let time: &[_] = if self.is_timed { &TIME } else { &[] };
+        self.unit.columns().iter().chain(time).copied().collect()
+    }
+
     /// The place of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
-        self.unit.columns().iter().position(|it| *it == name)
+        self.columns().iter().position(|it| *it == name)
     }
 
     /// Orders rows by one column; rows that are equal there keep their order. The most comes
     /// first, but the number of a line says no more than an address: the first line comes first.
     pub fn sort_by(&mut self, column: usize) {
-        let upwards = self.unit.columns()[column] == "line";
+        let upwards = self.columns()[column] == "line";
         self.rows.sort_by(|a, b| {
             let order = a.cells[column].order(&b.cells[column]);
             if upwards { order.reverse() } else { order }

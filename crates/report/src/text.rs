@@ -6,9 +6,10 @@ use crate::annotate::is_of_the_system;
 use crate::count::Count;
 use crate::escape::visible;
 use crate::glob::short_name;
-use crate::number::{share, thousands};
+use crate::number::{share, thousands, time_text};
 use crate::report::{Refused, Report, RunSummary};
 use crate::table::{Cell, Row, Unit};
+use crate::time::{Cost, Estimate, Totals};
 
 /// Longest column of names that is still filled up with blanks; longer names stick out.
 const WIDEST: usize = 40;
@@ -55,9 +56,35 @@ fn heading(report: &Report) -> String {
         "instructions"
     };
     let (executed, never) = (report.executed, report.never);
-    out.push_str(&sums(executed, never, report.instructions, words));
-    out.push('\n');
+    if report.modules.is_empty() && report.time.is_some() {
+        out.push_str("not counted; `headcount run` counts the same command\n");
+    } else {
+        out.push_str(&sums(executed, never, report.instructions, words));
+        out.push('\n');
+    }
+    if let Some(time) = &report.time {
+        out.push_str(&totals(time));
+    }
     out
+}
+
+/// Where the time went, all in all.
+fn totals(time: &Totals) -> String {
+    let several = match time.runs {
+        1 => String::new(),
+        runs => format!(" of {runs} runs"),
+    };
+    let counted = match time.is_counted {
+        true => ", while it was counted",
+        false => "",
+    };
+    format!(
+        "{} samples{several}{counted}: {} in the program, {} in the kernel, {} waiting\n",
+        thousands(time.sampled.samples),
+        time_text(time.sampled.nanoseconds),
+        time_text(time.in_kernel()),
+        time_text(time.waiting)
+    )
 }
 
 /// How much of the instructions (or what else there is) ran, in a line.
@@ -297,6 +324,9 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
             words("function"),
         ],
     };
+    if report.table.is_timed {
+        columns = with_time(report, columns);
+    }
     let names_module = unit.columns()[0] == "module" && unit != Unit::Module;
     if report.modules.len() > 1 && names_module {
         let module = of_row("module", false, &|row| match &row.cells[0] {
@@ -307,6 +337,57 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
         columns.insert(before_function.unwrap_or(0), module);
     }
     columns
+}
+
+/// The columns of a table that tells of time: that comes first, and what says how much code there is
+/// makes room for it.
+fn with_time(report: &Report, columns: Vec<Column>) -> Vec<Column> {
+    let rows = &report.table.rows;
+    let number = |row: &Row, name: &str| {
+        let cell = report.table.column(name).and_then(|it| row.cells.get(it));
+        match cell {
+            Some(Cell::Number(number)) => Some(*number),
+            Some(Cell::Count(Count::Exact(number))) => Some(*number),
+            _ => None,
+        }
+    };
+    let cost = |row: &Row| Cost {
+        samples: number(row, "samples").unwrap_or(0),
+        nanoseconds: number(row, "nanoseconds").unwrap_or(0),
+    };
+    let (visits, title) = match report.table.unit {
+        Unit::Function => ("calls", "each call"),
+        _ => ("count", "each time"),
+    };
+    let whole = report.time.unwrap_or_default();
+    // Time and counts may be sums of different numbers of runs.
+    let runs = report.runs.len() as f64 / whole.runs.max(1) as f64;
+    let each = |row: &Row| {
+        let cost = cost(row);
+        let visits = number(row, visits).unwrap_or(0);
+        match (Estimate::new(cost, visits as f64 / runs), cost.samples) {
+            (Some(each), _) => each.to_string(),
+            (None, 1..) if visits > 0 => "few samples".to_owned(),
+            _ => String::new(),
+        }
+    };
+    let column = |title: &'static str, cell: &dyn Fn(&Row) -> String| Column {
+        title,
+        right: true,
+        cells: rows.iter().map(cell).collect(),
+    };
+    let nanoseconds = whole.sampled.nanoseconds;
+    let mut timed = vec![
+        column("time", &|row| time_text(cost(row).nanoseconds)),
+        column("time %", &|row| share(cost(row).nanoseconds, nanoseconds)),
+        column(title, &each),
+    ];
+    timed.extend(
+        columns
+            .into_iter()
+            .filter(|it| !matches!(it.title, "instructions" | "never")),
+    );
+    timed
 }
 
 /// The folder that all sources in the table are in, with its `/`; those of the system aside,

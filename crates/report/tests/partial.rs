@@ -87,6 +87,7 @@ fn report(it: &Counted, by: Unit, never: bool) -> Report {
         demangle: true,
         decode: &decode,
         calls: &|_| Vec::new(),
+        time: None,
     };
     let run = RunSummary {
         command: vec!["./it".into()],

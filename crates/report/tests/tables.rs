@@ -81,6 +81,7 @@ fn request(by: Unit) -> Request<'static> {
         demangle: true,
         decode: &decode,
         calls: &|_| Vec::new(),
+        time: None,
     }
 }
 

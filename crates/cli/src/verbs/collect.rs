@@ -724,7 +724,7 @@ fn processes(parts: &[Counters]) -> Vec<Process> {
         .collect()
 }
 
-fn cpu() -> String {
+pub fn cpu() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     info.lines()
         .find_map(|line| line.strip_prefix("model name")?.split_once(':'))

@@ -65,6 +65,7 @@ fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         demangle: !args.names.no_demangle,
         decode: &super::decode,
         calls: &super::calls,
+        time: None,
     };
     let mut notes = super::notes(loaded);
     notes.extend(coverage_notes(&loaded.counted, request.demangle));

@@ -19,6 +19,7 @@ pub mod report;
 pub mod run;
 pub mod runs;
 pub mod stat;
+pub mod time;
 
 use crate::{progress, readings, talk};
 use headcount_model::{Counted, LinkAddr, Span};
@@ -32,8 +33,14 @@ pub const DEFAULT_PROFILE: &str = "headcount.db";
 /// The status for an error that says that a program cannot be run.
 pub fn cannot_run(error: &anyhow::Error) -> Option<u8> {
     use headcount_monitor::Error;
+    use headcount_sampling::Error as NotSampled;
     if let Some(error) = error.downcast_ref::<cc::CannotRun>() {
         return Some(error.status);
+    }
+    match error.downcast_ref::<NotSampled>() {
+        Some(NotSampled::NotFound(_)) => return Some(127),
+        Some(NotSampled::CannotRun(..)) => return Some(126),
+        _ => (),
     }
     match error.downcast_ref::<Error>()? {
         Error::NotFound(_) => Some(127),
@@ -63,6 +70,10 @@ fn load(named: Option<&PathBuf>, runs: &RunSelection) -> anyhow::Result<Loaded> 
             .files
             .iter_mut()
             .for_each(|file| shorten(file, &here));
+    }
+    let sites = loaded.timed.iter_mut().flat_map(|it| &mut it.samples.sites);
+    for frame in sites.flat_map(|it| &mut it.frames) {
+        shorten(&mut frame.file, &here);
     }
     Ok(loaded)
 }
@@ -96,7 +107,9 @@ fn summaries(loaded: &Loaded) -> Vec<RunSummary> {
 
 /// The notes of all runs, and of their sum.
 fn notes(loaded: &Loaded) -> Vec<String> {
-    let notes = loaded.runs.iter().flat_map(|run| run.notes.iter());
+    let timed = loaded.timed.iter().map(|it| &it.run);
+    let runs = loaded.runs.iter().chain(timed);
+    let notes = runs.flat_map(|run| run.notes.iter());
     notes.chain(&loaded.notes).cloned().collect()
 }
 

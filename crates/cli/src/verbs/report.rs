@@ -3,6 +3,8 @@
 use crate::args::{By, Format, Report};
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
+use headcount_model::Samples;
+use headcount_report::time::Time;
 use headcount_report::{self as report, Request, Unit, thousands};
 use std::process::ExitCode;
 
@@ -13,6 +15,8 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
         let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
         source_flows::follow(&mut loaded, &sources);
     }
+    let samples: Vec<&Samples> = loaded.timed.iter().map(|it| &it.samples).collect();
+    let time = Time::new(&loaded.counted, &samples);
     let request = Request {
         by: unit(args.by),
         sort: args.sort.clone(),
@@ -22,6 +26,7 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
         demangle: !args.names.no_demangle,
         decode: &super::decode,
         calls: &super::calls,
+        time: time.as_ref(),
     };
     let runs = super::summaries(&loaded);
     let notes = super::notes(&loaded);

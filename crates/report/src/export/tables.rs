@@ -93,7 +93,7 @@ impl<E: From<Error>> Tables<'_, E> {
 
     fn function(&mut self, module: u64, named: &Named<'_>) -> Result<(), E> {
         let mut row = Vec::new();
-        rows::function(named, &mut row)?;
+        rows::function(named, None, &mut row)?;
         for row in &row {
             let [_, name, file, rest @ ..] = row.cells.as_slice() else {
                 continue;
