@@ -99,7 +99,11 @@ pub fn file(
             .map(|it| it.to_string_lossy().into_owned())
     };
     let name = text(entry.path_name())?;
-    let folder = entry.directory(header).and_then(text).unwrap_or_default();
+    // Folder 0 is where the compiler ran, which may be a relative path.
+    let folder = entry
+        .directory(header)
+        .filter(|_| entry.directory_index() > 0);
+    let folder = folder.and_then(text).unwrap_or_default();
     let base = unit
         .comp_dir
         .map(|it| it.to_string_lossy().into_owned())

@@ -7,8 +7,8 @@ use crate::only::Only;
 use crate::rows::{self, Tally};
 use crate::table::{Table, Unit};
 use crate::time::{Time, Totals};
-use crate::{Error, source};
-use headcount_model::{Counted, LinkAddr, Refusal, Span};
+use crate::{Error, source, time};
+use headcount_model::{Counted, LinkAddr, Refusal, Samples, Span};
 
 /// Turns a piece of code into its instructions: address and text.
 pub type Decode<'a> = &'a dyn Fn(&Span) -> Vec<(LinkAddr, String)>;
@@ -40,6 +40,10 @@ pub struct Request<'a> {
     pub calls: FindCalls<'a>,
     /// Where the time went, if somebody looked.
     pub time: Option<&'a Time>,
+    /// The samples that say so.
+    pub samples: &'a [&'a Samples],
+    /// Whether to say why that took so long.
+    pub why: bool,
 }
 
 /// A run, as far as reports tell: nothing that differs between two equal runs.
@@ -102,6 +106,7 @@ impl Report {
                 rows: Vec::new(),
                 left_out: 0,
                 is_timed: request.time.is_some() && rows::have_time(request.by),
+                has_why: false,
             },
             runs,
             executed: whole.executed,
@@ -134,6 +139,8 @@ impl Report {
             Unit::SourceBlock => rows::of_functions(counted, request, rows::source_blocks)?,
             Unit::Edge => rows::of_functions(counted, request, rows::edges)?,
             Unit::Call => calls::calls(counted, request),
+            Unit::Thread => time::threads(request.samples),
+            Unit::Charge => time::charges(request),
             Unit::Instruction => rows::of_functions(counted, request, |named, rows| {
                 rows::instructions(named, request, rows, notes)
             })?,
@@ -151,6 +158,9 @@ impl Report {
                 Unit::Line => source::add_time(time, request, &mut self.table.rows),
                 _ => (),
             }
+            if request.why && self.table.is_timed {
+                time::add_why(&mut self.table, time, self.runs.len() as u64);
+            }
         }
         Ok(())
     }
@@ -160,9 +170,9 @@ impl Report {
         if request.never {
             table.rows.retain(|row| !row.ran);
         }
-        if table.unit.hottest_first() {
+        if table.unit.hottest_first() || table.has_why {
             let hottest = match table.column("executed") {
-                _ if table.is_timed => "nanoseconds",
+                _ if table.column("nanoseconds").is_some() => "nanoseconds",
                 Some(column) if table.unit == Unit::Function && !table.knows(column) => "calls",
                 _ => "executed",
             };

@@ -26,6 +26,10 @@ pub enum Unit {
     Edge,
     /// A call instruction.
     Call,
+    /// A thread.
+    Thread,
+    /// A place of the user's own code, with a routine of a library that ran on its behalf.
+    Charge,
 }
 
 impl Unit {
@@ -40,6 +44,8 @@ impl Unit {
             Self::Instruction => "instruction",
             Self::Edge => "edge",
             Self::Call => "call",
+            Self::Thread => "thread",
+            Self::Charge => "charge",
         }
     }
 
@@ -82,13 +88,36 @@ impl Unit {
             Self::Instruction => &["module", "function", "address", "count", "text"],
             Self::Edge => &["module", "function", "from", "to", "kind", "count"],
             Self::Call => &["module", "caller", "address", "callee", "count"],
+            Self::Thread => &[
+                "process",
+                "thread",
+                "name",
+                "executed",
+                "samples",
+                "nanoseconds",
+                "on_processor",
+                "waiting",
+                "ready",
+            ],
+            Self::Charge => &[
+                "file",
+                "line",
+                "function",
+                "routine",
+                "module",
+                "samples",
+                "nanoseconds",
+            ],
         }
     }
 
     /// Whether the hottest row comes first where the user does not say; if not, rows come in
     /// the order of the program.
     pub fn hottest_first(self) -> bool {
-        matches!(self, Self::Module | Self::File | Self::Function)
+        matches!(
+            self,
+            Self::Module | Self::File | Self::Function | Self::Thread | Self::Charge
+        )
     }
 }
 
@@ -151,6 +180,8 @@ pub struct Table {
     pub left_out: usize,
     /// Whether rows tell of time, too.
     pub is_timed: bool,
+    /// Whether they say why it is so much.
+    pub has_why: bool,
 }
 
 /// What rows have more, if they tell of time.
@@ -160,7 +191,9 @@ impl Table {
     /// Its columns, in the order of the CSV file.
     pub fn columns(&self) -> Vec<&'static str> {
         let time: &[_] = if self.is_timed { &TIME } else { &[] };
-        self.unit.columns().iter().chain(time).copied().collect()
+        let why: &[_] = if self.has_why { &["why"] } else { &[] };
+        let columns = self.unit.columns().iter().chain(time).chain(why);
+        columns.copied().collect()
     }
 
     /// The place of a column.

@@ -263,6 +263,21 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
             },
         )
     };
+    let time = |column: &'static str, title: &'static str| {
+        let place = place(column);
+        of_row(title, true, &|row| match row.cells[place] {
+            Cell::Number(nanoseconds) => time_text(nanoseconds),
+            _ => String::new(),
+        })
+    };
+    let time_share = || {
+        let place = place("nanoseconds");
+        let whole = report.time.unwrap_or_default().sampled.nanoseconds;
+        of_row("time %", true, &|row| match row.cells[place] {
+            Cell::Number(nanoseconds) => share(nanoseconds, whole),
+            _ => String::new(),
+        })
+    };
     let mut columns = match unit {
         Unit::Module => vec![
             number("executed"),
@@ -315,6 +330,22 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
             number("address"),
             words("caller"),
             words("callee"),
+        ],
+        Unit::Thread => vec![
+            time("nanoseconds", "time"),
+            time("on_processor", "on_processor"),
+            time("waiting", "waiting"),
+            time("ready", "ready"),
+            number("process"),
+            number("thread"),
+            words("name"),
+        ],
+        Unit::Charge => vec![
+            time("nanoseconds", "time"),
+            time_share(),
+            source("source"),
+            words("function"),
+            words("routine"),
         ],
         Unit::Edge => vec![
             number("count"),
@@ -382,6 +413,12 @@ fn with_time(report: &Report, columns: Vec<Column>) -> Vec<Column> {
         column("time %", &|row| share(cost(row).nanoseconds, nanoseconds)),
         column(title, &each),
     ];
+    let why = report.table.column("why").map(|place| Column {
+        title: "why",
+        right: false,
+        cells: rows.iter().map(|row| show(&row.cells[place])).collect(),
+    });
+    timed.extend(why);
     timed.extend(
         columns
             .into_iter()

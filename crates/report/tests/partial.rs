@@ -88,6 +88,8 @@ fn report(it: &Counted, by: Unit, never: bool) -> Report {
         decode: &decode,
         calls: &|_| Vec::new(),
         time: None,
+        samples: &[],
+        why: false,
     };
     let run = RunSummary {
         command: vec!["./it".into()],

@@ -82,6 +82,8 @@ fn request(by: Unit) -> Request<'static> {
         decode: &decode,
         calls: &|_| Vec::new(),
         time: None,
+        samples: &[],
+        why: false,
     }
 }
 

@@ -12,6 +12,8 @@ Examples:
   headcount report --by line --only max.c          every line of one file
   headcount report --only libm.so.6                every function of one library
   headcount report --never                         functions that never ran
+  headcount report --why                           what takes long: runs often, or is slow
+  headcount report --charge-back                   time in libraries, by who called them
   headcount report --by instruction --format csv -o all.csv")]
 pub struct Report {
     #[command(flatten)]
@@ -33,6 +35,16 @@ pub struct Report {
     /// Show only what never ran.
     #[arg(long)]
     pub never: bool,
+    /// Say of the functions (or, with `--by line`, lines) that took the most time why they did. It is
+    /// `often`: each visit is quick, and there are many; `slow`: each instruction takes 2 ns or more,
+    /// as where a processor waits for memory; or `long`: each visit executes many instructions. Needs
+    /// samples of `headcount time`.
+    #[arg(long, conflicts_with = "never")]
+    pub why: bool,
+    /// Book the time in libraries on the line of your own code that led there: one row for each such
+    /// line and routine. Needs samples of `headcount time`.
+    #[arg(long, conflicts_with_all = ["by", "never", "why", "only"])]
+    pub charge_back: bool,
     #[command(flatten)]
     pub runs: RunsArgument,
     #[command(flatten)]
@@ -368,6 +380,8 @@ pub enum By {
     Instruction,
     Edge,
     Call,
+    /// A thread; needs samples of `headcount time`.
+    Thread,
 }
 
 /// How long the bars of a histogram are.

@@ -4,12 +4,14 @@ use crate::args::{Annotate, Histogram};
 use crate::sources::{Look, Sources, say_private};
 use crate::{output, source_flows, talk};
 use anyhow::bail;
-use headcount_model::Counted;
+use headcount_model::{Counted, Samples};
 use headcount_profile::Loaded;
 use headcount_report::{
     LineCount,
     annotate::{self, Around, Chosen, Fold, Scale, View},
-    coverage_notes, line_counts, nothing_called, text, visible,
+    coverage_notes, line_counts, nothing_called, text,
+    time::Time,
+    visible,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -96,6 +98,8 @@ fn listings(
     let none = BTreeMap::new();
     let excerpts = annotate::excerpts(&loaded.counted, chosen, !args.names.no_demangle)?;
     let branches = annotate::line_branches(&loaded.counted);
+    let samples: Vec<&Samples> = loaded.timed.iter().map(|it| &it.samples).collect();
+    let time = Time::new(&loaded.counted, &samples);
     let mut shown = String::new();
     for (file, excerpts) in &excerpts {
         let Some(lines) = sources.lines(file) else {
@@ -109,7 +113,11 @@ fn listings(
                 annotate::columns(&lines, counts, &blocks, excerpts)
             }
             None => {
+                let times = time
+                    .as_ref()
+                    .map(|it| annotate::line_times(it, file, counts, loaded.runs.len()));
                 let view = View {
+                    times: times.as_ref(),
                     branches: branches.get(file.as_str()),
                     fold: fold(args),
                     width: args.width.or_else(|| output::terminal_width(to)),

@@ -66,6 +66,8 @@ fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         decode: &super::decode,
         calls: &super::calls,
         time: None,
+        samples: &[],
+        why: false,
     };
     let mut notes = super::notes(loaded);
     notes.extend(coverage_notes(&loaded.counted, request.demangle));

@@ -102,7 +102,11 @@ fn summaries(loaded: &Loaded) -> Vec<RunSummary> {
         command: run.command.clone(),
         status: run.status,
     };
-    loaded.runs.iter().map(summary).collect()
+    // Who only looked at the time has runs, too.
+    match loaded.runs.is_empty() {
+        true => loaded.timed.iter().map(|it| summary(&it.run)).collect(),
+        false => loaded.runs.iter().map(summary).collect(),
+    }
 }
 
 /// The notes of all runs, and of their sum.

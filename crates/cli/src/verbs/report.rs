@@ -3,6 +3,7 @@
 use crate::args::{By, Format, Report};
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
+use anyhow::bail;
 use headcount_model::Samples;
 use headcount_report::time::Time;
 use headcount_report::{self as report, Request, Unit, thousands};
@@ -17,8 +18,15 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
     }
     let samples: Vec<&Samples> = loaded.timed.iter().map(|it| &it.samples).collect();
     let time = Time::new(&loaded.counted, &samples);
+    let needs_time = args.why || args.charge_back || matches!(args.by, By::Thread);
+    if needs_time && time.is_none() {
+        bail!("nothing tells of time; `headcount time` samples the same command");
+    }
     let request = Request {
-        by: unit(args.by),
+        by: match args.charge_back {
+            true => Unit::Charge,
+            false => unit(args.by),
+        },
         sort: args.sort.clone(),
         top: args.top,
         only: super::only(&args.only, &[&loaded], !args.names.no_demangle),
@@ -27,6 +35,8 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
         decode: &super::decode,
         calls: &super::calls,
         time: time.as_ref(),
+        samples: &samples,
+        why: args.why,
     };
     let runs = super::summaries(&loaded);
     let notes = super::notes(&loaded);
@@ -55,6 +65,7 @@ fn unit(by: By) -> Unit {
         By::Instruction => Unit::Instruction,
         By::Edge => Unit::Edge,
         By::Call => Unit::Call,
+        By::Thread => Unit::Thread,
     }
 }
 

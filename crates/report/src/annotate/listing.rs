@@ -2,6 +2,7 @@
 
 use super::fold::Fold;
 use super::jumps::LineBranches;
+use super::times::{LineTime, TimeColumns};
 use super::width::{columns, pieces};
 use super::{HEADING, Margin, NEVER, QUIET};
 use crate::escape::{visible, visible_lines};
@@ -28,6 +29,8 @@ pub struct View<'a> {
     pub fold: Option<Fold>,
     /// How many columns a row may have; longer lines go on in the next row.
     pub width: Option<usize>,
+    /// What to say of time, by line.
+    pub times: Option<&'a BTreeMap<u32, LineTime>>,
 }
 
 /// How far apart tab stops are.
@@ -61,6 +64,7 @@ pub struct Page<'a> {
     branches: Option<&'a BTreeMap<u32, LineBranches>>,
     fold: Option<Fold>,
     width: Option<usize>,
+    times: Option<TimeColumns<'a>>,
 }
 
 /// A row of an excerpt.
@@ -84,6 +88,7 @@ impl<'a> Page<'a> {
             branches: view.branches.filter(|it| !it.is_empty()),
             fold: view.fold,
             width: view.width,
+            times: view.times.and_then(TimeColumns::new),
         }
     }
 
@@ -96,7 +101,9 @@ impl<'a> Page<'a> {
     /// How many columns stand before the text of a line.
     pub fn before_text(&self) -> usize {
         let branches = self.branches.map_or(0, |_| " ".len() + JUMPS.len());
-        self.margin.width + "  ".len() + branches + " ".len() + self.number_width + " | ".len()
+        let times = self.times.as_ref().map_or(0, TimeColumns::width);
+        let margin = self.margin.width + "  ".len() + times + branches;
+        margin + " ".len() + self.number_width + " | ".len()
     }
 
     /// The rows of an excerpt.
@@ -163,8 +170,12 @@ impl<'a> Page<'a> {
     fn titles(&self) -> String {
         let (width, number_width) = (self.margin.width, self.number_width);
         let jumps = self.branches.map_or(String::new(), |_| format!(" {JUMPS}"));
+        let times = self
+            .times
+            .as_ref()
+            .map_or(String::new(), TimeColumns::titles);
         format!(
-            "{QUIET}{:>width$}  {jumps} {:>number_width$}{QUIET:#}\n",
+            "{QUIET}{:>width$}  {times}{jumps} {:>number_width$}{QUIET:#}\n",
             "count", "line"
         )
     }
@@ -176,13 +187,19 @@ impl<'a> Page<'a> {
         let jumps = self
             .branches
             .map_or(String::new(), |it| jumps(it.get(&number)));
+        let times = self
+            .times
+            .as_ref()
+            .map_or(String::new(), |it| it.show(number));
         let room = self.width.map(|it| it.saturating_sub(self.before_text()));
         let room = room.map_or(usize::MAX, |room| room.max(NARROWEST));
         let indent = (text.len() - text.trim_start().len() + FURTHER).min(room / 2);
         let pieces = pieces(text, room, room - indent).into_iter();
         for (place, piece) in pieces.enumerate() {
             let row = match place {
-                0 => format!("{margin}{jumps} {QUIET}{number:>number_width$} |{QUIET:#} {piece}"),
+                0 => format!(
+                    "{margin}{times}{jumps} {QUIET}{number:>number_width$} |{QUIET:#} {piece}"
+                ),
                 _ => {
                     let before = self.before_text() - "| ".len();
                     format!("{:before$}{QUIET}|{QUIET:#} {:indent$}{piece}", "", "")

@@ -13,6 +13,7 @@ mod histogram;
 mod json;
 mod jumps;
 mod listing;
+mod times;
 mod width;
 
 pub use assembly::assembly;
@@ -25,6 +26,7 @@ pub use histogram::{Scale, histogram};
 pub use json::{functions_as_json, lines_as_json};
 pub use jumps::{LineBranches, line_branches};
 pub use listing::{Excerpt, View, listing};
+pub use times::{LineTime, line_times};
 
 use crate::count::Count;
 use crate::lines::LineCount;

@@ -4,9 +4,16 @@
 //! and once on a line, the innermost of that instruction. So the sums over functions and over lines are
 //! both the number of samples.
 
+mod charge_back;
 mod estimate;
+mod own;
+mod tables;
+mod why;
 
+pub use charge_back::{Charge, ITSELF, NOBODY, charge_back, frames};
 pub use estimate::Estimate;
+pub use tables::{add_why, charges, threads};
+pub use why::Why;
 
 use crate::source::UNKNOWN;
 use headcount_model::{Counted, SampledThread, Samples, Site};

@@ -1,0 +1,94 @@
+//! Time as rows of tables: threads, charges, and why it is so much.
+
+use super::{Cost, Time, Why, charge_back};
+use crate::count::Count;
+use crate::demangle;
+use crate::report::Request;
+use crate::rows::time_cells;
+use crate::table::{Cell, Row, Table, Unit};
+use headcount_model::Samples;
+
+fn text(text: &str) -> Cell {
+    Cell::Text(text.into())
+}
+
+/// A row of something that was seen, and therefore ran.
+fn row(cells: Vec<Cell>) -> Row {
+    Row {
+        cells,
+        linkage_name: None,
+        counted: true,
+        ran: true,
+    }
+}
+
+/// One row a thread.
+pub fn threads(samples: &[&Samples]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for samples in samples {
+        for it in &samples.threads {
+            let seen = it.samples.iter().map(|(_, count)| count);
+            let seen = seen.fold(0_u64, |sum, it| sum.saturating_add(*it));
+            let mut cells = vec![
+                Cell::Number(it.pid.into()),
+                Cell::Number(it.tid.into()),
+                text(&it.name),
+                Cell::Count(Count::Unknown),
+            ];
+            cells.extend(time_cells(Cost::of(seen, samples.interval)));
+            cells.extend([it.on_processor, it.waiting, it.ready].map(Cell::Number));
+            rows.push(row(cells));
+        }
+    }
+    rows
+}
+
+/// One row a place of the user's own code and routine.
+pub fn charges(request: &Request<'_>) -> Vec<Row> {
+    let shown = |name: &str| match request.demangle {
+        true => demangle(name).into_owned(),
+        false => name.to_owned(),
+    };
+    let charges = charge_back(request.samples);
+    let row = |(it, cost): (super::Charge, Cost)| {
+        let mut cells = vec![
+            text(&it.file),
+            Cell::Number(it.line.into()),
+            text(&shown(&it.function)),
+            text(&shown(&it.routine)),
+            text(&it.module),
+        ];
+        cells.extend(time_cells(cost));
+        row(cells)
+    };
+    charges.into_iter().map(row).collect()
+}
+
+/// Says of functions or lines why they took so long. Those without samples are left out.
+pub fn add_why(table: &mut Table, time: &Time, counted_runs: u64) {
+    let columns = table.columns();
+    let place = |name: &str| columns.iter().position(|it| *it == name).unwrap_or(0);
+    let visits = match table.unit {
+        Unit::Function => place("calls"),
+        _ => place("count"),
+    };
+    let [executed, samples, nanoseconds] = ["executed", "samples", "nanoseconds"].map(place);
+    let runs = counted_runs.max(1) as f64 / time.totals.runs.max(1) as f64;
+    table.has_why = true;
+    table.rows.retain_mut(|row| {
+        let number = |place: usize| match row.cells.get(place) {
+            Some(Cell::Number(number)) => *number,
+            Some(Cell::Count(count)) => count.value().unwrap_or(0),
+            _ => 0,
+        };
+        let cost = Cost {
+            samples: number(samples),
+            nanoseconds: number(nanoseconds),
+        };
+        let visits = number(visits) as f64 / runs;
+        let executed = number(executed) as f64 / runs;
+        let why = Why::new(cost, visits, executed);
+        row.cells.push(text(why.map_or("", Why::name)));
+        cost.samples > 0
+    });
+}
