@@ -64,6 +64,12 @@ pub enum Error {
         /// What there is.
         columns: Vec<&'static str>,
     },
+    /// A format has no room for counts.
+    #[error("this format tells of time; `headcount time` samples a program")]
+    NoCounts,
+    /// A format has no room for time.
+    #[error("this format has no room for time; folded, pprof and firefox have")]
+    NoTime,
     /// A format is about one module.
     #[error("this format is about one module; --module names one of {}", modules.join(", "))]
     OneModule {

@@ -200,6 +200,7 @@ Examples:
   headcount export --format callgrind -o cg.out     then: kcachegrind cg.out
   headcount export --format pprof -o it.pb.gz       then: go tool pprof it.pb.gz
   headcount export --format folded | flamegraph.pl > flame.svg
+  headcount export --format firefox -o it.json      then: profiler.firefox.com, or samply load
   headcount export --format json | jq .totals.executed
   headcount export --format bolt -o it.fdata        then: llvm-bolt -data it.fdata
   headcount export --format sqlite -o it.sqlite     then: sqlite3 it.sqlite .schema
@@ -227,6 +228,10 @@ pub struct Export {
     /// llvm-sample, which are about one module, it is the program itself unless this says another.
     #[arg(long, value_name = "PATTERN")]
     pub module: Option<String>,
+    /// Export the samples of `headcount time` and not the counts: folded, pprof and firefox have room
+    /// for them.
+    #[arg(long)]
+    pub time: bool,
     /// The largest count to write: some readers fail above 2147483647 or 9223372036854775807.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_count: Option<u64>,
@@ -456,9 +461,9 @@ pub enum ExportFormat {
     Cobertura,
     /// Every instruction and call site, for KCachegrind and callgrind_annotate.
     Callgrind,
-    /// Instructions, blocks and calls, for pprof; there are no stacks.
+    /// Instructions, blocks and calls, for pprof, without stacks; with --time, samples with stacks.
     Pprof,
-    /// Modules, functions and lines as flame graphs have them.
+    /// Modules, functions and lines as flame graphs have them; with --time, call stacks.
     Folded,
     /// Branches of one program, for llvm-bolt: link it with --emit-relocs, and let gcc leave its
     /// functions whole with -fno-reorder-blocks-and-partition.
@@ -474,6 +479,8 @@ pub enum ExportFormat {
     Json,
     /// Functions, lines, blocks, edges and calls as plain tables, for sqlite3 and for scripts.
     Sqlite,
+    /// Samples with call stacks, for profiler.firefox.com and samply.
+    Firefox,
 }
 
 fn run_selection(text: &str) -> Result<RunSelection, String> {

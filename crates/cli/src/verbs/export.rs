@@ -5,9 +5,9 @@ use crate::module_files::Files;
 use crate::sources::Sources;
 use crate::{database, output, progress, source_flows, talk};
 use anyhow::bail;
-use headcount_model::{Counted, Span};
+use headcount_model::{Counted, Samples, Span};
 use headcount_profile::Loaded;
-use headcount_report::export::{self, Format, Material};
+use headcount_report::export::{self, Format, Material, TimeMaterial};
 use headcount_report::{Pattern, Request, Unit, coverage_notes, no_module_called, thousands};
 use std::process::ExitCode;
 
@@ -17,7 +17,11 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
-    let mut loaded = super::load(named, &args.runs.runs)?;
+    let mut loaded = super::load_with_time(named, &args.runs.runs)?;
+    if is_of_time(args, format, &loaded) {
+        return time(args, format, &loaded);
+    }
+    super::has_counts(&loaded)?;
     choose_modules(&mut loaded, args.module.as_deref(), format)?;
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
     source_flows::follow(&mut loaded, &sources);
@@ -48,6 +52,34 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         say_what_it_cannot(&loaded, &notes);
     }
     exported.notes.iter().for_each(talk::say);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether time is to be exported: if that is said, and where there is nothing else.
+fn is_of_time(args: &Export, format: ExportFormat, loaded: &Loaded) -> bool {
+    let has_time = text_format(format).is_some_and(export::has_time);
+    let is_all = loaded.counted.is_empty() && !loaded.timed.is_empty();
+    args.time || format == ExportFormat::Firefox || (is_all && has_time)
+}
+
+/// Writes samples.
+fn time(args: &Export, format: ExportFormat, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+    let Some(format) = text_format(format).filter(|it| export::has_time(*it)) else {
+        bail!("this format has no room for time; folded, pprof and firefox have");
+    };
+    let samples: Vec<&Samples> = loaded.timed.iter().map(|it| &it.samples).collect();
+    let Some(first) = loaded.timed.first() else {
+        bail!("{}", super::NO_TIME);
+    };
+    let material = TimeMaterial {
+        samples: &samples,
+        command: &first.run.command,
+        demangle: !args.names.no_demangle,
+    };
+    let exported = progress::during("exporting", || export::write_time(format, &material))?;
+    output::write_bytes(args.output.as_deref(), &exported.bytes)?;
+    let notes = loaded.timed.iter().flat_map(|it| &it.run.notes);
+    notes.chain(&exported.notes).for_each(talk::say);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -94,6 +126,7 @@ fn text_format(format: ExportFormat) -> Option<Format> {
         ExportFormat::Drcov => Format::Drcov,
         ExportFormat::Zprof => Format::Zprof,
         ExportFormat::Json => Format::Json,
+        ExportFormat::Firefox => Format::Firefox,
         ExportFormat::Sqlite => return None,
     })
 }

@@ -22,6 +22,7 @@ pub mod stat;
 pub mod time;
 
 use crate::{progress, readings, talk};
+use anyhow::bail;
 use headcount_model::{Counted, LinkAddr, Span};
 use headcount_profile::{Loaded, Profile, RunSelection};
 use headcount_report::{CallSite, Only, RunSummary, nothing_called};
@@ -59,8 +60,29 @@ fn open(named: Option<&PathBuf>) -> anyhow::Result<Profile> {
     })?)
 }
 
-/// Opens a profile as [`open`] does and adds up the chosen runs.
+/// What to do where there are no samples.
+const NO_TIME: &str = "nothing tells of time; `headcount time` samples the same command";
+
+/// Opens a profile as [`open`] does and adds up the chosen runs, which were counted.
 fn load(named: Option<&PathBuf>, runs: &RunSelection) -> anyhow::Result<Loaded> {
+    let loaded = load_with_time(named, runs)?;
+    has_counts(&loaded)?;
+    Ok(loaded)
+}
+
+/// Fails if runs were only timed.
+fn has_counts(loaded: &Loaded) -> anyhow::Result<()> {
+    if loaded.runs.is_empty() && !loaded.timed.is_empty() {
+        bail!(
+            "there is time, but no counts; `headcount run` counts the same command, and `headcount \
+             report` shows where the time went"
+        );
+    }
+    Ok(())
+}
+
+/// The same, where time alone is enough.
+fn load_with_time(named: Option<&PathBuf>, runs: &RunSelection) -> anyhow::Result<Loaded> {
     let profile = open(named)?;
     let mut loaded = progress::during("reading the profile", || profile.load(runs))?;
     let here = std::env::current_dir().unwrap_or_default();

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
-    let mut loaded = super::load(named, &args.runs.runs)?;
+    let mut loaded = super::load_with_time(named, &args.runs.runs)?;
     if matches!(args.by, By::Line) {
         let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
         source_flows::follow(&mut loaded, &sources);
@@ -20,7 +20,7 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
     let time = Time::new(&loaded.counted, &samples);
     let needs_time = args.why || args.charge_back || matches!(args.by, By::Thread);
     if needs_time && time.is_none() {
-        bail!("nothing tells of time; `headcount time` samples the same command");
+        bail!("{}", super::NO_TIME);
     }
     let request = Request {
         by: match args.charge_back {

@@ -18,10 +18,12 @@ mod limit;
 mod llvm_sample;
 pub mod pprof;
 mod tables;
+mod time;
 mod zprof;
 
 pub use json::SCHEMA as JSON_SCHEMA;
 pub use tables::tables;
+pub use time::{TimeMaterial, has_time, write_time};
 
 use crate::only::Only;
 use crate::report::FindCalls;
@@ -53,6 +55,8 @@ pub enum Format {
     Zprof,
     /// Everything, for programs.
     Json,
+    /// Samples for the Firefox Profiler.
+    Firefox,
 }
 
 /// What an export is made of.
@@ -127,6 +131,7 @@ pub fn write(format: Format, material: &Material<'_>) -> Result<Exported, Error>
         Format::Drcov => drcov::write(material, &limit)?,
         Format::Zprof => zprof::write(material, &limit)?,
         Format::Json => json::write(material, &limit)?,
+        Format::Firefox => return Err(Error::NoCounts),
     };
     exported.notes.extend(limit.note());
     Ok(exported)

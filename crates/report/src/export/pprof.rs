@@ -26,14 +26,19 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
             }
         }
     }
-    let mut compressed = GzEncoder::new(Vec::new(), Compression::default());
-    let bytes = compressed
-        .write_all(&builder.profile.encode_to_vec())
-        .and_then(|()| compressed.finish());
     Ok(Exported {
-        bytes: bytes.map_err(|_| Error::TooLarge)?,
+        bytes: packed(&builder.profile)?,
         notes: own_limit.note().into_iter().collect(),
     })
+}
+
+/// A profile as it is in a file.
+pub fn packed(profile: &Profile) -> Result<Vec<u8>, Error> {
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::default());
+    let bytes = compressed
+        .write_all(&profile.encode_to_vec())
+        .and_then(|()| compressed.finish());
+    bytes.map_err(|_| Error::TooLarge)
 }
 
 struct Builder<'a> {
@@ -232,6 +237,10 @@ pub struct Profile {
     pub function: Vec<Function>,
     #[prost(string, repeated, tag = "6")]
     pub string_table: Vec<String>,
+    #[prost(message, optional, tag = "11")]
+    pub period_type: Option<ValueType>,
+    #[prost(int64, tag = "12")]
+    pub period: i64,
     #[prost(int64, repeated, tag = "13")]
     pub comment: Vec<i64>,
     #[prost(int64, tag = "14")]
