@@ -158,7 +158,7 @@ impl Report {
                 Unit::Line => source::add_time(time, request, &mut self.table.rows),
                 _ => (),
             }
-            if request.why && self.table.is_timed {
+            if request.why && matches!(self.table.unit, Unit::Function | Unit::Line) {
                 time::add_why(&mut self.table, time, self.runs.len() as u64);
             }
         }

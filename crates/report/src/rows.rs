@@ -152,7 +152,7 @@ pub fn of_functions(
 
 /// Whether the rows of a unit can tell of time.
 pub fn have_time(unit: Unit) -> bool {
-    matches!(unit, Unit::Function | Unit::Line)
+    matches!(unit, Unit::Function | Unit::Line | Unit::Instruction)
 }
 
 /// The cells `samples` and `nanoseconds`.
@@ -283,11 +283,15 @@ pub fn instructions(
         let mut found = 0;
         for (address, words) in listed.instructions(block) {
             let count = it.at(found);
-            let rest = vec![
+            let mut rest = vec![
                 Cell::Address(Some(address)),
                 Cell::Count(count),
                 text(&words),
             ];
+            if let Some(time) = request.time {
+                let here = time.of_instruction(&named.module.build_id, address);
+                rest.extend(time_cells(here));
+            }
             rows.push(row(named, &linkage_name, count, rest));
             found += 1;
         }

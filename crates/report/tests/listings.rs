@@ -241,7 +241,7 @@ fn instructions_stand_under_their_lines() {
     let source =
         |file: &str, line: u32| (file.ends_with("max.c")).then(|| format!("\tline {line};"));
     let shown =
-        annotate::assembly(&program(), &|index| index == 1, true, &decode, &source).unwrap();
+        annotate::assembly(&program(), &|index| index == 1, true, &decode, &source, None).unwrap();
     let expected = "\
 max(int, int)  /home/u/src/max.c:3
 1,000 calls, 2,000 instructions executed; 0 of 2 never ran
@@ -395,7 +395,7 @@ fn instructions_are_marked_as_far_as_they_were_counted() {
         delta: -1,
     }];
     let source = |_: &str, _: u32| Some("x;".to_owned());
-    let shown = annotate::assembly(&it, &|index| index == 1, true, &decode, &source).unwrap();
+    let shown = annotate::assembly(&it, &|index| index == 1, true, &decode, &source, None).unwrap();
     let expected = "\
 max(int, int)  /home/u/src/max.c:3
 ≥ 1,000 calls, ≥ 1,999 instructions executed; 0 of 2 never ran

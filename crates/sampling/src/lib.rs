@@ -22,4 +22,4 @@ mod stacks;
 
 pub use error::Error;
 pub use headcount_model::Samples;
-pub use sampler::{Outcome, Settings, attach, run};
+pub use sampler::{Outcome, Settings, attach, is_allowed, run};

@@ -90,6 +90,16 @@ pub fn attach(pid: i32, settings: &Settings<'_>) -> Result<Outcome, Error> {
     Ok(sampling.outcome(None, begin))
 }
 
+/// Whether the kernel lets this process sample its own programs; if not, why.
+pub fn is_allowed() -> Result<(), Error> {
+    let rate = Rate {
+        frequency: 1,
+        stack: 64,
+    };
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    Clocks::of(&[own], Begin::AtExec, rate).map(drop)
+}
+
 fn rate(settings: &Settings<'_>) -> Rate {
     Rate {
         frequency: settings.frequency,

@@ -268,11 +268,20 @@ fn assembly(
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
         sources.lines(file)?.get(index).cloned()
     };
+    let samples: Vec<&Samples> = loaded.timed.iter().map(|it| &it.samples).collect();
+    let time = Time::new(&loaded.counted, &samples);
     let mut shown = String::new();
     for (index, it) in loaded.counted.iter().enumerate() {
         let is_chosen = |function: usize| is_chosen(it, index, function, chosen, args);
         let demangle = !args.names.no_demangle;
-        let listing = annotate::assembly(it, &is_chosen, demangle, &super::decode, &line)?;
+        let listing = annotate::assembly(
+            it,
+            &is_chosen,
+            demangle,
+            &super::decode,
+            &line,
+            time.as_ref(),
+        )?;
         if !listing.is_empty() {
             shown.push_str(&listing);
             shown.push('\n');

@@ -109,8 +109,22 @@ fn examine() -> Vec<Finding> {
         Finding::good("hardware counters", "not needed"),
     ];
     findings.extend(tracing::examine());
+    findings.push(samples());
     findings.push(trial().of(Way::Build));
     findings
+}
+
+/// Whether `headcount time` may look at programs.
+fn samples() -> Finding {
+    let name = "samples of time";
+    match headcount_sampling::is_allowed() {
+        Ok(()) => Finding::good(name, "allowed"),
+        Err(error) => Finding::less(
+            name,
+            format!("{error}"),
+            "counting works without them; `headcount time` does not",
+        ),
+    }
 }
 
 /// The best question is whether it works.

@@ -4,7 +4,7 @@ use crate::args::{Format, Runs};
 use crate::{output, progress};
 use headcount_model::Process;
 use headcount_profile::{Executed, Profile, RunInfo};
-use headcount_report::{Count, RunSummary, csv, text};
+use headcount_report::{Count, RunSummary, csv, text, thousands};
 use std::process::ExitCode;
 
 pub fn run(args: &Runs) -> anyhow::Result<ExitCode> {
@@ -23,8 +23,12 @@ pub fn run(args: &Runs) -> anyhow::Result<ExitCode> {
 /// A run, and how many instructions it executed.
 fn rows(profile: &Profile) -> anyhow::Result<Vec<(RunInfo, Count)>> {
     let row = |run: RunInfo| {
-        let executed = profile.executed(run.id)?;
-        Ok((run, count(executed)))
+        // Of a run that was only timed, nothing was counted.
+        let executed = match (run.samples, run.modules.is_empty()) {
+            (Some(_), true) => Count::Unknown,
+            _ => count(profile.executed(run.id)?),
+        };
+        Ok((run, executed))
     };
     profile.runs()?.into_iter().map(row).collect()
 }
@@ -50,6 +54,10 @@ fn as_text(rows: &[(RunInfo, Count)]) -> String {
             0 => "?".to_owned(),
             at => date(at),
         };
+        let executed = match (run.samples, executed) {
+            (Some(samples), Count::Unknown) => format!("{} samples", thousands(samples)),
+            _ => executed.to_string(),
+        };
         out.push_str(&format!(
             "{:>4}  {started:<20}  {executed:>20}  {}\n",
             run.id,
@@ -63,15 +71,16 @@ fn as_text(rows: &[(RunInfo, Count)]) -> String {
 }
 
 fn as_csv(rows: &[(RunInfo, Count)]) -> String {
-    let mut out = "run,started,ended,status,executed,command\n".to_owned();
+    let mut out = "run,started,ended,status,executed,command,samples\n".to_owned();
     for (run, executed) in rows {
         let status = run.status.map(|it| it.to_string()).unwrap_or_default();
         let executed = executed.value().map(|it| it.to_string());
         let executed = executed.unwrap_or_default();
         let command = run.command.join(" ");
         let command = csv::harmless(&command).replace('"', "\"\"");
+        let samples = run.samples.map(|it| it.to_string()).unwrap_or_default();
         out.push_str(&format!(
-            "{},{},{},{status},{executed},\"{command}\"\n",
+            "{},{},{},{status},{executed},\"{command}\",{samples}\n",
             run.id,
             date(run.started),
             date(run.ended)
@@ -88,6 +97,7 @@ fn as_json(rows: &[(RunInfo, Count)]) -> String {
             "ended": date(run.ended),
             "status": run.status,
             "executed": executed.value(),
+            "samples": run.samples,
             "command": run.command,
             "cpu": run.cpu,
             "modules": run.modules,

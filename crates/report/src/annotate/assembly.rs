@@ -8,8 +8,10 @@ use crate::count::CountedBlock;
 use crate::escape::{visible, visible_lines};
 use crate::listed::Listed;
 use crate::names::{Named, functions};
+use crate::number::share;
 use crate::report::Decode;
 use crate::rows::by_address;
+use crate::time::Time;
 use headcount_model::{Block, Counted, LineRun};
 
 /// Finds one line of one file, if the source is at hand.
@@ -23,6 +25,7 @@ pub fn assembly(
     demangle: bool,
     decode: Decode<'_>,
     source_line: SourceLine<'_>,
+    time: Option<&Time>,
 ) -> Result<String, Error> {
     let mut out = String::new();
     for named in functions(counted, demangle) {
@@ -30,7 +33,7 @@ pub fn assembly(
             if !out.is_empty() {
                 out.push('\n');
             }
-            one_function(&named, decode, source_line, &mut out)?;
+            one_function(&named, decode, source_line, time, &mut out)?;
         }
     }
     Ok(out)
@@ -40,6 +43,7 @@ fn one_function(
     named: &Named<'_>,
     decode: Decode<'_>,
     source_line: SourceLine<'_>,
+    time: Option<&Time>,
     out: &mut String,
 ) -> Result<(), Error> {
     let heading = function_heading(named)?;
@@ -51,10 +55,12 @@ fn one_function(
         "{HEADING}{}{HEADING:#}\n\n",
         visible_lines(&heading)
     ));
+    let title = time.map_or(String::new(), |_| format!(" {:>6}", "time"));
     out.push_str(&format!(
-        "{QUIET}{:>width$}   {:>10}{QUIET:#}\n",
+        "{QUIET}{:>width$}  {title} {:>10}{QUIET:#}\n",
         "count", "address"
     ));
+    let width = width + title.len();
     let mut last_line = None;
     let listed = Listed::new(named, decode);
     for it in by_address(named) {
@@ -70,8 +76,17 @@ fn one_function(
             let count = it.at(number);
             let margin = margin.show(count, count.is_never());
             let text = visible(&text).into_owned();
+            let time = time.map_or(String::new(), |time| {
+                let here = time.of_instruction(&named.module.build_id, address);
+                let whole = time.totals.sampled.nanoseconds;
+                let part = match here.nanoseconds {
+                    0 => String::new(),
+                    part => share(part, whole),
+                };
+                format!(" {part:>6}")
+            });
             out.push_str(&format!(
-                "{margin} {QUIET}{:>10}{QUIET:#}  {text}\n",
+                "{margin}{time} {QUIET}{:>10}{QUIET:#}  {text}\n",
                 address.to_string()
             ));
         }

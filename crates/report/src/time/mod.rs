@@ -16,7 +16,7 @@ pub use tables::{add_why, charges, threads};
 pub use why::Why;
 
 use crate::source::UNKNOWN;
-use headcount_model::{Counted, SampledThread, Samples, Site};
+use headcount_model::{Counted, LinkAddr, SampledThread, Samples, Site};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The name of code that is in no function that anybody knows.
@@ -110,6 +110,8 @@ pub struct Time {
     pub functions: Vec<TimedFunction>,
     /// By build id and place in the module.
     counted: HashMap<String, HashMap<usize, usize>>,
+    /// The instructions of counted functions, by build id and address.
+    instructions: HashMap<String, HashMap<LinkAddr, Cost>>,
     /// The lines.
     pub lines: BTreeMap<(String, u32), Cost>,
     /// Everything together.
@@ -146,6 +148,12 @@ impl Time {
         self.functions.get(*number)
     }
 
+    /// The time at an instruction of a counted function.
+    pub fn of_instruction(&self, build_id: &str, at: LinkAddr) -> Cost {
+        let found = self.instructions.get(build_id).and_then(|it| it.get(&at));
+        found.copied().unwrap_or_default()
+    }
+
     /// The functions that were not counted.
     pub fn uncounted(&self) -> impl Iterator<Item = &TimedFunction> {
         self.functions.iter().filter(|it| it.counted.is_none())
@@ -174,7 +182,7 @@ impl Booking {
     fn add(&mut self, counted: &[Counted], samples: &Samples) {
         self.time.totals.add(samples);
         let owners = owners(counted, samples);
-        let sites = samples.sites.iter().zip(owners);
+        let sites = samples.sites.iter().zip(owners.iter().copied());
         let functions: Vec<usize> = sites
             .map(|(site, owner)| self.function(samples, site, owner))
             .collect();
@@ -192,6 +200,11 @@ impl Booking {
             self.time.functions[functions[stack.site as usize]]
                 .own
                 .add(cost);
+            if let Some((module, _)) = owners[stack.site as usize] {
+                let build_id = counted[module].module.build_id.clone();
+                let here = self.time.instructions.entry(build_id).or_default();
+                here.entry(site.address).or_default().add(cost);
+            }
             let lines = &mut self.time.lines;
             lines.entry(line_of(site)).or_default().add(cost);
             let mut seen = HashSet::new();
@@ -280,7 +293,7 @@ fn owners(counted: &[Counted], samples: &Samples) -> Vec<Option<(usize, usize)>>
 mod tests {
     use super::*;
     use headcount_model::{
-        Block, Frame, Function, FunctionCounts, LinkAddr, Module, SampledModule, Span, Stack,
+        Block, Frame, Function, FunctionCounts, Module, SampledModule, Span, Stack,
     };
 
     fn site(address: u64, function: &str, line: u32) -> Site {
@@ -387,6 +400,8 @@ mod tests {
         let main = time.of_function("elf-77-x", 0).unwrap();
         assert_eq!((main.own.samples, main.with_callees.samples), (1, 8));
         assert_eq!(main.with_callees.nanoseconds, 80);
+        let at_call = time.of_instruction("elf-77-x", LinkAddr(0x2001));
+        assert_eq!(at_call.samples, 7);
         let others: Vec<&str> = time.uncounted().map(|it| it.name.as_str()).collect();
         assert_eq!(others, [UNKNOWN_CODE]);
     }
