@@ -112,7 +112,7 @@ pub struct Run {
 Examples:
   headcount time -- ./max 3 1 2
   headcount run -- ./max 3 1 2 && headcount report     counts and time together
-  headcount time --pid 1234 --for 10s                  a program that already runs")]
+  headcount time --pid 1234 --for 10s                  one that already runs")]
 pub struct Time {
     /// The profile to add to [default: headcount.db].
     #[arg(short, long, value_name = "FILE")]

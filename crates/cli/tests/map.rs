@@ -17,6 +17,7 @@ const ROOMS: &[(&str, &[&str], Manners)] = &[
     ("patch",   &["model", "x86"],    Manners::Pure),
     ("runtime", &["wire"],            Manners::Unsafe),
     ("monitor", &["binary", "flow", "model", "patch", "wire", "x86"], Manners::Unsafe),
+    ("sampling", &["binary", "model"], Manners::Unsafe),
     ("profile", &["model"],           Manners::Effects),
     ("report",  &["model"],           Manners::Pure),
 ];

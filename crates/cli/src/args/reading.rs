@@ -18,7 +18,7 @@ Examples:
 pub struct Report {
     #[command(flatten)]
     pub profile: ProfileArgument,
-    /// What has one row.
+    /// What has one row; a thread only with samples of `headcount time`.
     #[arg(long, value_enum, default_value_t = By::Function, value_name = "UNIT")]
     pub by: By,
     /// The column to sort by: numbers from the largest, names from the first.
@@ -385,7 +385,6 @@ pub enum By {
     Instruction,
     Edge,
     Call,
-    /// A thread; needs samples of `headcount time`.
     Thread,
 }
 
