@@ -95,6 +95,10 @@ pub struct Run {
     pub counting: Counting,
     #[command(flatten)]
     pub program: ProgramArgument,
+    /// Sample where the time goes as well, as `headcount time` does. Counting takes time, too, and
+    /// what calls small functions most is slowed down most: shares are those of the counted program.
+    #[arg(long)]
+    pub time: bool,
     /// Let a program that is only asked for a list of its tests run uncounted.
     #[arg(long, hide = true)]
     pub no_lists: bool,
@@ -118,11 +122,11 @@ pub struct Time {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Samples per second that a thread is on a processor.
-    #[arg(short = 'F', long, value_name = "HERTZ", default_value_t = 1000,
+    #[arg(short = 'F', long, value_name = "HERTZ", default_value_t = crate::timed::FREQUENCY,
           value_parser = clap::value_parser!(u32).range(1..=50_000))]
     pub frequency: u32,
     /// Bytes of each stack that are looked at for callers.
-    #[arg(long, value_name = "BYTES", default_value_t = 16384,
+    #[arg(long, value_name = "BYTES", default_value_t = crate::timed::STACK_SIZE,
           value_parser = clap::value_parser!(u32).range(64..=65528))]
     pub stack_size: u32,
     /// Sample a program that already runs, until it ends or until Ctrl-C.

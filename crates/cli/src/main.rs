@@ -33,6 +33,7 @@ mod source_route;
 mod sources;
 mod talk;
 mod text_counts;
+mod timed;
 mod uncounted;
 mod verbs;
 

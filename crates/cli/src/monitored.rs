@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use headcount_model::{FunctionCounts, Run};
 use headcount_monitor::journal;
 use headcount_monitor::{
-    CodeRanges, Engine, Error, FileBytes, Outcome, OwnFolder, Settings, WhyStopped,
+    CodeRanges, Engine, Error, FileBytes, Onlooker, Outcome, OwnFolder, Settings, WhyStopped,
 };
 use headcount_profile::{ModuleFacts, Problem, Profile, SparseCounts};
 use headcount_report::Count;
@@ -82,11 +82,16 @@ pub struct Ran {
 }
 
 /// Runs a program, counts it, and takes the counts into the profile.
-pub fn run(counting: &Counting, program: &ProgramArgument) -> Result<Ran> {
+pub fn run(
+    counting: &Counting,
+    program: &ProgramArgument,
+    onlooker: Option<&dyn Onlooker>,
+) -> Result<Ran> {
     let following = Following {
         children: !program.no_follow,
         wait: program.wait,
         duration: None,
+        onlooker,
     };
     let folder = match set_aside().and_then(|()| new_folder(counting)) {
         Ok(folder) => folder,
@@ -126,7 +131,8 @@ fn uncounted(program: &ProgramArgument, error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Whom to count besides the program, and for how long.
-pub struct Following {
+pub struct Following<'a> {
+    pub onlooker: Option<&'a dyn Onlooker>,
     pub children: bool,
     /// Also when the program has ended.
     pub wait: bool,
@@ -136,7 +142,7 @@ pub struct Following {
 /// Makes the monitor's settings of what the user typed, and lets it count.
 pub fn count(
     args: &Counting,
-    following: &Following,
+    following: &Following<'_>,
     begun: &dyn Fn(),
     work: impl FnOnce(&Settings<'_>) -> Result<Outcome, Error>,
 ) -> Result<Outcome, Error> {
@@ -180,6 +186,7 @@ pub fn count(
         is_short_of_memory: &reserve::is_used,
         begun,
         progress: &progress,
+        onlooker: following.onlooker,
     });
     if told.get() != begin {
         crate::progress::clear();
@@ -198,7 +205,7 @@ fn wanted(selection: &Selection, path: &str, key: &str, bytes: &FileBytes) -> Op
 }
 
 /// The profile that counts go into.
-fn profile(args: &Counting) -> PathBuf {
+pub fn profile(args: &Counting) -> PathBuf {
     let named = args.output.clone();
     named.unwrap_or_else(|| DEFAULT_PROFILE.into())
 }

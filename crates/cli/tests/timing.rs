@@ -270,6 +270,57 @@ fn all_sums_are_the_number_of_samples() {
     assert_eq!(weights.filter_map(|it| it.as_u64()).sum::<u64>(), total);
 }
 
+#[test]
+fn a_program_is_timed_while_it_is_counted() {
+    let shop = Workshop::new();
+    build(&shop, "sorts", SORTS);
+    build(&shop, "shares", SHARES);
+    headcount(&shop, &["run", "--time", "-q", "--", "./shares"]);
+    let rows = table(&headcount(&shop, &["report", "--format", "csv"]));
+    let sixty = rows.iter().find(|it| it["function"] == "sixty").unwrap();
+    assert_eq!(sixty["calls"], "200");
+    let seen = samples_by(&rows, "function");
+    let (own, all) = (
+        seen["sixty"] + seen["thirty"] + seen["ten"],
+        seen.values().sum::<u64>(),
+    );
+    assert!(own * 100 > all * 90 && all > 50, "{seen:?}");
+    assert!(
+        seen["sixty"] > seen["thirty"] && seen["thirty"] > seen["ten"],
+        "{seen:?}"
+    );
+    let text = headcount(&shop, &["report", "--top", "1"]);
+    assert!(text.contains("while it was counted"), "{text}");
+    // Callers are found from copies, too, and what libraries do on behalf of the program.
+    headcount(
+        &shop,
+        &["run", "--time", "-q", "-o", "sorts.db", "--", "./sorts"],
+    );
+    let folded = headcount(
+        &shop,
+        &["export", "sorts.db", "--time", "--format", "folded"],
+    );
+    let last = |line: &str| {
+        line.rsplit(' ')
+            .next()
+            .and_then(|it| it.parse::<u64>().ok())
+    };
+    let sum = |wanted: &dyn Fn(&str) -> bool| -> u64 {
+        folded
+            .lines()
+            .filter(|it| wanted(it))
+            .filter_map(last)
+            .sum()
+    };
+    let all = sum(&|_| true);
+    let through_main = sum(&|it| it.contains(";main"));
+    assert!(all > 20 && through_main * 100 > all * 90, "{folded}");
+    assert!(
+        sum(&|it| it.contains(";main;") && it.contains(";compare ")) > 0,
+        "{folded}"
+    );
+}
+
 /// The samples of perf, by function.
 fn perf_shares(shop: &Workshop, command: &[&str], input: &str) -> Option<BTreeMap<String, u64>> {
     let mut words = vec![

@@ -11,7 +11,6 @@ use headcount_binary::Outline;
 use headcount_model::{LoadAddr, LoadBias};
 use libc::pid_t;
 
-use crate::CodeRanges;
 use crate::catalog;
 use crate::copies::{Copies, Installed};
 use crate::inject;
@@ -26,6 +25,7 @@ use crate::space::places;
 use crate::wait::Stopped;
 use crate::windows::Windows;
 use crate::workshop::{Original as TextBytes, Progress, Site, Workshop};
+use crate::{CodeRanges, Settings};
 
 /// A module's file, looked at once.
 #[derive(Clone)]
@@ -189,6 +189,9 @@ impl Monitor<'_> {
             file: mapping.file.clone(),
             progress: Progress::default(),
         };
+        if let Some(onlooker) = self.settings.onlooker {
+            onlooker.has_room(pid, installed.region.clone(), bias, workshop);
+        }
         space.copies.modules.push(installed);
         Ok((stopped, Some(space.copies.modules.len() - 1)))
     }
@@ -227,6 +230,7 @@ impl Monitor<'_> {
             return Ok(());
         };
         let workshop = &self.workshops[module.workshop];
+        tell(self.settings, &mut self.told, module.workshop, workshop);
         if module.progress == Progress::default() {
             return workshop.write_everything(module, &space_of.memory);
         }
@@ -241,6 +245,12 @@ impl Monitor<'_> {
             Some(it) => self.workshops[it.workshop].write_text(start, it, &space_of.memory),
             None => Ok(()),
         }
+    }
+
+    /// Tells the onlooker of copies that are about to be written.
+    pub fn tell_of_copies(&mut self, number: usize) {
+        let workshop = &self.workshops[number];
+        tell(self.settings, &mut self.told, number, workshop);
     }
 
     /// Makes the routines of a module that its program used before.
@@ -531,4 +541,17 @@ fn map_region(
         }
     }
     Ok(None)
+}
+
+/// Tells the onlooker of the copies of a workshop that are new.
+fn tell(settings: &Settings<'_>, told: &mut Vec<usize>, number: usize, workshop: &Workshop) {
+    let Some(onlooker) = settings.onlooker else {
+        return;
+    };
+    told.resize(told.len().max(number + 1), 0);
+    for unit in workshop.units.iter().skip(told[number]) {
+        let length = unit.copy.code.len() as u64;
+        onlooker.has_copy(number, unit.offset, length, unit.copy.originals());
+    }
+    told[number] = workshop.units.len();
 }

@@ -292,6 +292,9 @@ impl Monitor<'_> {
             return Ok(false);
         }
         let is_alone = self.is_alone(space);
+        if let Some(number) = self.module(space, index).map(|it| it.workshop) {
+            self.tell_of_copies(number);
+        }
         let Some(space) = self.spaces.get_mut(&space) else {
             return Ok(false);
         };

@@ -38,6 +38,9 @@ pub fn run(
             return Err(error);
         }
     };
+    if let Some(onlooker) = settings.onlooker {
+        onlooker.begins(held.pid);
+    }
     let failed = held.let_go();
     let outcome = monitor.count();
     if let Some(error) = kernel::exec_failure(failed) {

@@ -81,11 +81,12 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
-use headcount_model::{LinkAddr, Module};
+use headcount_model::{LinkAddr, LoadBias, Module};
 
 pub use catalog::{Analysed, analyse_bytes, analyse_counted};
 pub use debug_files::find as find_debug_file;
 pub use headcount_binary::FileBytes;
+pub use headcount_patch::Originals;
 pub use module_file::ModuleFile;
 pub use own_folder::OwnFolder;
 
@@ -135,6 +136,20 @@ pub struct Settings<'a> {
     pub begun: &'a dyn Fn(),
     /// Is told now and then how many traps were met.
     pub progress: &'a dyn Fn(u64),
+    /// Whoever looks at the program from outside meanwhile.
+    pub onlooker: Option<&'a dyn Onlooker>,
+}
+
+/// Looks at a program from outside while it is counted, and is told what is in its memory that is not
+/// the program's own.
+pub trait Onlooker {
+    /// A process is about to become the program.
+    fn begins(&self, pid: i32);
+    /// A process has room for copies of a module's code: where, and how far its module was moved.
+    /// What is made for it comes under the same number.
+    fn has_room(&self, pid: i32, region: Range<u64>, bias: LoadBias, number: usize);
+    /// A copy is at this offset in every such room, and has so many bytes.
+    fn has_copy(&self, number: usize, offset: u64, length: u64, originals: Originals);
 }
 
 /// Ranges of link addresses, in order; they do not overlap.

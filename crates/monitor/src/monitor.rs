@@ -119,6 +119,8 @@ pub struct Monitor<'a> {
     pub windows: Option<Windows>,
     /// What was made for modules that are counted by copies.
     pub workshops: Vec<Workshop>,
+    /// Of how many copies of each the onlooker was told.
+    pub told: Vec<usize>,
     /// The files of such modules.
     pub originals: HashMap<FileKey, Option<Original>>,
     /// What programs used of them.
@@ -173,6 +175,7 @@ impl<'a> Monitor<'a> {
             has_named_vdso: false,
             windows,
             workshops: Vec::new(),
+            told: Vec::new(),
             originals: HashMap::new(),
             used_before: UsedBefore::default(),
             looks: None,

@@ -7,6 +7,7 @@ use headcount_model::LinkAddr;
 use crate::detours::{Kind, LONG, SHORT};
 use crate::spots::{CounterNumber, Fix, Resume, Spot};
 use crate::system_calls::SystemCall;
+use crate::tables::Spots;
 use crate::template::Template;
 
 /// `jmp rel32`.
@@ -30,6 +31,22 @@ pub struct Copy {
     /// The rest; its code is here.
     template: Template,
     first: CounterNumber,
+}
+
+/// Which instruction of the original each place of a copy stands for.
+#[derive(Clone, Debug)]
+pub struct Originals {
+    start: LinkAddr,
+    spots: Spots,
+}
+
+impl Originals {
+    /// The instruction at an offset of the copy, and whether a return address of ours is on the stack
+    /// there.
+    pub fn at(&self, offset: u32) -> Option<(LinkAddr, bool)> {
+        let spot = self.spots.get(self.start, offset)?;
+        Some((spot.at, spot.undo.pops_return()))
+    }
 }
 
 /// How control that arrives at an offset of the original gets into the copy.
@@ -137,6 +154,14 @@ impl Copy {
         let spot = self.template.spots.get(self.start, offset)?;
         let fix = self.fix(spot.fix);
         Some(Spot { fix, ..spot })
+    }
+
+    /// Which instruction of the original each place of the copy stands for, to be kept elsewhere.
+    pub fn originals(&self) -> Originals {
+        Originals {
+            start: self.start,
+            spots: self.template.spots.clone(),
+        }
     }
 
     /// What a thread has done that stands at this offset of the original, at a call.

@@ -23,7 +23,7 @@ mod system_calls;
 mod tables;
 mod template;
 
-pub use copy::{Copy, Jump};
+pub use copy::{Copy, Jump, Originals};
 pub use detours::{LONG, SHORT};
 pub use emit::template;
 pub use sketch::{CannotCopy, Sketch};

@@ -151,7 +151,8 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
     })
 }
 
-/// Runs that were counted, and runs that were timed. One may be both.
+/// Runs that were counted, and runs that were timed. Samples have a run of their own, also if they were
+/// taken while the program was counted.
 struct Chosen {
     counted: Vec<i64>,
     timed: Vec<i64>,
@@ -160,7 +161,7 @@ struct Chosen {
 fn choose(db: &Connection, which: &RunSelection) -> Result<Chosen, Problem> {
     let sampled = samples::runs(db)?;
     let is_timed = |id: &i64| sampled.contains_key(id);
-    let is_counted = |id: &i64| sampled.get(id).is_none_or(|(_, is_counted)| *is_counted);
+    let is_counted = |id: &i64| !is_timed(id);
     let all = run_ids(db)?;
     let chosen = select(all.clone(), which)?;
     let only = |ids: &[i64], wanted: &dyn Fn(&i64) -> bool| -> Vec<i64> {
@@ -465,7 +466,7 @@ fn run_info(db: &Connection, id: i64) -> Result<RunInfo, Problem> {
         processes: run.processes,
         notes: run.notes,
         modules: all(db, query, [id], |row| row.get(0))?,
-        samples: samples::runs(db)?.get(&id).map(|it| it.0),
+        samples: samples::runs(db)?.get(&id).copied(),
     })
 }
 

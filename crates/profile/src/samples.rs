@@ -60,10 +60,10 @@ pub(crate) fn read(db: &Connection, run: i64) -> Result<Option<Samples>, Problem
     }
 }
 
-/// The runs that have samples: how many each, and whether it was counted, too.
-pub(crate) fn runs(db: &Connection) -> Result<HashMap<i64, (u64, bool)>, Problem> {
-    let mut query = db.prepare_cached("SELECT run, samples, counted FROM samples")?;
-    let rows = query.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
+/// The runs that have samples, and how many.
+pub(crate) fn runs(db: &Connection) -> Result<HashMap<i64, u64>, Problem> {
+    let mut query = db.prepare_cached("SELECT run, samples FROM samples")?;
+    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 

@@ -112,6 +112,6 @@ CREATE TABLE samples (
     run      INTEGER PRIMARY KEY REFERENCES runs,
     interval INTEGER NOT NULL, -- nanoseconds on a processor that one sample stands for
     samples  INTEGER NOT NULL, -- how many there are
-    counted  INTEGER NOT NULL, -- 1 if the run was counted at the same time, else 0
+    counted  INTEGER NOT NULL, -- 1 if the program was counted at the same time, else 0
     packed   BLOB    NOT NULL  -- the stacks, as `samples.rs` tells
 ) STRICT;

@@ -240,8 +240,15 @@ fn instructions_stand_under_their_lines() {
     };
     let source =
         |file: &str, line: u32| (file.ends_with("max.c")).then(|| format!("\tline {line};"));
-    let shown =
-        annotate::assembly(&program(), &|index| index == 1, true, &decode, &source, None).unwrap();
+    let shown = annotate::assembly(
+        &program(),
+        &|index| index == 1,
+        true,
+        &decode,
+        &source,
+        None,
+    )
+    .unwrap();
     let expected = "\
 max(int, int)  /home/u/src/max.c:3
 1,000 calls, 2,000 instructions executed; 0 of 2 never ran

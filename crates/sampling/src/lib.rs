@@ -6,10 +6,12 @@
 //! changed, and nothing is installed in it; children, threads and programs that it becomes are
 //! followed by the kernel.
 //!
-//! [`run`] starts a program, [`attach`] looks at one that runs. Both answer with [`Samples`]: call
+//! [`run`] starts a program, [`attach`] looks at one that runs, and a [`Background`] at one that is
+//! counted at the same time. All answer with [`Samples`]: call
 //! stacks with the number of samples of each, thread by thread, and how long each thread was on a
 //! processor and off it.
 
+mod background;
 mod clocks;
 mod error;
 mod launch;
@@ -20,6 +22,7 @@ mod record;
 mod sampler;
 mod stacks;
 
+pub use background::Background;
 pub use error::Error;
 pub use headcount_model::Samples;
 pub use sampler::{Outcome, Settings, attach, is_allowed, run};

@@ -5,13 +5,14 @@
 //! but files.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{FrameAddress, Unwinder};
 
 use crate::modules::{Modules, ReadFile};
-use crate::record::{Mapping, Record, Snapshot, What};
+use crate::record::{CopyRoom, Mapping, OriginalOf, Record, Snapshot, What};
 use crate::stacks::{Code, Stacks};
 
 /// Stacks that are deeper are cut: they are most likely no stacks.
@@ -26,6 +27,8 @@ pub struct Processes<'a> {
     /// Records that the kernel had no room for.
     pub lost: u64,
     spaces: HashMap<u32, Space>,
+    /// The copies of code, by the number of their rooms: where each is, and what it stands for.
+    copies: HashMap<usize, Vec<(Range<u64>, OriginalOf)>>,
     cache: CacheX86_64,
     /// The time of the last record.
     now: u64,
@@ -80,6 +83,8 @@ impl Thread {
 #[derive(Default)]
 struct Space {
     code: Vec<Placed>,
+    /// Where copies of it are.
+    rooms: Vec<CopyRoom>,
     unwinder: UnwinderX86_64<Arc<[u8]>>,
 }
 
@@ -102,6 +107,7 @@ impl<'a> Processes<'a> {
             threads: BTreeMap::new(),
             lost: 0,
             spaces: HashMap::new(),
+            copies: HashMap::new(),
             cache: CacheX86_64::new(),
             now: 0,
         }
@@ -147,7 +153,14 @@ impl<'a> Processes<'a> {
                 };
                 self.thread(pid, tid).turn(time, next);
             }
-            What::Sample(snapshot) => self.sample(pid, tid, time, &snapshot),
+            What::Sample(snapshot) => self.sample(pid, tid, time, snapshot),
+            What::HasRoom(room) => self.spaces.entry(pid).or_default().rooms.push(room),
+            What::HasCopy(number, place, original) => {
+                self.copies
+                    .entry(number)
+                    .or_default()
+                    .push((place, original));
+            }
         }
     }
 
@@ -156,6 +169,33 @@ impl<'a> Processes<'a> {
         let now = now.max(self.now);
         for thread in self.threads.values_mut() {
             thread.turn(now, Doing::Ended);
+        }
+    }
+
+    /// Whoever is in a copy is where it stands for.
+    fn leave_copy(&self, pid: u32, snapshot: &mut Snapshot) {
+        let rip = snapshot.rip;
+        let rooms = self.spaces.get(&pid).map_or(&[][..], |it| &it.rooms);
+        let Some(room) = rooms.iter().rev().find(|it| it.region.contains(&rip)) else {
+            return;
+        };
+        let at = rip - room.region.start;
+        // They are told of in the order of their places.
+        let copies = self.copies.get(&room.number).map_or(&[][..], Vec::as_slice);
+        let after = copies.partition_point(|(place, _)| place.start <= at);
+        let found = after.checked_sub(1).and_then(|it| copies.get(it));
+        let Some((place, original)) = found.filter(|(place, _)| place.contains(&at)) else {
+            return;
+        };
+        let Ok(offset) = u32::try_from(at - place.start) else {
+            return;
+        };
+        if let Some((address, has_return)) = original(offset) {
+            snapshot.rip = address.wrapping_add(room.bias);
+            if has_return {
+                snapshot.rsp = snapshot.rsp.wrapping_add(8);
+                snapshot.stack.drain(..snapshot.stack.len().min(8));
+            }
         }
     }
 
@@ -198,9 +238,14 @@ impl<'a> Processes<'a> {
         if parent == child {
             return;
         }
-        let code = self.spaces.get(&parent).map(|it| it.code.clone());
-        let mut space = Space::default();
-        for placed in code.into_iter().flatten() {
+        let parent = self.spaces.get(&parent);
+        let (code, rooms) =
+            parent.map_or_else(Default::default, |it| (it.code.clone(), it.rooms.clone()));
+        let mut space = Space {
+            rooms,
+            ..Space::default()
+        };
+        for placed in code {
             let module = &self.modules.all[placed.module as usize];
             let unwinding = module.unwinding(&placed.mapping, placed.bias);
             space.unwinder.add_module(unwinding);
@@ -209,9 +254,10 @@ impl<'a> Processes<'a> {
         self.spaces.insert(child, space);
     }
 
-    fn sample(&mut self, pid: u32, tid: u32, time: u64, snapshot: &Snapshot) {
+    fn sample(&mut self, pid: u32, tid: u32, time: u64, mut snapshot: Snapshot) {
+        self.leave_copy(pid, &mut snapshot);
         let space = self.spaces.entry(pid).or_default();
-        let (sites, is_cut) = space.unwind(snapshot, &mut self.cache);
+        let (sites, is_cut) = space.unwind(&snapshot, &mut self.cache);
         let stack = self.stacks.number(&sites, is_cut);
         let thread = self.thread(pid, tid);
         if let Doing::Unknown | Doing::Unseen(_) = thread.doing {
@@ -346,6 +392,33 @@ mod tests {
         };
         let thread = seen(vec![(1, What::Sample(snapshot))]);
         assert_eq!(thread.samples.values().sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn code_in_a_copy_is_what_it_stands_for() {
+        let mut processes = Processes::new(&|_, _| None);
+        let room = CopyRoom {
+            region: 0x5000..0x6000,
+            bias: 0x1000,
+            number: 3,
+        };
+        processes.take(record(1, What::HasRoom(room)));
+        let original: OriginalOf = Box::new(|offset| Some((u64::from(offset) + 0x40, true)));
+        processes.take(record(2, What::HasCopy(3, 0x10..0x20, original)));
+        for rip in [0x5014, 0x5030] {
+            let snapshot = Snapshot {
+                rip,
+                rsp: 0x8000,
+                rbp: 0,
+                stack: vec![0; 16],
+            };
+            processes.take(record(3, What::Sample(snapshot)));
+        }
+        let seen: Vec<u64> = processes.stacks.sites.iter().map(|it| it.address).collect();
+        assert!(
+            seen.contains(&0x1044) && seen.contains(&0x5030),
+            "{seen:x?}"
+        );
     }
 
     #[test]

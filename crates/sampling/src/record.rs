@@ -1,9 +1,10 @@
 //! What the kernel tells: samples, and what one must know to understand them.
 
+use std::ops::Range;
+
 use perf_event::data;
 
 /// Something that happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// When: nanoseconds of the monotonic clock.
     pub time: u64,
@@ -12,7 +13,6 @@ pub struct Record {
     pub what: What,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// A file, or a part of it, can be executed from here on.
     Mapped(Mapping),
@@ -36,6 +36,24 @@ pub enum What {
     Sample(Snapshot),
     /// There was no room for so many records.
     Lost(u64),
+    /// The process has room for copies of code.
+    HasRoom(CopyRoom),
+    /// There is a copy in all rooms of this number, at this place.
+    HasCopy(usize, Range<u64>, OriginalOf),
+}
+
+/// Knows, for a place in a copy, the address of the instruction in the file that it stands for, and
+/// whether a return address is on the stack there that is not the program's.
+pub type OriginalOf = Box<dyn Fn(u32) -> Option<(u64, bool)> + Send>;
+
+/// Memory for copies of a file's code.
+#[derive(Clone, Debug)]
+pub struct CopyRoom {
+    pub region: Range<u64>,
+    /// What addresses in memory have more than those in the file.
+    pub bias: u64,
+    /// Which copies are in there.
+    pub number: usize,
 }
 
 /// Memory that code is executed from.

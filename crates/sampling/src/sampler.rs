@@ -61,7 +61,7 @@ pub fn run(command: &[OsString], settings: &Settings<'_>) -> Result<Outcome, Err
     let begin = Instant::now();
     let child = held.release()?;
     (settings.begun)();
-    let mut sampling = Sampling::new(clocks, settings);
+    let mut sampling = Sampling::new(clocks, settings.read, settings.debug_file);
     let status = sampling.until_end(Some(child), settings);
     Ok(sampling.outcome(status, begin))
 }
@@ -73,7 +73,7 @@ pub fn attach(pid: i32, settings: &Settings<'_>) -> Result<Outcome, Error> {
     let clocks = Clocks::of(&threads, Begin::Now, rate(settings))?;
     let begin = Instant::now();
     (settings.begun)();
-    let mut sampling = Sampling::new(clocks, settings);
+    let mut sampling = Sampling::new(clocks, settings.read, settings.debug_file);
     for mapping in maps.lines().filter_map(executable_mapping) {
         sampling
             .processes
@@ -145,20 +145,26 @@ fn executable_mapping(line: &str) -> Option<Mapping> {
     })
 }
 
-struct Sampling<'a> {
+/// Samples that are being taken.
+pub struct Sampling<'a> {
     clocks: Clocks,
     processes: Processes<'a>,
     find: &'a naming::FindDebugFile<'a>,
     /// Records that are not in order yet.
-    pending: Vec<Record>,
+    pub pending: Vec<Record>,
 }
 
 impl<'a> Sampling<'a> {
-    fn new(clocks: Clocks, settings: &Settings<'a>) -> Self {
+    /// Clocks that run, and who knows of files.
+    pub fn new(
+        clocks: Clocks,
+        read: &'a ReadFile<'a>,
+        find: &'a naming::FindDebugFile<'a>,
+    ) -> Self {
         Self {
             clocks,
-            processes: Processes::new(settings.read),
-            find: settings.debug_file,
+            processes: Processes::new(read),
+            find,
             pending: Vec::new(),
         }
     }
@@ -200,7 +206,7 @@ impl<'a> Sampling<'a> {
     }
 
     /// Waits for a ring to fill up, the program to end, or a while. Says whether every process ended.
-    fn sleep(&self, ended: Option<i32>) -> bool {
+    pub fn sleep(&self, ended: Option<i32>) -> bool {
         let descriptors = self.clocks.descriptors().chain(ended);
         let mut waiting: Vec<libc::pollfd> = descriptors
             .map(|fd| libc::pollfd {
@@ -219,7 +225,7 @@ impl<'a> Sampling<'a> {
     }
 
     /// Takes what the rings have. What is old enough is in order.
-    fn read(&mut self) {
+    pub fn read(&mut self) {
         let settled = now().saturating_sub(UNSETTLED);
         self.clocks.take(&mut self.pending);
         self.pending.sort_by_key(|it| it.time);
@@ -229,13 +235,22 @@ impl<'a> Sampling<'a> {
         }
     }
 
-    fn outcome(mut self, status: Option<i32>, begin: Instant) -> Outcome {
+    fn outcome(self, status: Option<i32>, begin: Instant) -> Outcome {
+        let elapsed = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Outcome {
+            samples: self.finish(),
+            status,
+            elapsed,
+        }
+    }
+
+    /// All that was seen, with names.
+    pub fn finish(mut self) -> Samples {
         self.read();
         for record in std::mem::take(&mut self.pending) {
             self.processes.take(record);
         }
         self.processes.finish(now());
-        let elapsed = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let Processes {
             modules,
             stacks,
@@ -257,18 +272,14 @@ impl<'a> Sampling<'a> {
                 samples,
             }
         });
-        Outcome {
-            samples: Samples {
-                interval: self.clocks.interval,
-                is_counted: false,
-                lost,
-                modules,
-                sites,
-                stacks: stacks.stacks,
-                threads: threads.collect(),
-            },
-            status,
-            elapsed,
+        Samples {
+            interval: self.clocks.interval,
+            is_counted: false,
+            lost,
+            modules,
+            sites,
+            stacks: stacks.stacks,
+            threads: threads.collect(),
         }
     }
 }
@@ -281,7 +292,7 @@ fn descriptor_of(pid: u32) -> Option<i32> {
 }
 
 /// The monotonic clock, in nanoseconds: that of the records.
-fn now() -> u64 {
+pub fn now() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

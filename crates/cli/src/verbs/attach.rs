@@ -40,6 +40,7 @@ fn count(args: &Attach) -> Result<ExitCode> {
         children: true,
         wait: true,
         duration: args.duration,
+        onlooker: None,
     };
     let counted = monitored::count(&args.counting, &following, &begun, |settings| {
         headcount_monitor::attach(args.pid, args.children, &folder, settings)

@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use headcount_monitor::Onlooker;
 
 use crate::args::Run;
 use crate::monitored;
 use crate::talk::say;
+use crate::timed::{self, Sampled, WhileCounted};
 use crate::uncounted::become_program;
 
 /// Runs the verb. The exit status is the program's.
@@ -15,11 +17,39 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     if args.no_lists && command.iter().any(|it| it == "--list") {
         return Err(become_program(command).into());
     }
-    let ran = monitored::run(&args.counting, &args.program)?;
+    let onlooker = args.time.then(WhileCounted::default);
+    let onlooker_of = onlooker.as_ref().map(|it| it as &dyn Onlooker);
+    let started = now();
+    let ran = monitored::run(&args.counting, &args.program, onlooker_of)?;
+    let sampled = onlooker
+        .and_then(WhileCounted::finish)
+        .map(|samples| Sampled {
+            command: timed::words(command),
+            started,
+            ended: now(),
+            status: ran.outcome.status,
+            samples,
+        });
+    if let Some(sampled) = sampled {
+        let stored = timed::store(
+            &sampled,
+            &monitored::profile(&args.counting),
+            args.counting.quiet,
+        );
+        if let Err(error) = stored {
+            say(format!("{error:#}"));
+        }
+    }
     // Whoever waits for the program is to see how it ended, whatever became of our books.
     if let Err(error) = ran.stored {
         say(format!("{error:#}"));
     }
     let status = ran.outcome.status.unwrap_or(125);
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
+}
+
+/// Nanoseconds since 1970.
+fn now() -> u64 {
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(0)
 }

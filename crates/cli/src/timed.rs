@@ -1,0 +1,178 @@
+//! Samples of a program: from the kernel into the profile.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::Result;
+use headcount_model::{LoadBias, Process, Run, Samples};
+use headcount_monitor::{FileBytes, Onlooker, Originals, find_debug_file, foreign_file};
+use headcount_profile::Profile;
+use headcount_report::{demangle, share, thousands, time_text};
+use headcount_sampling::Background;
+
+use crate::progress::during_on_terminal;
+use crate::talk::say;
+use crate::verbs::collect;
+
+/// Samples per second, and bytes of each stack, where nobody says otherwise.
+pub const FREQUENCY: u32 = 1000;
+pub const STACK_SIZE: u32 = 16384;
+
+/// A file as a process sees it, or as it is here if the process has ended.
+pub fn read(pid: u32, path: &Path) -> Option<FileBytes> {
+    let there = || foreign_file::open_in_root_of(pid.cast_signed(), path);
+    let here = foreign_file::bytes(path);
+    here.or_else(|_| foreign_file::read_whole(there()?)).ok()
+}
+
+/// The words of a command, as a profile keeps them.
+pub fn words(command: &[OsString]) -> Vec<String> {
+    let words = command.iter();
+    words.map(|it| it.to_string_lossy().into_owned()).collect()
+}
+
+/// What was sampled: the command, when it began and ended, and how.
+pub struct Sampled {
+    pub command: Vec<String>,
+    /// Nanoseconds since 1970.
+    pub started: u64,
+    pub ended: u64,
+    pub status: Option<i32>,
+    pub samples: Samples,
+}
+
+fn describe(sampled: &Sampled) -> Run {
+    let samples = &sampled.samples;
+    let mut processes: Vec<Process> = Vec::new();
+    for thread in &samples.threads {
+        match processes.last_mut().filter(|it| it.pid == thread.pid) {
+            Some(process) => process.threads.push(thread.tid),
+            None => processes.push(Process {
+                pid: thread.pid,
+                threads: vec![thread.tid],
+                ..Process::default()
+            }),
+        }
+    }
+    let lost = (samples.lost > 0).then(|| {
+        format!(
+            "{} records of samples were lost, because headcount could not read them in time: \
+             shares of time may be off.",
+            thousands(samples.lost)
+        )
+    });
+    Run {
+        key: format!("time-{}-{}", std::process::id(), sampled.started),
+        command: sampled.command.clone(),
+        started: sampled.started,
+        ended: sampled.ended,
+        status: sampled.status,
+        cpu: collect::cpu(),
+        processes,
+        notes: lost.into_iter().collect(),
+        ..Run::default()
+    }
+}
+
+/// Takes samples into the profile, and says what they are.
+pub fn store(sampled: &Sampled, profile: &Path, quiet: bool) -> Result<()> {
+    let run = describe(sampled);
+    let add = || Profile::create_or_open(profile)?.add_timed(&run, &sampled.samples);
+    during_on_terminal(&format!("adding to {}", profile.display()), add)?;
+    if !quiet {
+        summarise(&run, &sampled.samples, profile);
+    }
+    run.notes.iter().for_each(say);
+    Ok(())
+}
+
+/// A few words on what was sampled.
+fn summarise(run: &Run, samples: &Samples, profile: &Path) {
+    let total = samples.total();
+    let several = |count: usize, one: &str, many: &str| {
+        let what = if count == 1 { one } else { many };
+        format!("{} {what}", thousands(count as u64))
+    };
+    let sum = |of: fn(&headcount_model::SampledThread) -> u64| {
+        let parts = samples.threads.iter().map(of);
+        parts.fold(0_u64, u64::saturating_add)
+    };
+    let on_processor = sum(|it| it.on_processor);
+    let in_kernel = on_processor.saturating_sub(total.saturating_mul(samples.interval));
+    say(format!(
+        "{} samples; {} on processors, {} of it in the kernel; {} waiting; {}, {}; added to {}",
+        thousands(total),
+        time_text(on_processor),
+        time_text(in_kernel),
+        time_text(sum(|it| it.waiting)),
+        several(run.processes.len(), "process", "processes"),
+        several(samples.threads.len(), "thread", "threads"),
+        profile.display()
+    ));
+    let hottest = hottest(samples);
+    if !hottest.is_empty() {
+        let named: Vec<String> = hottest
+            .iter()
+            .take(3)
+            .map(|(name, count)| format!("{} ({})", demangle(name), share(*count, total)))
+            .collect();
+        say(format!("most time: {}", named.join(", ")));
+    }
+}
+
+/// The functions with the most samples.
+fn hottest(samples: &Samples) -> Vec<(String, u64)> {
+    let mut sums: HashMap<String, u64> = HashMap::new();
+    for (stack, count) in samples.threads.iter().flat_map(|it| &it.samples) {
+        let stack = samples.stacks.get(*stack as usize);
+        let site = stack.and_then(|it| samples.sites.get(it.site as usize));
+        let name = site.and_then(|it| it.frames.first());
+        let name = name.map_or("(unknown code)", |it| &it.function);
+        *sums.entry(name.to_owned()).or_default() += count;
+    }
+    let mut sums: Vec<(String, u64)> = sums.into_iter().collect();
+    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    sums
+}
+
+/// Samples a program while it is counted.
+#[derive(Default)]
+pub struct WhileCounted {
+    background: RefCell<Option<Background>>,
+}
+
+impl WhileCounted {
+    /// What was seen until now.
+    pub fn finish(self) -> Option<Samples> {
+        self.background.into_inner().and_then(Background::finish)
+    }
+}
+
+impl Onlooker for WhileCounted {
+    fn begins(&self, pid: i32) {
+        let begun = Background::start(pid, FREQUENCY, STACK_SIZE, read, find_debug_file);
+        match begun {
+            Ok(background) => *self.background.borrow_mut() = Some(background),
+            Err(error) => say(format!("the program is counted, but not timed: {error}")),
+        }
+    }
+
+    fn has_room(&self, pid: i32, region: Range<u64>, bias: LoadBias, number: usize) {
+        if let Some(background) = &*self.background.borrow() {
+            background.has_room(pid.cast_unsigned(), region, bias.0, number);
+        }
+    }
+
+    fn has_copy(&self, number: usize, offset: u64, length: u64, originals: Originals) {
+        if let Some(background) = &*self.background.borrow() {
+            let original = move |at: u32| {
+                let (address, has_return) = originals.at(at)?;
+                Some((address.0, has_return))
+            };
+            background.has_copy(number, offset..offset + length, Box::new(original));
+        }
+    }
+}
