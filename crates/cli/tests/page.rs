@@ -379,3 +379,73 @@ fn without_instructions_the_page_is_smaller_and_only_narrows() {
         "{said:?}"
     );
 }
+
+/// A program that spends its time where it says.
+const BUSY: &str = "\
+static volatile unsigned long sink;
+__attribute__((noinline)) static void inner(void)
+{
+    for (int i = 0; i < 100000; i++)
+        sink += i;
+}
+__attribute__((noinline)) static void outer(void)
+{
+    inner();
+}
+int main(void)
+{
+    for (int i = 0; i < 1500; i++)
+        outer();
+    return 0;
+}
+";
+
+#[test]
+fn the_time_is_shown_as_a_call_tree_that_can_be_walked() {
+    if !have("chromium") {
+        return;
+    }
+    let shop = Workshop::new();
+    shop.write("busy.c", BUSY);
+    shop.must(&[
+        "gcc",
+        "-g",
+        "-O1",
+        "-fno-optimize-sibling-calls",
+        "-o",
+        "busy",
+        "busy.c",
+    ]);
+    for words in [
+        &["run", "-q", "--", "./busy"][..],
+        &["time", "-q", "-F", "4000", "--", "./busy"],
+        &["html", "-o", "page.html"],
+    ] {
+        let said = shop.headcount(words);
+        assert_eq!(said.status, Some(0), "{said:?}");
+    }
+    let page = shop.path("page.html");
+    let mut browser = Browser::start();
+    for (width, dark) in [(1280, false), (1280, true), (400, false)] {
+        browser.open(&page, "#/time", &Screen { width, dark });
+        let wrong = browser.value(include_str!("browser/accessible.js"));
+        assert_eq!(wrong, Value::Array(Vec::new()), "{width} {dark}");
+    }
+    browser.open(&page, "#/time", &LIGHT);
+    browser.wait_for("document.querySelector('tbody .long') !== null");
+    let hottest = browser.text("document.querySelector('tbody .long').textContent");
+    assert_eq!(hottest, "inner");
+    let frames = "[...document.querySelectorAll('.call')].map((it) => it.textContent)";
+    let seen = browser.value(frames).to_string();
+    assert!(seen.contains("outer") && seen.contains("inner"), "{seen}");
+    // Choosing a frame makes it as wide as the page, and one above it leads back.
+    let click =
+        "[...document.querySelectorAll('.call')].find((it) => it.textContent === 'outer').click()";
+    browser.value(&format!("{click} ?? null"));
+    let words = browser.text("document.querySelector('.flame + p').textContent");
+    assert!(words.starts_with("outer: "), "{words}");
+    browser.value("document.querySelector('.call').click() ?? null");
+    let words = browser.text("document.querySelector('.flame + p').textContent");
+    assert!(words.starts_with("all threads: "), "{words}");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}

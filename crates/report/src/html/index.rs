@@ -41,6 +41,7 @@ pub fn index(
         "notes": notes.iter().map(|it| value::name(it)).collect::<Vec<_>>(),
         "narrowed": !page.only.is_everything(),
         "assembly": page.assembly,
+        "time": !page.samples.is_empty(),
     }))
 }
 

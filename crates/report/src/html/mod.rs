@@ -11,13 +11,14 @@ mod functions;
 mod index;
 mod pack;
 mod sites;
+mod time;
 mod value;
 
 use crate::count::Count;
 use crate::only::Only;
 use crate::report::{Decode, FindCalls};
 use crate::{Error, escape};
-use headcount_model::Counted;
+use headcount_model::{Counted, Samples};
 use std::collections::BTreeMap;
 
 const TEMPLATE: &str = include_str!("page/page.html");
@@ -31,6 +32,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/overview.js"),
     include_str!("page/assembly.js"),
     include_str!("page/source.js"),
+    include_str!("page/time.js"),
     include_str!("page/main.js"),
 );
 
@@ -61,6 +63,8 @@ pub struct Page<'a> {
     pub calls: FindCalls<'a>,
     /// Knows the sources.
     pub source: SourceText<'a>,
+    /// What tells of time.
+    pub samples: &'a [&'a Samples],
 }
 
 /// A run, as far as the page tells: nothing that differs between two equal runs.
@@ -96,6 +100,9 @@ pub fn write(page: &Page<'_>) -> Result<String, Error> {
         "branches",
         &sites::branches(&functions, &files),
     ));
+    if !page.samples.is_empty() {
+        data.push_str(&pack::element("time", &time::time(page, &functions)));
+    }
     for (number, file) in files.list.iter().enumerate() {
         data.push_str(&pack::element(&format!("file-{number}"), &file.piece));
     }

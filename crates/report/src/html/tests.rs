@@ -16,6 +16,7 @@ fn page(counted: &[Counted], runs: &[RunFacts], notes: &[&str]) -> String {
         decode: &|_| Vec::new(),
         calls: &|_| Vec::new(),
         source: &|_| None,
+        samples: &[],
     })
     .unwrap()
 }

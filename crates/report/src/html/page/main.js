@@ -3,6 +3,7 @@
 const VIEWS = [
   { path: "", name: "Overview", show: overview },
   { path: "functions", name: "Functions", show: functionsView },
+  { path: "time", name: "Time", show: timeView, isThere: () => index.time },
   { path: "calls", name: "Calls", show: callsView },
   { path: "branches", name: "Branches", show: branchesView },
   { path: "never", name: "Never ran", show: neverView },
@@ -12,7 +13,7 @@ const VIEWS = [
 
 const KEYS = [
   ["/", "Find a file or a function"],
-  ["1 … 7", "Overview, functions, calls, branches, never ran, not counted, run"],
+  ["1 … 8", "The views, from left to right"],
   ["j  k", "In a source: next or previous line with code"],
   ["Enter", "Its blocks and instructions"],
   ["n  N", "Next or previous line that never ran"],
@@ -21,6 +22,11 @@ const KEYS = [
   ["t", "Light, dark, or as the system says"],
   ["?", "This list"],
 ];
+
+/** The views that there is something to see in. */
+function views() {
+  return VIEWS.filter((it) => it.isThere?.() ?? true);
+}
 
 const content = document.getElementById("content");
 const findField = document.getElementById("find");
@@ -48,7 +54,7 @@ async function viewOf({ kind, rest }) {
   }
   if (kind === "function") return { name: decoded(rest), parts: await functionView(decoded(rest)) };
   if (kind === "find") return { name: "Find", parts: findView(decoded(rest)) };
-  const view = VIEWS.find((it) => it.path === kind) ?? VIEWS[0];
+  const view = views().find((it) => it.path === kind) ?? VIEWS[0];
   return { name: view.name, parts: await view.show() };
 }
 
@@ -101,7 +107,7 @@ function fillBar() {
   const [run] = index.runs;
   programName = index.runs.length === 1 && run.command.length > 0 ? baseName(run.command[0]) : "runs";
   document.getElementById("views").append(
-    ...VIEWS.map((it) => {
+    ...views().map((it) => {
       const count = it.path === "refused" && index.refused.length > 0 ? span("count", shown(index.refused.length)) : null;
       return make("a", { href: `#/${it.path}`, "data-path": it.path }, it.name, count);
     }),
@@ -175,7 +181,7 @@ function onKey(event) {
   else if (event.key === "/") findField.focus();
   else if (event.key === "t") nextTheme();
   else if (event.key === "?") document.getElementById("keys").showModal();
-  else if (VIEWS[Number(event.key) - 1]) location.hash = `#/${VIEWS[Number(event.key) - 1].path}`;
+  else if (views()[Number(event.key) - 1]) location.hash = `#/${views()[Number(event.key) - 1].path}`;
   else return;
   event.preventDefault();
 }
