@@ -121,7 +121,7 @@ pub struct Time {
     /// The profile to add to [default: headcount.db].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Samples per second that a thread is on a processor.
+    /// Samples per second that a thread is on a processor; each takes some microseconds.
     #[arg(short = 'F', long, value_name = "HERTZ", default_value_t = crate::timed::FREQUENCY,
           value_parser = clap::value_parser!(u32).range(1..=50_000))]
     pub frequency: u32,

@@ -19,7 +19,7 @@ use crate::verbs::collect;
 
 /// Samples per second, and bytes of each stack, where nobody says otherwise.
 pub const FREQUENCY: u32 = 1000;
-pub const STACK_SIZE: u32 = 16384;
+pub const STACK_SIZE: u32 = 8192;
 
 /// A file as a process sees it, or as it is here if the process has ended.
 pub fn read(pid: u32, path: &Path) -> Option<FileBytes> {

@@ -4,7 +4,13 @@ use crate::annotate::is_of_the_system;
 use headcount_model::{Frame, SampledModule, Samples, Site};
 
 /// Where libraries of others are kept in source form.
-const OTHERS: [&str; 3] = ["/.cargo/registry/", "/.cargo/git/", "/go/pkg/mod/"];
+const OTHERS: [&str; 5] = [
+    "/.cargo/registry/",
+    "/.cargo/git/",
+    "/.rustup/",
+    "/rust/deps/",
+    "/go/pkg/mod/",
+];
 
 /// Whether a source file came with the system, or with a library of others.
 fn is_others(file: &str) -> bool {
