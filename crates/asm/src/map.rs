@@ -6,12 +6,13 @@
 //! ```text
 //! u32  MAGIC
 //! u32  length of the record, MAGIC included
-//! u8   kind: UNIT, OBJECT, TEXT or MEMORY_UNIT
+//! u8   kind: UNIT, OBJECT, TEXT, MEMORY_UNIT or CODE
 //! ```
 //!
 //! For a text, which was counted before it was compiled, follow the address of its counters (u64),
-//! how many there are (u32), and bytes that say what they mean, in the words of `csource`. For a
-//! unit, what only assembler and linker know, as plain numbers,
+//! how many there are (u32), and bytes that say what they mean, in the words of `csource`. That the
+//! compiler made code of a function of a text is told by the address of a counter (u64), behind
+//! seven bytes that are 0: so one directive writes all of it. For a unit, what only assembler and linker know, as plain numbers,
 //!
 //! ```text
 //! u64  address of the unit's counters      u32  how many
@@ -35,6 +36,10 @@ pub const OBJECT: u8 = 2;
 pub const TEXT: u8 = 3;
 /// The same as [`UNIT`] for a unit whose counters are ordinary memory, which nobody keeps.
 pub const MEMORY_UNIT: u8 = 4;
+/// Kind of a record that says that code was made of a function of a text.
+pub const CODE: u8 = 5;
+/// How long such a record is.
+pub const CODE_LENGTH: u32 = 24;
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +50,9 @@ pub enum Record {
     Object(ObjectMap),
     /// About a source text.
     Text(TextRecord),
+    /// Code was made of the function of a source text that has this counter. The linker may have
+    /// removed it.
+    Code(LinkAddr),
 }
 
 /// A source text, and where its counters are.
@@ -187,6 +195,9 @@ pub fn decode(section: &[u8]) -> Result<Vec<Record>, Broken> {
             Some(TEXT) => {
                 Record::Text(source_text(&mut bytes).ok_or(fail("a text's record makes no sense"))?)
             }
+            Some(CODE) => {
+                Record::Code(code(&mut bytes).ok_or(fail("a record of code is cut off"))?)
+            }
             _ => return Err(fail("a record of an unknown kind")),
         });
         at += length;
@@ -308,6 +319,11 @@ fn source_text(bytes: &mut Packed<'_>) -> Option<TextRecord> {
         count: bytes.u32()?,
         map: bytes.0.to_vec(),
     })
+}
+
+fn code(bytes: &mut Packed<'_>) -> Option<LinkAddr> {
+    bytes.take(7)?;
+    bytes.u64().map(LinkAddr)
 }
 
 fn unit(bytes: &mut Packed<'_>) -> Option<UnitMap> {

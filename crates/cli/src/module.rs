@@ -124,12 +124,25 @@ impl CountedModule {
             in_memory: 0,
             named: Vec::new(),
         };
+        let (mut texts, mut compiled) = (Vec::new(), BTreeSet::new());
         for record in map::decode(&map)? {
             match record {
                 Record::Object(object) => builder.object(object),
                 Record::Unit(unit) => builder.unit(unit)?,
-                Record::Text(text) => builder.text(&text)?,
+                Record::Text(text) => texts.push(text),
+                Record::Code(counter) => _ = compiled.insert(counter),
             }
+        }
+        // What was compiled, and increments no counter now, the linker removed.
+        let incremented = match texts.is_empty() {
+            true => BTreeSet::new(),
+            false => builder.code.incremented(),
+        };
+        for text in texts {
+            builder.text(&text, |counters| {
+                compiled.range(counters.clone()).next().is_some()
+                    && incremented.range(counters).next().is_none()
+            })?;
         }
         if kept.is_none() && builder.memory.is_empty() {
             bail!("has no section {COUNTERS_SECTION}");
@@ -224,6 +237,9 @@ struct Code<'a> {
     room: usize,
 }
 
+/// How a probe of source text begins, `incq %gs:n(%rip)`; a distance follows.
+const INCREMENT: [u8; 4] = [0x65, 0x48, 0xff, 0x05];
+
 /// A linker may fold functions that are the same, so code can belong to several; but not to more
 /// than this, on average. What a broken map says must not fill the memory.
 const MOST_OWNERS: usize = 64;
@@ -251,6 +267,24 @@ impl<'a> Code<'a> {
             lowest: lowest.unwrap_or(1),
             room,
         }
+    }
+
+    /// The counters that probes of source text increment. What only looks like a probe may be
+    /// among them.
+    fn incremented(&self) -> BTreeSet<LinkAddr> {
+        let mut found = BTreeSet::new();
+        for (range, bytes) in &self.sections {
+            for (at, code) in (range.start..).zip(bytes.windows(INCREMENT.len() + 4)) {
+                let (operation, distance) = code.split_at(INCREMENT.len());
+                if operation == INCREMENT
+                    && let Ok(distance) = distance.try_into().map(i32::from_le_bytes)
+                {
+                    let next = at.wrapping_add(code.len() as u64);
+                    found.insert(LinkAddr(next.wrapping_add_signed(distance.into())));
+                }
+            }
+        }
+        found
     }
 
     fn get(&mut self, at: LinkAddr, length: u32) -> Option<&'a [u8]> {
@@ -416,13 +450,28 @@ impl Builder<'_> {
         module.refusals.extend(gone);
     }
 
-    fn text(&mut self, record: &TextRecord) -> Result<()> {
+    /// Adds a text, but for functions that were removed, which their counters tell.
+    fn text(
+        &mut self,
+        record: &TextRecord,
+        is_removed: impl Fn(Range<LinkAddr>) -> bool,
+    ) -> Result<()> {
         let first = self.first_counter(record.counters, record.count.into())?;
         let map = headcount_csource::map::decode(&record.map)
             .filter(|map| map.counters() == record.count as usize)
             .context("its map has a text that makes no sense: the .headcount section is garbage")?;
         let files: Vec<FileId> = map.files.iter().map(|path| self.file(path)).collect();
-        let text = PlacedText::new(map, first, &files, &mut self.module)?;
+        let address = |number: u64| LinkAddr(record.counters.0 + number * 8);
+        let is_removed =
+            |counters: Range<u64>| is_removed(address(counters.start)..address(counters.end));
+        let text = PlacedText::new(map, first, &files, &mut self.module, is_removed)?;
+        self.named
+            .extend(text.removed().map(|(name, file, line)| Named {
+                name: name.to_owned(),
+                file: file.to_owned(),
+                line,
+                is_local: true,
+            }));
         self.texts.push(text);
         Ok(())
     }

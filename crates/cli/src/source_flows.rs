@@ -67,18 +67,16 @@ fn look_at_code(counted: &mut Counted) {
     let number: HashMap<LinkAddr, u32> = functions.map(|(it, f)| (f.address, it)).collect();
     for (function, it) in (0..).zip(&module.functions) {
         for (block, code) in (0..).zip(&it.blocks) {
-            let mut before = 0;
-            for span in &code.code {
-                let targets = headcount_x86::targets(span).into_iter();
-                let known = targets.filter_map(|(at, to)| Some((at, *number.get(&to)?)));
-                sources.calls.extend(known.map(|(at, callee)| DirectCall {
+            let targets = headcount_x86::targets(&code.code).into_iter();
+            let known = targets.filter_map(|(at, to)| Some((at, *number.get(&to)?)));
+            sources
+                .calls
+                .extend(known.map(|(instruction, callee)| DirectCall {
                     function,
                     block,
-                    instruction: before + at,
+                    instruction,
                     callee,
                 }));
-                before += headcount_x86::count(span).map_or(0, |it| it.len() as u32);
-            }
         }
         if it.compiled.is_optimised {
             let packed = packed_loops(it).into_iter();

@@ -1,5 +1,7 @@
 //! Functions that were counted as source text: their map in, their facts and counts out.
 
+use std::ops::Range;
+
 use anyhow::{Context, Result};
 use headcount_csource::map::{FunctionMap, TextMap};
 use headcount_flow::Contradiction;
@@ -16,13 +18,20 @@ pub struct PlacedText {
     map: TextMap,
     /// Number of its first counter.
     first: usize,
-    /// For each function, its place in the module.
-    functions: Vec<usize>,
+    /// For each function, its place in the module; nothing if the linker removed it.
+    functions: Vec<Option<usize>>,
 }
 
 impl PlacedText {
-    /// Adds the functions of a text to a module. `files` are those of the map, in the module.
-    pub fn new(map: TextMap, first: usize, files: &[FileId], module: &mut Module) -> Result<Self> {
+    /// Adds the functions of a text to a module, but for those that the linker removed, which the
+    /// numbers of their counters in the text tell. `files` are those of the map, in the module.
+    pub fn new(
+        map: TextMap,
+        first: usize,
+        files: &[FileId],
+        module: &mut Module,
+        is_removed: impl Fn(Range<u64>) -> bool,
+    ) -> Result<Self> {
         let file = |id: FileId| {
             files
                 .get(id.index())
@@ -30,9 +39,16 @@ impl PlacedText {
                 .context("a file without a name")
         };
         let mut functions = Vec::with_capacity(map.functions.len());
+        let mut counters = 0;
         for function in &map.functions {
+            let begin = counters;
+            counters += function.plan.counters.len() as u64;
+            if is_removed(begin..counters) {
+                functions.push(None);
+                continue;
+            }
             let address = next_address(module);
-            functions.push(module.functions.len());
+            functions.push(Some(module.functions.len()));
             module.functions.push(facts(function, address, &file)?);
         }
         module.refusals.extend(map.refusals.iter().cloned());
@@ -43,9 +59,25 @@ impl PlacedText {
         })
     }
 
+    /// The functions that the linker removed: name, file and line.
+    pub fn removed(&self) -> impl Iterator<Item = (&str, &str, u32)> {
+        let all = self.map.functions.iter().zip(&self.functions);
+        let removed = all.filter(|(_, place)| place.is_none());
+        removed.map(|(function, _)| {
+            let begin = function.blocks.iter().find_map(|it| it.place);
+            let file = begin.and_then(|it| self.map.files.get(it.file.index()));
+            let file = file.unwrap_or(&self.map.name);
+            (
+                function.name.as_str(),
+                file.as_str(),
+                begin.map_or(0, |it| it.line),
+            )
+        })
+    }
+
     /// The functions of the module have changed places.
     pub fn move_functions(&mut self, new_place: &[usize]) {
-        for function in &mut self.functions {
+        for function in self.functions.iter_mut().flatten() {
             *function = new_place[*function];
         }
     }
@@ -64,6 +96,7 @@ impl PlacedText {
                 .get(next..end)
                 .context("has fewer counters than its map says")?;
             next = end;
+            let Some(place) = place else { continue };
             let (counts, is_cut_short) = counts(function, readings)?;
             if is_cut_short {
                 uncertain.push(function.name.clone());

@@ -180,7 +180,7 @@ impl TextCounts {
             ..Module::default()
         };
         let files: Vec<FileId> = (0..self.map.files.len() as u32).map(FileId).collect();
-        let text = PlacedText::new(self.map.clone(), 0, &files, &mut module)?;
+        let text = PlacedText::new(self.map.clone(), 0, &files, &mut module, |_| false)?;
         let empty = |it: &headcount_model::Function| {
             FunctionCounts::whole(vec![0; it.blocks.len()], Vec::new())
         };

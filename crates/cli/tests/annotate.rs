@@ -310,6 +310,61 @@ fn jumps_inside_of_macros_are_followed_where_code_was_optimised() {
     }
 }
 
+/// `twice` is inlined into `main`, and nobody calls what is left of it; nobody calls `idle` at all.
+const INLINED_C: &str = "\
+volatile int sink;
+int twice(int x)
+{
+    return x * 2;
+}
+int idle(int x)
+{
+    return x - 1;
+}
+int main(void)
+{
+    for (int i = 0; i < 7; i++)
+        sink = twice(sink);
+    return 0;
+}
+";
+
+#[test]
+fn a_function_that_ran_only_where_it_was_inlined_is_not_among_what_never_ran() {
+    let words = ["gcc", "-g", "-O2", "inlined.c", "-o", "prog"];
+    let counting: [&[&str]; 2] = [&["./prog"], &[HEADCOUNT, "run", "-q", "./prog"]];
+    for (number, how) in counting.into_iter().enumerate() {
+        let shop = Workshop::new();
+        shop.write("inlined.c", INLINED_C);
+        match number {
+            0 => shop.cc(&words),
+            _ => _ = shop.must(&words),
+        }
+        shop.must(how);
+        let never = ["--never", "--only", "inlined.c", "--format", "csv"];
+        let rows = shop.report(&never);
+        let rows: Vec<&str> = rows.lines().skip(1).collect();
+        assert!(rows.len() == 1 && rows[0].contains(",idle,"), "{rows:?}");
+        let told = shop.report(&never[..3]);
+        let note = "1 function is left out that ran only where it was inlined.";
+        assert!(told.contains(note), "{told}");
+        for view in ["--no-pager", "--asm"] {
+            let heading = |name: &str| {
+                let shown = annotate(&shop.path(""), &[view, name]).stdout;
+                shown.lines().nth(1).unwrap_or_default().to_owned()
+            };
+            assert_eq!(
+                heading("twice"),
+                "0 calls, 0 instructions executed; 2 of 2 never ran, but it ran where it was inlined"
+            );
+            assert_eq!(
+                heading("idle"),
+                "0 calls, 0 instructions executed; 2 of 2 never ran"
+            );
+        }
+    }
+}
+
 /// Where a direct jump or call leads.
 fn target(text: &str) -> Option<&str> {
     let (mnemonic, target) = text.split_once(' ')?;

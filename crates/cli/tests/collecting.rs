@@ -11,19 +11,25 @@ use std::thread;
 use std::time::Duration;
 use workshop::{ANSWER, HEADCOUNT, Said, Workshop, have, is_root, said};
 
-/// Eight threads call `leaf` as often as the first argument says. With another argument, `main`
-/// aborts when a line comes in.
+/// Eight threads call `leaf` as often as the first argument says. It says `started` when each has
+/// done so once. With another argument, `main` aborts when a line comes in.
 const THREADS_C: &str = "\
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 static volatile int sink;
+static atomic_int begun;
 static long rounds;
 __attribute__((noinline)) void leaf(int i) { sink = i; }
 static void *work(void *p)
 {
-    for (long i = 0; i < rounds; i++)
+    for (long i = 0; i < rounds; i++) {
         leaf((int)i);
+        if (i == 0)
+            begun++;
+    }
     return p;
 }
 int main(int argc, char **argv)
@@ -32,6 +38,8 @@ int main(int argc, char **argv)
     rounds = atol(argv[1]);
     for (int i = 0; i < 8; i++)
         pthread_create(&threads[i], 0, work, 0);
+    while (begun < 8)
+        sched_yield();
     puts(\"started\");
     fflush(stdout);
     if (argc > 2) {

@@ -5,7 +5,7 @@
 mod workshop;
 
 use headcount_oracle::complaints;
-use headcount_oracle::stated::Stated;
+use headcount_oracle::stated::{Stated, programs};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -197,17 +197,12 @@ fn is_listed(compiler: &str) -> bool {
 }
 
 fn cases() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
-    let folder = folder.canonicalize().expect("the folder of test programs");
-    let entries = fs::read_dir(folder).expect("it can be read");
-    let mut paths: Vec<PathBuf> = entries.map(|it| it.expect("an entry").path()).collect();
-    paths.sort();
     let installed: Vec<&'static str> = ["gcc", "clang", "rustc"]
         .into_iter()
         .filter(|it| have(it))
         .collect();
     let mut cases = Vec::new();
-    for source in paths {
+    for source in programs() {
         let text = fs::read_to_string(&source).expect("the source is text");
         let stated = Stated::parse(&source, &text).expect("its statements make sense");
         let is_rust = source.extension().is_some_and(|it| it == "rs");

@@ -2,7 +2,7 @@
 //! oracle, which steps through the same file: every instruction's count must be the same.
 
 use assert_cmd::Command;
-use headcount_oracle::stated::Stated;
+use headcount_oracle::stated::{Stated, programs};
 use headcount_oracle::{Outcome, at_fixed_addresses, complaints, count_command};
 use std::collections::BTreeMap;
 use std::fs;
@@ -342,13 +342,8 @@ fn instructions(folder: &TempDir, profile: &str, program: &Path) -> BTreeMap<u64
 }
 
 fn cases() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
-    let folder = folder.canonicalize().expect("the folder of test programs");
-    let entries = fs::read_dir(folder).expect("it can be read");
-    let mut paths: Vec<PathBuf> = entries.map(|it| it.expect("an entry").path()).collect();
-    paths.sort();
     let mut cases = Vec::new();
-    for path in &paths {
+    for path in &programs() {
         let case = Case::new(path, &["-O0"]);
         let routes = &case.stated.routes;
         if !routes.is_empty() && !routes.iter().any(|route| route == "patch") {

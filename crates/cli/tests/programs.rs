@@ -3,7 +3,7 @@
 //! headcount.
 
 use assert_cmd::Command;
-use headcount_oracle::stated::Stated;
+use headcount_oracle::stated::{Stated, programs};
 use headcount_oracle::{by_function, complaints, count_command, other_names};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -386,15 +386,6 @@ fn lines(csv: &str) -> BTreeMap<(String, u32), u64> {
 /// The rows of a table whose fields hold no commas.
 fn fields(csv: &str) -> impl Iterator<Item = Vec<&str>> {
     csv.lines().skip(1).map(|row| row.split(',').collect())
-}
-
-fn programs() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
-    let folder = folder.canonicalize().expect("the folder of test programs");
-    let entries = fs::read_dir(folder).expect("it can be read");
-    let mut paths: Vec<PathBuf> = entries.map(|it| it.expect("an entry").path()).collect();
-    paths.sort();
-    paths
 }
 
 fn cases() -> Vec<Case> {

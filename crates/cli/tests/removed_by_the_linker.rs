@@ -60,6 +60,49 @@ fn functions_that_the_linker_removed_are_named_and_not_said_never_to_have_run() 
 }
 
 #[test]
+fn functions_of_counted_c_that_the_linker_removed_are_named_as_well() {
+    // `dead` goes with its only user; a copy of `twice` stays where it was inlined; and `idle`, of
+    // which the compiler makes nothing, never ran.
+    let more = "static int dead(int x) { return x ? 4 : 5; }\n\
+                int unused(int x) { return dead(x) + 3; }\n\
+                int twice(int x) { return x * 2; }\n\
+                int both(int x) { return twice(x); }\n\
+                static int idle(int x) { return x; }\n\
+                int busy(int x) { if (0) return idle(x); return both(x); }\n\
+                int also(int x) { if (0) return idle(x); return both(x); }\n";
+    for linker in linkers() {
+        for (compiler, level) in [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1")] {
+            if !have(compiler) {
+                continue;
+            }
+            let shop = Workshop::with_sources();
+            shop.write("helper.c", format!("{HELPER_C}{more}"));
+            let main = MAIN_C.replace("helper(i)", "(busy(i), helper(i))");
+            shop.write("main.c", format!("int busy(int);\n{main}"));
+            shop.write("spare.c", "int spare(void) { return 6; }\n");
+            let sources = ["main.c", "helper.c", "spare.c", "-o", "prog"];
+            let words = [&[compiler, linker, level], &sources[..], &DROPPING[1..]].concat();
+            shop.via_source(&[], &words);
+            shop.must(&["prog"]);
+            let functions = shop.functions();
+            for (name, calls) in [("main", 1), ("busy", 100), ("both", 100), ("twice", 100)] {
+                assert_eq!(functions[name].calls, calls, "{words:?}");
+            }
+            let never = functions.iter().filter(|it| it.1.calls == 0);
+            let never: Vec<&String> = never.map(|it| it.0).collect();
+            assert_eq!(never, ["idle"], "{words:?}");
+            let expected = [
+                "also (helper.c:13): removed",
+                "dead (helper.c:7): removed",
+                "spare (spare.c:1): removed",
+                "unused (helper.c:8): removed",
+            ];
+            assert_eq!(shop.refused(), expected, "{words:?}");
+        }
+    }
+}
+
+#[test]
 fn a_removed_function_is_named_though_another_file_has_one_of_that_name() {
     let shop = Workshop::with_sources();
     let own = "static int own(int x) { return x; }\n";

@@ -5,19 +5,19 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use headcount_csource::{Dialect, Options, Source, every_block, insert};
+use headcount_csource::{Dialect, Options, Probe, Source, every_block, insert};
 
 struct Plain;
 
 impl Dialect for Plain {
-    fn statement(&self, counter: usize, out: &mut String) {
-        let _ = write!(out, "c[{counter}]++;");
+    fn statement(&self, probe: Probe, out: &mut String) {
+        let _ = write!(out, "c[{}]++;", probe.counter);
     }
-    fn expression(&self, counter: usize, out: &mut String) {
-        let _ = write!(out, "c[{counter}]++");
+    fn expression(&self, probe: Probe, out: &mut String) {
+        let _ = write!(out, "c[{}]++", probe.counter);
     }
-    fn declaration(&self, counter: usize, out: &mut String) {
-        self.statement(counter, out);
+    fn declaration(&self, probe: Probe, out: &mut String) {
+        self.statement(probe, out);
     }
     fn fall_through(&self) -> &str {
         ""

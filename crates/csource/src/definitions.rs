@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::directives::{Directive, Span, What, directives};
 use crate::lex::{Kind, Token, lex};
+use crate::macros::Definition;
 use crate::words::Word;
 
 /// What using a macro means to those who follow control through a text, and do not know which of
@@ -138,15 +139,16 @@ impl Definitions {
             key.extend_from_slice(&bytes[token.start as usize..token.end as usize]);
             key.push(b' ');
         }
-        // `A(b)` takes something, `A (b)` does not.
-        let takes = matches!(&tokens[..], [name, open, ..] if open.start == name.end);
+        let definition = Definition::new(&tokens);
+        let takes = definition.as_ref().is_some_and(|it| it.heading.is_some());
         key.push(u8::from(takes));
         let is_control = |it: &Token| matches!(it.kind, Kind::Word(word) if word.is_of_control());
         self.has_changed_words |= tokens.first().is_some_and(is_control);
         let next = self.macros.len() as MacroId;
         let id = *self.same.entry(key).or_insert(next);
         if id == next {
-            self.macros.push(parse(bytes, &tokens, text.start));
+            let parsed = definition.map(|it| parse(bytes, &it, text.start));
+            self.macros.push(parsed.unwrap_or_default());
         }
         let name = self.bytes[name.start as usize..name.end as usize].to_vec();
         self.known.entry(name).or_default().insert((id, in_header));
@@ -223,20 +225,11 @@ impl Definitions {
     }
 }
 
-/// The macro that tokens, from its name on, define. Its own begin at `start` of what is kept.
-fn parse(text: &[u8], tokens: &[Token], start: u32) -> Macro {
+/// The macro that is defined. Its text begins at `start` of what is kept.
+fn parse(text: &[u8], definition: &Definition<'_>, start: u32) -> Macro {
     let bytes = |it: &Token| &text[it.start as usize..it.end as usize];
-    let Some((name, rest)) = tokens.split_first() else {
-        return Macro::default();
-    };
-    let has_parameters =
-        matches!(rest.first(), Some(it) if it.kind == Kind::OpenParen && it.start == name.end);
-    let close = rest.iter().position(|it| it.kind == Kind::CloseParen);
-    let body = match close.filter(|_| has_parameters) {
-        Some(close) => &rest[close + 1..],
-        None => rest,
-    };
-    let heading = &rest[..rest.len() - body.len()];
+    let body = definition.body;
+    let heading = definition.heading.unwrap_or_default();
     let is_parameter = |it: &&Token| matches!(it.kind, Kind::Name | Kind::Word(_));
     let mut parameters: Vec<&[u8]> = heading.iter().filter(is_parameter).map(bytes).collect();
     // `...` is `__VA_ARGS__`, unless a name stands before it.
@@ -247,23 +240,24 @@ fn parse(text: &[u8], tokens: &[Token], start: u32) -> Macro {
     let names = body.iter().filter(|it| it.kind == Kind::Name);
     let others = names.map(bytes).filter(|it| !parameters.contains(it));
     Macro {
-        name: bytes(name).to_vec(),
-        parameters: has_parameters.then_some(parameters.len()),
+        name: bytes(&definition.name).to_vec(),
+        parameters: definition.heading.map(|_| parameters.len()),
         is_variadic: dots.is_some(),
         hides: hidden(body),
         is_guarded: is_guarded(body),
         mentions: others.map(<[u8]>::to_vec).collect(),
-        body: pieces(text, body, &parameters, has_parameters, start),
+        body: pieces(text, definition, &parameters, start),
     }
 }
 
 fn pieces(
     text: &[u8],
-    body: &[Token],
+    definition: &Definition<'_>,
     parameters: &[&[u8]],
-    may_quote: bool,
     start: u32,
 ) -> Vec<Piece> {
+    let body = definition.body;
+    let may_quote = definition.heading.is_some();
     let bytes = |it: &Token| &text[it.start as usize..it.end as usize];
     let parameter = |at: usize| {
         let name = bytes(body.get(at)?);

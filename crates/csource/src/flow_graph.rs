@@ -112,8 +112,10 @@ pub struct Manner {
     /// There may be jumps, labels and cases in it that nobody sees, because macros stand for them:
     /// control may come to every place that something jumps to or falls into.
     pub unseen_jumps: bool,
-    /// Calls come back, but for those that are known never to.
-    pub calls_return: bool,
+    /// Nothing is put into the text, and no count follows from the graph alone: calls come back, but
+    /// for those that are known never to, parts are evaluated in the order of the text, and `&&`,
+    /// `||` and `!` lead where compilers lead them.
+    pub is_only_read: bool,
 }
 
 /// The flow graphs of a function and of the functions inside it.
@@ -503,7 +505,7 @@ impl<'f> Builder<'f> {
                     let label = self.label(label);
                     self.edge(Node::Outside, Node::Block(label), EdgeKind::Arrival);
                 }
-                if *may_be_lost && !self.manner.calls_return {
+                if *may_be_lost && !self.manner.is_only_read {
                     self.lose();
                 }
             }

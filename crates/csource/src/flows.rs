@@ -83,7 +83,7 @@ impl<'t> Reading<'t> {
             let read = parser.function(name);
             parser.types.leave_all();
             let manner = Manner {
-                calls_return: true,
+                is_only_read: true,
                 ..Manner::default()
             };
             let units =

@@ -14,14 +14,22 @@ use crate::lex::Kind;
 use crate::source::Source;
 use crate::tree::Tokens;
 
+/// An increment of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    pub counter: usize,
+    /// Whether it notes that code was made of its function.
+    pub marks_code: bool,
+}
+
 /// How a counter is incremented, in the words of one kind of compiler.
 pub trait Dialect {
     /// Writes an increment as a statement.
-    fn statement(&self, counter: usize, out: &mut String);
+    fn statement(&self, probe: Probe, out: &mut String);
     /// Writes an increment as an expression of type void.
-    fn expression(&self, counter: usize, out: &mut String);
+    fn expression(&self, probe: Probe, out: &mut String);
     /// Writes an increment as a declaration.
-    fn declaration(&self, counter: usize, out: &mut String);
+    fn declaration(&self, probe: Probe, out: &mut String);
     /// A statement that says that control is meant to fall into the `case` behind it.
     fn fall_through(&self) -> &str;
     /// A statement that prepares a thread for counting.
@@ -151,6 +159,13 @@ struct Edit {
     text: Range<usize>,
 }
 
+/// The counter that stands where a function begins, if one does. Any other may be left out of its
+/// code, because the compiler sees that control never comes there.
+fn beginning(plan: &Plan) -> Option<usize> {
+    let begins = |place: &Place| *place == Place::Block(BlockId(0));
+    plan.counters.iter().position(begins)
+}
+
 /// GNU's marker, which says more than `#line` does.
 fn gnu_line_marker(line: &str, file: &str, is_system: bool, out: &mut Vec<u8>) {
     let system = if is_system { " 3" } else { "" };
@@ -185,12 +200,16 @@ impl Inserter<'_, '_> {
         if self.fault == Some(Fault::FirstStatementsDropped) {
             self.drop_first_statements(unit);
         }
-        let mut ways: Vec<(&EdgeSite, usize)> = Vec::new();
+        let mut ways: Vec<(&EdgeSite, Probe)> = Vec::new();
+        let beginning = beginning(plan);
         for (number, place) in plan.counters.iter().enumerate() {
-            let counter = first + number;
+            let probe = Probe {
+                counter: first + number,
+                marks_code: beginning.is_none_or(|it| it == number),
+            };
             match place {
-                Place::Block(block) => self.block(&unit.blocks[block.index()].site, counter),
-                Place::Edge(edge) => ways.push((&unit.edge_sites[edge.index()], counter)),
+                Place::Block(block) => self.block(&unit.blocks[block.index()].site, probe),
+                Place::Edge(edge) => ways.push((&unit.edge_sites[edge.index()], probe)),
             }
         }
         self.conditions(&ways);
@@ -249,7 +268,7 @@ impl Inserter<'_, '_> {
         });
     }
 
-    fn block(&mut self, site: &Site, counter: usize) {
+    fn block(&mut self, site: &Site, probe: Probe) {
         match site {
             Site::None => (),
             Site::Behind(token) | Site::BeforeCase(token) => {
@@ -257,7 +276,7 @@ impl Inserter<'_, '_> {
                 let falls = matches!(site, Site::BeforeCase(_));
                 self.put_with(offset, Class::Statement, (0, 0), |dialect, out| {
                     out.push(' ');
-                    dialect.statement(counter, out);
+                    dialect.statement(probe, out);
                     if falls {
                         out.push(' ');
                         out.push_str(dialect.fall_through());
@@ -268,20 +287,20 @@ impl Inserter<'_, '_> {
                 let offset = self.behind(*token);
                 self.put_with(offset, Class::Statement, (0, 0), |dialect, out| {
                     out.push(' ');
-                    dialect.declaration(counter, out);
+                    dialect.declaration(probe, out);
                 });
             }
             Site::Before(token) => {
                 let offset = self.before(*token);
                 self.put_with(offset, Class::Open, (i64::MIN, 0), |dialect, out| {
-                    dialect.expression(counter, out);
+                    dialect.expression(probe, out);
                     out.push_str(", ");
                 });
             }
             Site::Chosen(tokens) => {
                 let open = |dialect: &dyn Dialect, out: &mut String| {
                     out.push_str("((");
-                    dialect.expression(counter, out);
+                    dialect.expression(probe, out);
                     out.push_str(", 1) ? ");
                 };
                 self.around(tokens, open, " : 0)");
@@ -289,7 +308,7 @@ impl Inserter<'_, '_> {
             Site::Around(tokens) => {
                 let open = |dialect: &dyn Dialect, out: &mut String| {
                     out.push('(');
-                    dialect.expression(counter, out);
+                    dialect.expression(probe, out);
                     out.push_str(", ");
                 };
                 self.around(tokens, open, ")");
@@ -311,7 +330,7 @@ impl Inserter<'_, '_> {
     }
 
     /// A condition whose outcome is counted: it is evaluated first, and says then what it said.
-    fn conditions(&mut self, ways: &[(&EdgeSite, usize)]) {
+    fn conditions(&mut self, ways: &[(&EdgeSite, Probe)]) {
         let tokens = |site: &EdgeSite| match site {
             EdgeSite::WhenTrue(tokens) | EdgeSite::WhenFalse(tokens) => Some(tokens.clone()),
             EdgeSite::None => None,
@@ -323,9 +342,9 @@ impl Inserter<'_, '_> {
             };
             let find = |wanted: EdgeSite| {
                 let found = ways.iter().find(|(site, _)| **site == wanted);
-                found.map(|(_, counter)| {
+                found.map(|(_, probe)| {
                     let mut count = String::new();
-                    self.dialect.expression(*counter, &mut count);
+                    self.dialect.expression(*probe, &mut count);
                     count
                 })
             };

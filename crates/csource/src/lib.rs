@@ -37,7 +37,7 @@ mod words;
 pub use definitions::Definitions;
 pub use flow_graph::{Block, EdgeSite, Site, Unit};
 pub use flows::source_functions;
-pub use insert::{Dialect, Fault, UnitPlan, every_block, insert, untold};
+pub use insert::{Dialect, Fault, Probe, UnitPlan, every_block, insert, untold};
 pub use lex::Position;
 pub use source::{Declarations, Options, Source, Unreadable};
 pub use statement_starts::StatementStart;

@@ -6,6 +6,34 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use crate::lex::{Kind, Lexed, Token, lex};
 use crate::words::Word;
 
+/// A definition, divided into its parts.
+pub struct Definition<'t> {
+    pub name: Token,
+    /// Parameters, from one parenthesis to the other, if there are parentheses.
+    pub heading: Option<&'t [Token]>,
+    pub body: &'t [Token],
+}
+
+impl<'t> Definition<'t> {
+    /// Divides what stands behind `#define`.
+    pub fn new(tokens: &'t [Token]) -> Option<Self> {
+        let (name, rest) = tokens.split_first()?;
+        // `A(b)` takes something, `A (b)` does not.
+        let takes =
+            matches!(rest.first(), Some(it) if it.kind == Kind::OpenParen && it.start == name.end);
+        let close = rest.iter().position(|it| it.kind == Kind::CloseParen);
+        let (heading, body) = rest.split_at(match (takes, close) {
+            (true, Some(close)) => close + 1,
+            _ => 0,
+        });
+        Some(Self {
+            name: *name,
+            heading: takes.then_some(heading),
+            body,
+        })
+    }
+}
+
 /// What a macro stands for: the worst of what is in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holds {
@@ -67,20 +95,14 @@ impl<'t> Macros<'t> {
     fn define(&mut self, text: &'t [u8]) {
         let tokens = lex(text, "").tokens;
         let bytes = |it: &Token| &text[it.start as usize..it.end as usize];
-        let Some((name, rest)) = tokens.split_first() else {
+        let Some(definition) = Definition::new(&tokens) else {
             return;
         };
-        let has_parameters =
-            matches!(rest.first(), Some(it) if it.kind == Kind::OpenParen && it.start == name.end);
-        let close = rest.iter().position(|it| it.kind == Kind::CloseParen);
-        let body = match close.filter(|_| has_parameters) {
-            Some(close) => &rest[close + 1..],
-            None => rest,
-        };
-        let known = self.known.entry(bytes(name)).or_default();
-        known.stands_alone |= !has_parameters;
-        let parameters: HashSet<&[u8]> =
-            rest[..rest.len() - body.len()].iter().map(bytes).collect();
+        let known = self.known.entry(bytes(&definition.name)).or_default();
+        known.stands_alone |= definition.heading.is_none();
+        let heading = definition.heading.unwrap_or_default();
+        let parameters: HashSet<&[u8]> = heading.iter().map(bytes).collect();
+        let body = definition.body;
         for (at, token) in body.iter().enumerate() {
             known.holds = known.holds.max(held(token.kind));
             if token.kind == Kind::Name && !parameters.contains(bytes(token)) {

@@ -199,7 +199,7 @@ impl<'t> Source<'t> {
                 let manner = Manner {
                     declarations_first: options.declarations.come_first(&tree),
                     unseen_jumps: uses.may_jump(),
-                    calls_return: false,
+                    is_only_read: false,
                 };
                 let found = flow_graph::units(&tree, self.text, &lexed.tokens, manner)?;
                 Ok((found, tree.left_alone))

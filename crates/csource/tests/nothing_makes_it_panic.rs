@@ -6,7 +6,7 @@ use std::path::Path;
 
 use headcount_csource::map::{TextMap, decode, encode};
 use headcount_csource::{
-    Definitions, Dialect, Options, Source, every_block, insert, source_functions,
+    Definitions, Dialect, Options, Probe, Source, every_block, insert, source_functions,
 };
 
 struct Dice(u64);
@@ -23,14 +23,14 @@ impl Dice {
 struct Silent;
 
 impl Dialect for Silent {
-    fn statement(&self, _: usize, out: &mut String) {
+    fn statement(&self, _: Probe, out: &mut String) {
         out.push_str("x;");
     }
-    fn expression(&self, _: usize, out: &mut String) {
+    fn expression(&self, _: Probe, out: &mut String) {
         out.push('x');
     }
-    fn declaration(&self, counter: usize, out: &mut String) {
-        self.statement(counter, out);
+    fn declaration(&self, probe: Probe, out: &mut String) {
+        self.statement(probe, out);
     }
     fn fall_through(&self) -> &str {
         ""

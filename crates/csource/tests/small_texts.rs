@@ -1,20 +1,20 @@
 //! Small texts, counted: what is put in where, and what is left alone.
 
-use headcount_csource::{Declarations, Dialect, Options, Source, every_block, insert};
+use headcount_csource::{Declarations, Dialect, Options, Probe, Source, every_block, insert};
 use headcount_model::BlockKind;
 
 /// Words that a reader can check.
 struct Short;
 
 impl Dialect for Short {
-    fn statement(&self, counter: usize, out: &mut String) {
-        out.push_str(&format!("c[{counter}]++;"));
+    fn statement(&self, probe: Probe, out: &mut String) {
+        out.push_str(&format!("c[{}]++;", probe.counter));
     }
-    fn expression(&self, counter: usize, out: &mut String) {
-        out.push_str(&format!("c[{counter}]++"));
+    fn expression(&self, probe: Probe, out: &mut String) {
+        out.push_str(&format!("c[{}]++", probe.counter));
     }
-    fn declaration(&self, counter: usize, out: &mut String) {
-        out.push_str(&format!("int c{counter};"));
+    fn declaration(&self, probe: Probe, out: &mut String) {
+        out.push_str(&format!("int c{};", probe.counter));
     }
     fn fall_through(&self) -> &str {
         "FALL;"

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::count::Count;
+use crate::inlined::InlinedRuns;
 use crate::lines::line_counts;
 use crate::names::functions;
 use crate::rows::Tally;
@@ -41,6 +42,7 @@ impl Covered {
 /// What ran of the files that `is_meant` says.
 pub fn covered(counted: &[Counted], is_meant: &dyn Fn(&str) -> bool) -> Result<Covered, Error> {
     let mut covered = Covered::default();
+    let inlined = InlinedRuns::of(counted);
     for module in counted {
         for named in functions(module, true) {
             let tally = Tally::of(&named)?;
@@ -53,7 +55,7 @@ pub fn covered(counted: &[Counted], is_meant: &dyn Fn(&str) -> bool) -> Result<C
                     .functions
                     .entry((file.to_owned(), line))
                     .or_default();
-                function.ran |= tally.ran;
+                function.ran |= tally.ran || inlined.has(&named);
                 let name = without_arguments(&named.name);
                 if function.name.is_empty() || name < function.name {
                     function.name = name;

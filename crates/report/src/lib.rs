@@ -20,6 +20,7 @@ mod escape;
 pub mod export;
 mod glob;
 pub mod html;
+mod inlined;
 pub mod json;
 mod lines;
 mod listed;

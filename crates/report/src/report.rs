@@ -3,9 +3,11 @@
 use crate::calls;
 use crate::count::Count;
 use crate::coverage;
+use crate::inlined::InlinedRuns;
+use crate::number::thousands;
 use crate::only::Only;
 use crate::rows::{self, Tally};
-use crate::table::{Table, Unit};
+use crate::table::{Row, Table, Unit};
 use crate::time::{Time, Totals};
 use crate::{Error, source, time};
 use headcount_model::{Counted, LinkAddr, Refusal, Samples, Span};
@@ -132,6 +134,7 @@ impl Report {
             Unit::Module => rows::modules(counted, request)?,
             Unit::File => source::files(counted, request)?,
             Unit::Line => source::lines(counted, request)?,
+            Unit::Function if request.never => never_ran(counted, request, notes)?,
             Unit::Function => rows::of_functions(counted, request, |named, rows| {
                 rows::function(named, request.time, rows)
             })?,
@@ -193,6 +196,34 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// The functions, but for those that ran only where they were inlined.
+fn never_ran(
+    counted: &[Counted],
+    request: &Request<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Row>, Error> {
+    let inlined = InlinedRuns::of(counted);
+    let mut left_out = 0;
+    let rows = rows::of_functions(counted, request, |named, rows| {
+        let before = rows.len();
+        rows::function(named, request.time, rows)?;
+        if rows[before..].iter().any(|it| !it.ran) && inlined.has(named) {
+            rows.truncate(before);
+            left_out += 1;
+        }
+        Ok(())
+    })?;
+    match left_out {
+        0 => (),
+        1 => notes.push("1 function is left out that ran only where it was inlined.".into()),
+        many => notes.push(format!(
+            "{} functions are left out that ran only where they were inlined.",
+            thousands(many)
+        )),
+    }
+    Ok(rows)
 }
 
 /// Blocks of source text have more to tell.

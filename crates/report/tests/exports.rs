@@ -2,8 +2,9 @@
 //! expects.
 
 use headcount_model::{
-    Block, BlockKind, CodeSymbol, Counted, EdgeKind, FileId, Function, FunctionCounts,
-    FunctionEdge, InlineFrame, LineRun, LinkAddr, Module, Refusal, SourcePlace, Span,
+    Block, BlockId, BlockKind, CodeSymbol, Counted, Edge, EdgeKind, FileId, FlowGraph, Function,
+    FunctionCounts, FunctionEdge, InlineFrame, LineRun, LinkAddr, Module, Node, Refusal,
+    SourceBlock, SourceFunction, SourcePlace, Span,
 };
 use headcount_report::export::{Exported, Format, Material, Source, write};
 use headcount_report::{Only, RunSummary};
@@ -249,6 +250,53 @@ fn what_was_not_counted_is_no_zero() {
     assert_eq!(function["blocks"][2]["count"], serde_json::Value::Null);
     assert_eq!(function["executed"], serde_json::Value::Null);
     assert_eq!(function["calls"], 7);
+}
+
+#[test]
+fn lines_that_may_have_run_or_not_are_left_out_of_coverage_for_their_own_reason() {
+    let mut it = counted("f", "a.c", 3, 4);
+    let function = &mut it.module.functions[0];
+    function.compiled.is_optimised = true;
+    let node = |at: Option<u32>| at.map_or(Node::Outside, |it| Node::Block(BlockId(it)));
+    let edges = function.edges.iter().map(|it| Edge {
+        from: node(it.from),
+        to: node(it.to),
+        kind: it.kind,
+    });
+    let source = SourceFunction {
+        name: "f".into(),
+        line: 1,
+        last_line: 6,
+        blocks: (2..=5)
+            .map(|line| SourceBlock { lines: vec![line] })
+            .collect(),
+        graph: FlowGraph {
+            blocks: 4,
+            edges: edges.collect(),
+        },
+        places: (0..4).map(|block| ((block + 2, 0), block)).collect(),
+        ..SourceFunction::default()
+    };
+    // Code without a branch chooses between the arms.
+    let edge = |from, to, kind| FunctionEdge { from, to, kind };
+    function.blocks = vec![block(0x10, 3, 2), block(0x40, 1, 5)];
+    function.edges = vec![
+        edge(None, Some(0), EdgeKind::Entry),
+        edge(Some(0), Some(1), EdgeKind::Fall),
+        edge(Some(1), None, EdgeKind::Leave),
+    ];
+    it.functions = vec![FunctionCounts::whole([7, 7], [7, 7, 7])];
+    it.sources.functions.insert(FileId(0), vec![source]);
+    for format in [Format::Lcov, Format::Cobertura] {
+        let exported = export(format, std::slice::from_ref(&it), Some(""), None).unwrap();
+        let text = String::from_utf8(exported.bytes).unwrap();
+        for there in ["DA:3,", "DA:4,", "number=\"3\"", "number=\"4\""] {
+            assert!(!text.contains(there), "{text}");
+        }
+        let note =
+            "2 lines were left out: the optimised code does not tell whether control came there.";
+        assert_eq!(exported.notes, [note]);
+    }
 }
 
 #[test]

@@ -440,6 +440,7 @@ fn branches_folds_and_widths() {
     };
     let branches = BTreeMap::from([(13, of(3, 4, None)), (15, of(1, 2, Some((1, 1))))]);
     let mut view = View {
+        times: None,
         branches: Some(&branches),
         fold: Some(Fold {
             around: Around::Ran,

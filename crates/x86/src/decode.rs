@@ -68,15 +68,15 @@ pub fn calls(span: &Span) -> Vec<Call> {
     code.filter_map(call).collect()
 }
 
-/// The calls and the jumps of a span that say where they go: the number of the instruction, and the
-/// target.
-pub fn targets(span: &Span) -> Vec<(u32, LinkAddr)> {
-    let code = (0..).zip(walk(span).map_while(Result::ok));
+/// The calls and the jumps in the code of a block that say where they go: the number of the
+/// instruction, and the target.
+pub fn targets(code: &[Span]) -> Vec<(u32, LinkAddr)> {
+    let all = code.iter().flat_map(|it| walk(it).map_while(Result::ok));
     let target = |(index, it): (u32, iced_x86::Instruction)| {
         let is_meant = it.is_call_near() || it.is_jmp_short_or_near();
         is_meant.then(|| (index, LinkAddr(it.near_branch_target())))
     };
-    code.filter_map(target).collect()
+    (0..).zip(all).filter_map(target).collect()
 }
 
 /// Whether a span handles several values at once: a loop that does so makes several rounds in one.

@@ -30,7 +30,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The programs that state their own answer.
+pub fn programs() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs");
+    let folder = folder.canonicalize().expect("the folder of test programs");
+    let entries = folder.read_dir().expect("it can be read");
+    let mut paths: Vec<PathBuf> = entries.map(|it| it.expect("an entry").path()).collect();
+    paths.sort();
+    paths
+}
 
 /// The statements of one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

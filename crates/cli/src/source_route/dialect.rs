@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
-use headcount_csource::Dialect;
+use headcount_asm::map::{CODE, CODE_LENGTH, MAGIC};
+use headcount_csource::{Dialect, Probe};
 use headcount_model::library;
+use headcount_wire::MAP_SECTION;
 
 /// The label of a text's counters.
 pub const COUNTERS: &str = ".Lhc_counters";
@@ -26,23 +28,30 @@ impl Gnu {
 }
 
 impl Dialect for Gnu {
-    fn statement(&self, counter: usize, out: &mut String) {
-        let offset = counter * 8;
-        let _ = write!(
-            out,
-            "__asm__ __volatile__(\"incq %%gs:{COUNTERS}+{offset}(%%rip)\":::\"cc\");"
-        );
+    fn statement(&self, probe: Probe, out: &mut String) {
+        let counter = format!("{COUNTERS}+{}", probe.counter * 8);
+        let _ = write!(out, "__asm__ __volatile__(\"");
+        if probe.marks_code {
+            let head = u64::from(CODE_LENGTH) << 32 | u64::from(MAGIC);
+            let _ = write!(
+                out,
+                ".pushsection {MAP_SECTION},\\\"R\\\",@progbits; \
+                 .quad {head:#x}, {CODE}, {counter}; .popsection; "
+            );
+        }
+        let _ = write!(out, "incq %%gs:{counter}(%%rip)\":::\"cc\");");
     }
 
-    fn expression(&self, counter: usize, out: &mut String) {
+    fn expression(&self, probe: Probe, out: &mut String) {
         out.push_str("__extension__({");
-        self.statement(counter, out);
+        self.statement(probe, out);
         out.push_str("})");
     }
 
-    fn declaration(&self, counter: usize, out: &mut String) {
+    fn declaration(&self, probe: Probe, out: &mut String) {
+        let counter = probe.counter;
         let _ = write!(out, "{UNUSED} headcount_at_{counter} = __extension__({{");
-        self.statement(counter, out);
+        self.statement(probe, out);
         out.push_str(" 0;});");
     }
 
@@ -50,14 +59,16 @@ impl Dialect for Gnu {
         "__attribute__((__fallthrough__));"
     }
 
+    /// What is seldom needed stands at the end of the section that the function is in: in one of
+    /// its own, it would keep the linker from removing functions.
     fn enter(&self) -> String {
         let call = Self::call("headcount.enter");
         format!(
             "__asm__ __volatile__(\"{HAS_LIBC}je 8770f; \
              movq headcount.ready@gottpoff(%%rip), %%r11; cmpb $0, %%fs:(%%r11); je 8771f; 8772: \
-             .pushsection .text.unlikely.headcount,\\\"ax\\\",@progbits; \
+             .subsection 1; \
              8770: cmpb $0, headcount.begun(%%rip); jne 8772b; \
-             8771: {call}; jmp 8772b; .popsection\":::\"r11\",\"cc\");"
+             8771: {call}; jmp 8772b; .previous\":::\"r11\",\"cc\");"
         )
     }
 

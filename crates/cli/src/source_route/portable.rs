@@ -8,8 +8,8 @@
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use headcount_csource::Dialect;
 use headcount_csource::map::encode;
+use headcount_csource::{Dialect, Probe};
 
 use super::planned::Counted;
 
@@ -233,15 +233,16 @@ impl Portable {
 }
 
 impl Dialect for Portable {
-    fn statement(&self, counter: usize, out: &mut String) {
-        let _ = write!(out, "HEADCOUNT_COUNT({counter});");
+    fn statement(&self, probe: Probe, out: &mut String) {
+        let _ = write!(out, "HEADCOUNT_COUNT({});", probe.counter);
     }
 
-    fn expression(&self, counter: usize, out: &mut String) {
-        let _ = write!(out, "HEADCOUNT_COUNT({counter})");
+    fn expression(&self, probe: Probe, out: &mut String) {
+        let _ = write!(out, "HEADCOUNT_COUNT({})", probe.counter);
     }
 
-    fn declaration(&self, counter: usize, out: &mut String) {
+    fn declaration(&self, probe: Probe, out: &mut String) {
+        let counter = probe.counter;
         let _ = write!(
             out,
             "HEADCOUNT_UNUSED int headcount_at_{counter} = (HEADCOUNT_COUNT({counter}), 0);"

@@ -10,7 +10,7 @@ impl<'f> Builder<'f> {
             {
                 self.cold[block.index()] = true;
             }
-            if self.manner.calls_return {
+            if self.manner.is_only_read {
                 if never_ends(expr) {
                     self.leave();
                 }
@@ -38,7 +38,7 @@ impl<'f> Builder<'f> {
         unordered: bool,
         mut evaluate: impl FnMut(&mut Self, &'f T) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        let unordered = unordered && !self.manner.calls_return;
+        let unordered = unordered && !self.manner.is_only_read;
         for part in parts {
             if !unordered {
                 evaluate(self, part)?;
@@ -61,7 +61,7 @@ impl<'f> Builder<'f> {
             Atom::Group(inside) => self.evaluate(inside),
             Atom::List(items) => self.items(items),
             Atom::Macro => {
-                if !self.manner.calls_return {
+                if !self.manner.is_only_read {
                     self.lose();
                 }
                 Ok(())
@@ -75,7 +75,7 @@ impl<'f> Builder<'f> {
                 {
                     self.cold[block.index()] = true;
                 }
-                match (*fate, self.manner.calls_return) {
+                match (*fate, self.manner.is_only_read) {
                     (Fate::Returns, _) | (Fate::Unsure, true) => (),
                     (Fate::Never, true) => self.leave(),
                     (_, false) => self.lose(),
@@ -118,7 +118,7 @@ impl<'f> Builder<'f> {
     /// Evaluates a condition: the ways control goes if it holds, and if not. Where nothing is put
     /// into the text, `&&`, `||` and `!` are ways, too, as they are to compilers.
     pub(super) fn decide(&mut self, condition: &'f Expr) -> Result<Ways, Trouble> {
-        if self.manner.calls_return {
+        if self.manner.is_only_read {
             match &condition.shape {
                 Shape::Logic(operands) if condition.has_blocks => {
                     return self.decide_logic(operands);
@@ -189,7 +189,7 @@ impl<'f> Builder<'f> {
         yes: Option<&'f Expr>,
         no: &'f Expr,
     ) -> Result<(), Trouble> {
-        if self.manner.calls_return {
+        if self.manner.is_only_read {
             return self.choice_of_ways(condition, yes, no);
         }
         self.evaluate(condition)?;

@@ -6,6 +6,7 @@ use super::{HEADING, Margin, QUIET};
 use crate::Error;
 use crate::count::CountedBlock;
 use crate::escape::{visible, visible_lines};
+use crate::inlined::InlinedRuns;
 use crate::listed::Listed;
 use crate::names::{Named, functions};
 use crate::number::share;
@@ -28,12 +29,13 @@ pub fn assembly(
     time: Option<&Time>,
 ) -> Result<String, Error> {
     let mut out = String::new();
+    let inlined = InlinedRuns::of(std::slice::from_ref(counted));
     for named in functions(counted, demangle) {
         if chosen(named.index) {
             if !out.is_empty() {
                 out.push('\n');
             }
-            one_function(&named, decode, source_line, time, &mut out)?;
+            one_function(&named, &inlined, decode, source_line, time, &mut out)?;
         }
     }
     Ok(out)
@@ -41,12 +43,13 @@ pub fn assembly(
 
 fn one_function(
     named: &Named<'_>,
+    inlined: &InlinedRuns<'_>,
     decode: Decode<'_>,
     source_line: SourceLine<'_>,
     time: Option<&Time>,
     out: &mut String,
 ) -> Result<(), Error> {
-    let heading = function_heading(named)?;
+    let heading = function_heading(named, inlined)?;
     let stretches = |it: CountedBlock<'_>| it.stretches(0..it.block.instructions);
     let counts = named.blocks().flat_map(stretches);
     let margin = Margin::of(counts.map(|(_, count)| count));

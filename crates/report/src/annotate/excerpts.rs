@@ -3,6 +3,7 @@
 use super::find::Chosen;
 use super::listing::Excerpt;
 use crate::count::Count;
+use crate::inlined::InlinedRuns;
 use crate::names::{Named, functions};
 use crate::only::Only;
 use crate::rows::{Tally, calls};
@@ -33,6 +34,7 @@ pub fn excerpts(
         };
         all.insert(file.clone(), vec![whole]);
     }
+    let inlined = InlinedRuns::of(counted);
     for (module, it) in counted.iter().enumerate() {
         for named in functions(it, demangle) {
             let (Some(file), Some((_, first))) = (named.own_file(), named.function.source) else {
@@ -42,7 +44,7 @@ pub fn excerpts(
                 continue;
             }
             let excerpt = Excerpt {
-                heading: function_heading(&named)?,
+                heading: function_heading(&named, &inlined)?,
                 lines: first..=last_line(&named).max(first),
             };
             let of_file = all.entry(file.to_owned()).or_default();
@@ -63,7 +65,7 @@ fn last_line(named: &Named<'_>) -> u32 {
 }
 
 /// Name, place and sums of a function, in two lines.
-pub fn function_heading(named: &Named<'_>) -> Result<String, Error> {
+pub fn function_heading(named: &Named<'_>, inlined: &InlinedRuns<'_>) -> Result<String, Error> {
     let calls = calls(named);
     let mut text = named.name.to_string();
     if let (Some(file), Some((_, line))) = (named.own_file(), named.function.source) {
@@ -76,7 +78,11 @@ pub fn function_heading(named: &Named<'_>) -> Result<String, Error> {
         Count::Exact(1) => "1 call".to_owned(),
         many => format!("{many} calls"),
     };
-    text.push_str(&format!("\n{calls}, {}", sums(Tally::of(named)?)));
+    let tally = Tally::of(named)?;
+    text.push_str(&format!("\n{calls}, {}", sums(tally)));
+    if tally.executed.is_never() && inlined.has(named) {
+        text.push_str(", but it ran where it was inlined");
+    }
     Ok(text)
 }
 

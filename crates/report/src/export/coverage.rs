@@ -55,6 +55,8 @@ pub struct Coverage {
     pub files: BTreeMap<Arc<str>, CoveredFile>,
     left_out: usize,
     uncounted_lines: usize,
+    /// Lines that may have run or not, for all that their code tells.
+    untold_lines: usize,
     uncounted_branches: usize,
     excluded_lines: usize,
     /// Lines that may have run more often than is said.
@@ -69,6 +71,7 @@ impl Coverage {
             files: BTreeMap::new(),
             left_out: 0,
             uncounted_lines: 0,
+            untold_lines: 0,
             uncounted_branches: 0,
             excluded_lines: 0,
             bounds: 0,
@@ -92,6 +95,11 @@ impl Coverage {
         let counts = [
             (self.uncounted_lines, "line", "not counted, and left out."),
             (
+                self.untold_lines,
+                "line",
+                "left out: the optimised code does not tell whether control came there.",
+            ),
+            (
                 self.uncounted_branches,
                 "branch",
                 "not counted, and left out.",
@@ -100,7 +108,7 @@ impl Coverage {
             (
                 self.bounds,
                 "line",
-                "given the least count that is certain: how often they ran is not known exactly.",
+                "given the least count that is certain: the exact one is not known.",
             ),
         ];
         for (number, what, why) in counts {
@@ -127,8 +135,11 @@ impl Coverage {
             let is_bound = |it: &&crate::LineCount| {
                 it.least().is_some() && !matches!(it.count, Count::Exact(_))
             };
+            let is_untold = |it: &&crate::LineCount| it.counted && it.least().is_none();
             self.bounds += lines.values().filter(is_bound).count();
-            self.uncounted_lines += lines.len() - counts.len();
+            let untold = lines.values().filter(is_untold).count();
+            self.untold_lines += untold;
+            self.uncounted_lines += lines.len() - counts.len() - untold;
             if !counts.is_empty() {
                 let path = (material.source)(&name).map(|it| it.path);
                 let file = self.files.entry(name.clone()).or_default();
