@@ -14,6 +14,7 @@ mod flow;
 mod loops;
 mod optimised;
 mod solving;
+mod tree;
 
 use crate::Error;
 use crate::count::Count;
