@@ -360,8 +360,10 @@ impl<'t> Reading<'t> {
             if start.is_some() {
                 function.blocks[block as usize].lines.push(self.place(at).0);
             }
-            if function.places.last().is_none_or(|it| it.1 != block) {
-                function.places.push((self.place(at), block));
+            let place = self.place(at);
+            let is_known = |it: &((u32, u32), u32)| it.1 == block && it.0.0 == place.0;
+            if !function.places.last().is_some_and(is_known) {
+                function.places.push((place, block));
             }
             let chain = |at: u32| chains[owner(at) as usize];
             let is_one = (at + 1..end).all(|it| chain(it) == chain(at));

@@ -40,7 +40,8 @@ pub fn of(
     for (place, told) in places {
         let is_vague = function.is_vague((place.line, place.column));
         let block = function.block_at(place.line, place.column);
-        let (Some(block), false) = (block, is_vague || told.is_packed || told.is_partial) else {
+        let is_open = told.is_packed || told.is_partial || told.is_adrift;
+        let (Some(block), false) = (block, is_vague || is_open) else {
             continue;
         };
         let floor = floors.entry(block).or_default();

@@ -51,12 +51,15 @@ pub struct Told {
     pub stretches: u64,
     /// The piece that ran most often, in each copy.
     pub most: u64,
+    /// The same without marks that may be of another way of control.
+    pub sure: u64,
     /// How many pieces there are, in the copy that has most.
     pub pieces: u32,
     /// How many stretches they are in.
     pub spread: u32,
-    /// Whether they are of one function's own code, and ran as often as that was entered.
-    pub is_once: bool,
+    /// Where the function is whose own code they are, if they are of one, and never ran or as often as
+    /// it was entered.
+    pub once_of: Option<(FileId, u32)>,
     /// Whether a mark is among them that may be of another way of control.
     pub is_adrift: bool,
     /// Whether instructions for several values at once are among them.
@@ -70,9 +73,10 @@ impl Told {
         self.sum = self.sum.saturating_add(other.sum);
         self.stretches = self.stretches.saturating_add(other.stretches);
         self.most = self.most.saturating_add(other.most);
+        self.sure = self.sure.saturating_add(other.sure);
         self.pieces = self.pieces.max(other.pieces);
         self.spread = self.spread.max(other.spread);
-        self.is_once = false;
+        self.once_of = None;
         self.is_adrift |= other.is_adrift;
         self.is_packed |= other.is_packed;
         self.is_partial |= other.is_partial;
@@ -186,7 +190,8 @@ pub fn add(named: &Named<'_>, packed: &BTreeSet<(u32, u32)>, to: &mut Evidence) 
         let known = to.entry(*file).or_default();
         known.marks_statements |= marks_statements;
         let mut told = told(found);
-        told.is_once = *copy == 0 && Some(told.sum) == entered;
+        let is_once = told.sum == 0 || Some(told.sum) == entered;
+        told.once_of = named.function.source.filter(|_| *copy == 0 && is_once);
         let known = known.places.entry(*place);
         known.and_modify(|it| it.add(told)).or_insert(told);
     }
@@ -496,6 +501,9 @@ fn told(pieces: &[Piece]) -> Told {
         let count = count.value().unwrap_or(0);
         told.sum = told.sum.saturating_add(count);
         told.most = told.most.max(count);
+        if !is_adrift {
+            told.sure = told.sure.max(count);
+        }
         let most = by_stretch.entry(*stretch).or_default();
         *most = count.max(*most);
     }

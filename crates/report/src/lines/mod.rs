@@ -153,6 +153,8 @@ struct LineSum {
     any: Option<Count>,
     executed: Count,
     counted: bool,
+    /// Whether an optimised function has it.
+    is_optimised: bool,
     /// What optimised functions tell.
     told: Option<Count>,
     /// Whether some of an optimised function was not counted, or reached a limit.
@@ -207,7 +209,7 @@ impl LineSum {
         if is_optimised {
             let partial = copy.any.filter(|it| !matches!(it, Count::Exact(_)));
             self.partial = sum(self.partial, partial)?;
-            self.told = Some(self.told.unwrap_or_default());
+            self.is_optimised = true;
         } else {
             self.statement = sum(self.statement, copy.statement)?;
             self.any = sum(self.any, copy.any)?;
@@ -219,7 +221,9 @@ impl LineSum {
 
     fn finish(self) -> Result<LineCount, Error> {
         let plain = self.statement.or(self.any);
-        let count = match (plain, self.told) {
+        // A line that optimised code mentions, and tells nothing of.
+        let told = self.told.or(self.is_optimised.then_some(Count::AtLeast(0)));
+        let count = match (plain, told) {
             // A line of which no function was selected.
             (None, None) => {
                 return Ok(LineCount {
@@ -242,11 +246,11 @@ impl LineSum {
             count: match count {
                 Count::AtLeast(0) => Count::Unknown,
                 // A plain number is a promise.
-                Count::Exact(0) if has_run && self.told.is_some() => Count::Unknown,
+                Count::Exact(0) if has_run && told.is_some() => Count::Unknown,
                 known => known,
             },
             executed: self.executed,
-            counted: self.counted || self.told.is_some(),
+            counted: self.counted || told.is_some(),
             may_have_run: !count.is_never() || has_run,
         })
     }
