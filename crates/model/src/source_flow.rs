@@ -47,6 +47,8 @@ pub struct SourceFunction {
     pub calls: Vec<SourceCall>,
     /// Where macros are used that stand for more than a value. Code there may be anything. Sorted.
     pub vague: Vec<(u32, u32)>,
+    /// Where loops begin: the words `while`, `for` and `do`. Sorted.
+    pub loops: Vec<(u32, u32)>,
 }
 
 /// A call by name, as it is written.

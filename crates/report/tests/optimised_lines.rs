@@ -119,6 +119,7 @@ fn choice() -> SourceFunction {
         },
         places: vec![((1, 1), 0), ((3, 1), 1), ((5, 1), 2), ((6, 1), 3)],
         vague: Vec::new(),
+        loops: Vec::new(),
         calls: Vec::new(),
     }
 }

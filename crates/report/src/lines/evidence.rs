@@ -66,6 +66,9 @@ pub struct Told {
     pub is_packed: bool,
     /// Whether some of it was not counted, or reached a limit.
     pub is_partial: bool,
+    /// Whether it is only in functions and copies of which nothing was executed. They do not tell what
+    /// was in others, which may have lost their code.
+    pub is_idle: bool,
 }
 
 impl Told {
@@ -80,6 +83,7 @@ impl Told {
         self.is_adrift |= other.is_adrift;
         self.is_packed |= other.is_packed;
         self.is_partial |= other.is_partial;
+        self.is_idle &= other.is_idle;
     }
 }
 
@@ -181,8 +185,11 @@ pub fn add(named: &Named<'_>, packed: &BTreeSet<(u32, u32)>, to: &mut Evidence) 
             }
         }
     }
-    for (copy, _, place) in pieces.found.keys() {
+    for ((copy, _, place), found) in &pieces.found {
         pieces.of_copy.entry(*copy).or_default().insert(*place);
+        if found.iter().any(|it| it.count != Count::Exact(0)) {
+            pieces.busy.insert(*copy);
+        }
     }
     pieces.add_calls(named, &blocks, &stretches, &is_joined);
     let entered = exactly(crate::rows::calls(named));
@@ -190,6 +197,7 @@ pub fn add(named: &Named<'_>, packed: &BTreeSet<(u32, u32)>, to: &mut Evidence) 
         let known = to.entry(*file).or_default();
         known.marks_statements |= marks_statements;
         let mut told = told(found);
+        told.is_idle = !pieces.busy.contains(copy);
         let is_once = told.sum == 0 || Some(told.sum) == entered;
         told.once_of = named.function.source.filter(|_| *copy == 0 && is_once);
         let known = known.places.entry(*place);
@@ -270,10 +278,8 @@ fn add_branches(
         let Some(run) = last_run(&blocks[block as usize]) else {
             continue;
         };
-        if pieces
-            .whole(run.inline_copy, (run.file, run.line))
-            .is_some()
-        {
+        let copy = pieces.whole(run.inline_copy, (run.file, run.line));
+        if copy.is_some_and(|it| pieces.busy.contains(&it)) {
             let known = to.entry(run.file).or_default();
             let at = known.branches.entry((run.line, run.column)).or_default();
             at.push((taken, fall));
@@ -311,6 +317,8 @@ struct Pieces {
     owner: HashMap<u32, (FileId, u32)>,
     /// The places of each copy.
     of_copy: HashMap<u32, BTreeSet<Place>>,
+    /// The copies of which something was executed.
+    busy: BTreeSet<u32>,
     /// Copies that are only parts of the copy around them: that one, and where the function is.
     parts: HashMap<u32, (u32, (FileId, u32))>,
 }

@@ -11,6 +11,7 @@ mod conditions;
 mod entries;
 mod evidence;
 mod flow;
+mod loop_words;
 mod loops;
 mod optimised;
 mod solving;

@@ -4,6 +4,7 @@ use super::call_graph::{At, CallGraph};
 use super::entries::entry;
 use super::evidence::{Evidence, FileEvidence, Told};
 use super::flow::Bounds;
+use super::loop_words::as_compiled;
 use super::solving::solve;
 use crate::count::Count;
 use headcount_model::{FileId, SourceFlows};
@@ -15,7 +16,8 @@ pub fn counts(sources: &SourceFlows, evidence: &Evidence) -> HashMap<FileId, BTr
     let inlined = inlined(evidence);
     let by_rows = |(file, found): (&FileId, &FileEvidence)| (*file, by_rows(found, &inlined));
     let mut counts: HashMap<FileId, BTreeMap<u32, Count>> = evidence.iter().map(by_rows).collect();
-    let graph = CallGraph::new(sources, evidence);
+    let sources = as_compiled(sources, evidence);
+    let graph = CallGraph::new(&sources, evidence);
     let executed = graph.executed();
     let mut solved_blocks: HashMap<At, Vec<Bounds>> = HashMap::new();
     for at in graph.callers_first() {

@@ -29,11 +29,14 @@ pub fn solve(
     entry: Entry,
     executed: &[(u32, u64)],
 ) -> Option<Solved> {
-    let places: Vec<(Place, Told)> = evidence
+    let mut places: Vec<(Place, Told)> = evidence
         .places
         .range(Place::all_of(function))
         .map(|(place, told)| (*place, *told))
         .collect();
+    if places.iter().any(|it| !it.1.is_idle) {
+        places.retain(|it| !it.1.is_idle);
+    }
     if is_left_early(evidence, function) {
         return None;
     }
