@@ -104,6 +104,8 @@ struct Solving<'a> {
     outcomes: BTreeMap<u32, Vec<Outcomes>>,
     /// The conditions that are not settled.
     conditions: Vec<Condition>,
+    /// The loops that may have made several rounds in one.
+    unrolled: Vec<usize>,
     /// Where control never went, say branches and the code that they lead to.
     never: Vec<Class>,
 }
@@ -177,8 +179,18 @@ impl<'a> Solving<'a> {
             }
         }
         let is_packed = |it: &Condition| it.blocks.iter().any(|it| packed.contains(it));
+        let unrolled = match evidence.marks_statements {
+            true => Vec::new(),
+            false => unrolled(function, &loops, places),
+        };
+        let is_in_unrolled = |it: &Condition| {
+            let around = loops
+                .iter()
+                .position(|around| around.holds[it.head as usize]);
+            around.is_some_and(|it| unrolled.contains(&it))
+        };
         let mut conditions = conditions(function, &loops);
-        conditions.retain(|it| !is_packed(it));
+        conditions.retain(|it| !is_packed(it) && !is_in_unrolled(it));
         Self {
             function,
             flow: Flow::new(&function.graph),
@@ -187,6 +199,7 @@ impl<'a> Solving<'a> {
             said: said(function, places, evidence.marks_statements),
             outcomes,
             conditions,
+            unrolled,
             never: Vec::new(),
         }
     }
@@ -478,12 +491,15 @@ impl<'a> Solving<'a> {
             stands_alone: !entry.has_copies,
             needs_witness: false,
         });
-        let is_plain = |it: &Loop| {
+        let is_plain = |(number, it): (usize, &Loop)| {
             let holds = |block: &u32| it.holds[*block as usize];
             let packed = self.said.iter().filter(|it| it.1.is_packed);
-            self.outcomes.keys().any(holds) && !packed.map(|it| it.0).any(holds)
+            self.outcomes.keys().any(holds)
+                && !packed.map(|it| it.0).any(holds)
+                && !self.unrolled.contains(&number)
         };
-        let loops: Vec<&Loop> = self.loops.iter().filter(|it| !is_plain(it)).collect();
+        let loops = self.loops.iter().enumerate();
+        let loops: Vec<&Loop> = loops.filter(|it| !is_plain(*it)).map(|it| it.1).collect();
         let is_trusted = |block: u32| loops.iter().all(|it| !it.holds[block as usize]);
         let settled = claims::settle(&self.function.graph, &claims);
         (0..)
@@ -507,6 +523,37 @@ impl<'a> Solving<'a> {
         bounds.high = bounds.high.saturating_add(entry.unseen.high);
         bounds
     }
+}
+
+/// The loops that LLVM unrolled, it seems: most of what stands in them was executed more often than what
+/// decides whether there is another round.
+fn unrolled(function: &SourceFunction, loops: &[Loop], places: &[(Place, Told)]) -> Vec<usize> {
+    let mut rounds = vec![0_u64; loops.len()];
+    let mut bodies: Vec<Vec<u64>> = vec![Vec::new(); loops.len()];
+    let lines = |block: u32| &function.blocks[block as usize].lines;
+    for (place, told) in places {
+        let at = (place.line, place.column);
+        let block = function.block_at(at.0, at.1);
+        let Some(block) = block.filter(|_| !function.is_vague(at)) else {
+            continue;
+        };
+        let Some(number) = loops.iter().position(|it| it.holds[block as usize]) else {
+            continue;
+        };
+        let head = loops[number].head;
+        // The step of a `for` stands on the line of its condition.
+        let is_step = || lines(block).iter().all(|it| lines(head).contains(it));
+        match block == head || is_step() {
+            true => rounds[number] = rounds[number].max(told.sum),
+            false => bodies[number].push(told.sum),
+        }
+    }
+    let is_unrolled = |number: &usize| {
+        let body = &bodies[*number];
+        let more = body.iter().filter(|it| **it > rounds[*number]);
+        rounds[*number] > 0 && more.count() * 2 > body.len()
+    };
+    (0..loops.len()).filter(is_unrolled).collect()
 }
 
 /// What the code of a function says of its blocks. Marks that may belong elsewhere are asked only where
