@@ -48,6 +48,11 @@ pub fn read(
                     ColumnType::LeftEdge => 0,
                     ColumnType::Column(column) => column.get(),
                 };
+                if row.end_sequence() {
+                    // What holds from the end on holds for nothing: it would for what follows.
+                    let kept = rows[first..].partition_point(|it| it.at < row.address());
+                    rows.truncate(first + kept);
+                }
                 rows.push(Row {
                     at: row.address(),
                     file: file.unwrap_or_else(|| files.number("??".to_owned())),

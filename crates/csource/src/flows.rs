@@ -317,6 +317,21 @@ impl<'t> Reading<'t> {
         (open..close).filter(is_call).map(call).collect()
     }
 
+    /// Where loops begin that are written between two tokens.
+    fn loops(&self, open: u32, close: u32) -> Vec<(u32, u32)> {
+        let is_loop = |at: &u32| {
+            let is_word = matches!(
+                self.kind(*at),
+                Kind::Word(Word::While | Word::For | Word::Do)
+            );
+            is_word && self.expanded.origins[*at as usize].made == Made::Written
+        };
+        (open..close)
+            .filter(is_loop)
+            .map(|at| self.place(at))
+            .collect()
+    }
+
     fn flow(&self, unit: &Unit, open: u32) -> Option<SourceFunction> {
         let first = unit.name_token;
         let close = self.partner[open as usize];
@@ -334,6 +349,7 @@ impl<'t> Reading<'t> {
             places: Vec::new(),
             calls: self.calls(first + 1, close, &|at| Some(owner(at))),
             vague: Vec::new(),
+            loops: self.loops(open, close),
         };
         let mut begun = vec![false; owners.len()];
         for (number, block) in unit.blocks.iter().enumerate() {
@@ -360,8 +376,10 @@ impl<'t> Reading<'t> {
             if start.is_some() {
                 function.blocks[block as usize].lines.push(self.place(at).0);
             }
-            if function.places.last().is_none_or(|it| it.1 != block) {
-                function.places.push((self.place(at), block));
+            let place = self.place(at);
+            let is_known = |it: &((u32, u32), u32)| it.1 == block && it.0.0 == place.0;
+            if !function.places.last().is_some_and(is_known) {
+                function.places.push((place, block));
             }
             let chain = |at: u32| chains[owner(at) as usize];
             let is_one = (at + 1..end).all(|it| chain(it) == chain(at));

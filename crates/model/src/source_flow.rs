@@ -47,6 +47,8 @@ pub struct SourceFunction {
     pub calls: Vec<SourceCall>,
     /// Where macros are used that stand for more than a value. Code there may be anything. Sorted.
     pub vague: Vec<(u32, u32)>,
+    /// Where loops begin: the words `while`, `for` and `do`. Sorted.
+    pub loops: Vec<(u32, u32)>,
 }
 
 /// A call by name, as it is written.
@@ -73,8 +75,21 @@ impl SourceFunction {
         self.vague.binary_search(&place).is_ok()
     }
 
-    /// The block that evaluates what stands at a line and a column.
+    /// The blocks that evaluate something on a line.
+    pub fn blocks_on(&self, line: u32) -> impl Iterator<Item = u32> + '_ {
+        let first = self.places.partition_point(|(at, _)| at.0 < line);
+        let end = self.places.partition_point(|(at, _)| at.0 <= line);
+        self.places[first..end].iter().map(|it| it.1)
+    }
+
+    /// The block that evaluates what stands at a line and a column. Where compilers do not tell the
+    /// column, it is the only one of the line.
     pub fn block_at(&self, line: u32, column: u32) -> Option<u32> {
+        if column == 0 {
+            let mut blocks = self.blocks_on(line);
+            let block = blocks.next();
+            return block.filter(|first| blocks.all(|it| it == *first));
+        }
         let after = self.places.partition_point(|(at, _)| *at <= (line, column));
         let place = after.checked_sub(1).and_then(|it| self.places.get(it))?;
         Some(place.1)

@@ -119,6 +119,7 @@ fn choice() -> SourceFunction {
         },
         places: vec![((1, 1), 0), ((3, 1), 1), ((5, 1), 2), ((6, 1), 3)],
         vague: Vec::new(),
+        loops: Vec::new(),
         calls: Vec::new(),
     }
 }
@@ -285,4 +286,128 @@ fn a_call_that_left_no_code_makes_the_lines_of_what_it_calls_open() {
         block: Some(3),
     });
     assert_eq!(count(&it, 9), Count::Unknown);
+}
+
+#[test]
+fn places_without_columns_are_of_the_only_block_of_their_line() {
+    let head = block(0x10, vec![run(1, 0, true, 0), run(2, 0, true, 0)]);
+    let arm = block(0x20, vec![run(3, 0, true, 0)]);
+    let end = block(0x30, vec![run(6, 0, true, 0)]);
+    let mut it = counted(vec![(head, 10), (arm, 7), (end, 10)], Vec::new());
+    it.sources.functions.insert(FileId(0), vec![choice()]);
+    assert_eq!(count(&it, 3), Count::Exact(7));
+    assert_eq!(count(&it, 5), Count::Exact(3));
+    // With two blocks on the line of the condition, nobody can tell which of them is meant.
+    let places = &mut it.sources.functions.get_mut(&FileId(0)).unwrap()[0].places;
+    *places = vec![
+        ((1, 1), 0),
+        ((3, 1), 0),
+        ((3, 5), 1),
+        ((5, 1), 2),
+        ((6, 1), 3),
+    ];
+    assert_ne!(count(&it, 5), Count::Exact(3));
+}
+
+#[test]
+fn that_an_arm_never_ran_takes_code_of_its_own_that_did_not() {
+    let head = || block(0x10, vec![run(1, 5, true, 0), run(2, 3, true, 0)]);
+    let arm = || block(0x20, vec![run(3, 5, true, 0)]);
+    let end = || block(0x30, vec![run(6, 3, true, 0)]);
+    // The other arm may have been merged into this one.
+    let mut it = counted(vec![(head(), 10), (arm(), 10), (end(), 10)], Vec::new());
+    it.sources.functions.insert(FileId(0), vec![choice()]);
+    assert_eq!(count(&it, 3), Count::Exact(10));
+    assert_eq!(count(&it, 5), Count::Unknown);
+    let other = block(0x28, vec![run(5, 5, true, 0)]);
+    let blocks = vec![(head(), 10), (arm(), 10), (other, 0), (end(), 10)];
+    let mut it = counted(blocks, Vec::new());
+    it.sources.functions.insert(FileId(0), vec![choice()]);
+    assert_eq!(count(&it, 5), Count::Exact(0));
+}
+
+#[test]
+fn a_line_that_code_only_mentions_is_unknown() {
+    let mention = LineRun {
+        instructions: 0,
+        ..run(9, 3, false, 0)
+    };
+    let mut head = block(0x10, vec![run(1, 5, true, 0)]);
+    head.lines.push(mention);
+    let it = counted(vec![(head, 10)], Vec::new());
+    assert_eq!(count(&it, 9), Count::Unknown);
+}
+
+#[test]
+fn rows_alone_are_exact_only_if_no_copy_of_their_function_was_inlined() {
+    let copy = InlinedCall {
+        line: 40,
+        column: 9,
+        entry: Some(LinkAddr(0x20)),
+        callee: Some((FileId(0), 1)),
+        ..InlinedCall::default()
+    };
+    let own = || block(0x10, vec![run(3, 5, true, 0)]);
+    let it = counted(vec![(own(), 10)], Vec::new());
+    assert_eq!(count(&it, 3), Count::Exact(10));
+    let rest = block(0x20, vec![run(41, 3, true, 0)]);
+    let it = counted(vec![(own(), 10), (rest, 4)], vec![copy]);
+    assert_eq!(count(&it, 3), Count::AtLeast(10));
+}
+
+/// A `while` on lines 2 and 3 as LLVM compiles it: the branch stands where the word does.
+fn looping_by_llvm(body: Block, rounds: u64) -> Counted {
+    let head = block(0x10, vec![run(1, 3, true, 0)]);
+    let end = block(0x30, vec![run(5, 3, true, 0)]);
+    let it = counted(vec![(head, 1), (body, rounds), (end, 1)], Vec::new());
+    let edges = [
+        (1, 1, EdgeKind::Taken, rounds - 1),
+        (1, 2, EdgeKind::Fall, 1),
+    ];
+    let mut it = with_edges(it, &edges);
+    it.module.functions[0].compiled.marks_changes = true;
+    let mut source = repeated();
+    source.places = vec![
+        ((1, 1), 0),
+        ((2, 3), 0),
+        ((2, 10), 1),
+        ((3, 1), 2),
+        ((5, 1), 3),
+    ];
+    source.loops = vec![(2, 3)];
+    it.sources.functions.insert(FileId(0), vec![source]);
+    it
+}
+
+#[test]
+fn the_branch_of_a_loop_is_of_its_condition_wherever_llvm_says_it_is() {
+    let body = block(0x20, vec![run(3, 5, true, 0), run(2, 3, false, 0)]);
+    let it = looping_by_llvm(body, 9);
+    assert_eq!(count(&it, 1), Count::Exact(1));
+    assert_eq!(count(&it, 3), Count::Exact(9));
+}
+
+#[test]
+fn a_loop_that_llvm_unrolled_has_bounds() {
+    let copies = (0..4).flat_map(|_| [run(3, 5, true, 0), run(3, 9, false, 0)]);
+    let latch = [run(2, 10, false, 0), run(2, 3, false, 0)];
+    let body = block(0x20, copies.chain(latch).collect());
+    let it = looping_by_llvm(body, 9);
+    assert_eq!(count(&it, 3), Count::AtLeast(9));
+    assert!(matches!(count(&it, 2), Count::AtLeast(_)));
+}
+
+#[test]
+fn of_functions_that_share_a_line_the_one_that_ran_most_often_is_shown() {
+    let mut it = counted(vec![(block(0x10, vec![run(4, 5, true, 0)]), 5)], Vec::new());
+    it.module.functions[0].compiled.is_optimised = false;
+    let mut other = it.module.functions[0].clone();
+    other.address = LinkAddr(0x50);
+    other.blocks = vec![block(0x50, vec![run(4, 20, true, 0)])];
+    it.module.functions.push(other);
+    it.functions.push(FunctionCounts::whole(vec![60], []));
+    // Instances of one function add up; a lambda is another one.
+    assert_eq!(count(&it, 4), Count::Exact(65));
+    it.module.functions[1].source = Some((FileId(0), 4));
+    assert_eq!(count(&it, 4), Count::Exact(60));
 }

@@ -7,7 +7,8 @@
 //! confirm, and none contradicts, is believed.
 
 use super::evidence::{Place, Told};
-use headcount_model::{FlowGraph, Node, SourceFunction};
+use super::tree::{Sign, Tree};
+use headcount_model::{FlowGraph, SourceFunction};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A block ran so often, somebody says.
@@ -39,7 +40,8 @@ pub fn of(
     for (place, told) in places {
         let is_vague = function.is_vague((place.line, place.column));
         let block = function.block_at(place.line, place.column);
-        let (Some(block), false) = (block, is_vague || told.is_packed || told.is_partial) else {
+        let is_open = told.is_packed || told.is_partial || told.is_adrift;
+        let (Some(block), false) = (block, is_vague || is_open) else {
             continue;
         };
         let floor = floors.entry(block).or_default();
@@ -169,72 +171,18 @@ struct Space {
 
 impl Space {
     fn of(graph: &FlowGraph) -> Option<Self> {
-        let outside = graph.blocks as usize;
-        let index = |node: Node| match node {
-            Node::Outside => outside,
-            Node::Block(block) => block.index(),
-        };
-        let ends: Vec<(usize, usize)> = graph
-            .edges
-            .iter()
-            .map(|edge| (index(edge.from), index(edge.to)))
-            .collect();
-        let mut around: Vec<Vec<usize>> = vec![Vec::new(); outside + 1];
-        for (number, (from, to)) in ends.iter().enumerate() {
-            around[*from].push(number);
-            around[*to].push(number);
-        }
-        // A tree from the outside on; what closes a cycle with it is an unknown.
-        let mut parent: Vec<Option<usize>> = vec![None; outside + 1];
-        let mut reached = vec![false; outside + 1];
-        let mut is_tree = vec![false; ends.len()];
-        let mut order = Vec::new();
-        for root in std::iter::once(outside).chain(0..outside) {
-            if std::mem::replace(&mut reached[root], true) {
-                continue;
-            }
-            let mut next = order.len();
-            order.push(root);
-            while let Some(node) = order.get(next).copied() {
-                next += 1;
-                for edge in &around[node] {
-                    let (from, to) = ends[*edge];
-                    let other = if from == node { to } else { from };
-                    if !std::mem::replace(&mut reached[other], true) {
-                        parent[other] = Some(*edge);
-                        is_tree[*edge] = true;
-                        order.push(other);
-                    }
-                }
-            }
-        }
-        let mut edges = vec![Sum::new(); ends.len()];
-        let mut unknowns = 0;
-        for (number, sum) in edges.iter_mut().enumerate() {
-            if !is_tree[number] {
-                sum.insert(unknowns, 1);
-                unknowns += 1;
-            }
-        }
-        if unknowns as usize > MOST_CYCLES {
+        let tree = Tree::of(graph);
+        if tree.chords() > MOST_CYCLES {
             return None;
         }
-        // From the leaves inwards: the edge to the parent carries what the others leave over.
-        for node in order.iter().rev() {
-            let Some(up) = parent[*node] else { continue };
-            let mut over = Sum::new();
-            for edge in around[*node].iter().filter(|it| **it != up) {
-                let (from, to) = ends[*edge];
-                if from != to {
-                    let sign = if to == *node { 1 } else { PRIME - 1 };
-                    add(&mut over, sign, &edges[*edge].clone());
-                }
-            }
-            let sign = if ends[up].0 == *node { 1 } else { PRIME - 1 };
-            add(&mut edges[up], sign, &over);
-        }
-        let mut blocks = vec![Sum::new(); outside];
-        for ((_, to), sum) in ends.iter().zip(&edges) {
+        let mut unknowns = 0..;
+        let unknown = || Sum::from_iter(unknowns.next().map(|it| (it, 1)));
+        let edges = tree.values(unknown, |to, sign, by| match sign {
+            Sign::Plus => add(to, 1, by),
+            Sign::Minus => add(to, PRIME - 1, by),
+        });
+        let mut blocks = vec![Sum::new(); graph.blocks as usize];
+        for ((_, to), sum) in tree.ends.iter().zip(&edges) {
             if let Some(block) = blocks.get_mut(*to) {
                 add(block, 1, sum);
             }
@@ -389,7 +337,7 @@ struct Reduced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headcount_model::{BlockId, Edge, EdgeKind};
+    use headcount_model::{BlockId, Edge, EdgeKind, Node};
 
     fn graph(blocks: u32, edges: &[(i32, i32)]) -> FlowGraph {
         let node = |at: i32| match u32::try_from(at) {

@@ -60,13 +60,14 @@ fn add(to: &mut Bounds, by: Bounds) {
 
 /// How often a function was entered, as far as those who call it are solved: the bounds of their
 /// blocks.
-pub fn entry(graph: &CallGraph<'_>, at: At, solved: &HashMap<At, Vec<Bounds>>) -> Entry {
+pub fn entry<'a>(graph: &'a CallGraph<'a>, at: At, solved: &'a HashMap<At, Vec<Bounds>>) -> Entry {
     let mut own = Some(0_u64);
     for entered in graph.entered(at).iter().filter(|it| it.call.is_none()) {
         own = own.zip(entered.count).and_then(|(a, b)| a.checked_add(b));
     }
     let copies = || graph.entered(at).iter().filter(|it| it.call.is_some());
     let mut adding = Adding {
+        graph,
         function: graph.function(at),
         is_split: copies().any(|it| it.is_part),
         solved,
@@ -126,6 +127,7 @@ fn calls<'e>(graph: &CallGraph<'e>, at: At) -> BTreeMap<Together, Calls<'e>> {
 }
 
 struct Adding<'a> {
+    graph: &'a CallGraph<'a>,
     function: &'a SourceFunction,
     /// Whether a part was split off, and inlined again: then copies are no entries.
     is_split: bool,
@@ -156,11 +158,26 @@ impl Adding<'_> {
         let told = told.into_iter().fold(direct, u64::saturating_add);
         balance.known = balance.known.saturating_add(told);
         let has_code = calls.direct.or(calls.parts).is_some() || !calls.copies.is_empty();
-        let most = match written.exact().is_none() && has_code {
+        let is_all = has_code && self.has_site_in_each_copy(calls);
+        let most = match written.exact().is_none() && is_all {
             true => told, // what is known there is all there was
             false => written.high,
         };
         balance.written = balance.written.saturating_add(most);
+    }
+
+    /// Whether each copy of the callers that was entered has code of each call.
+    fn has_site_in_each_copy(&self, calls: &Calls<'_>) -> bool {
+        let may_call = |it: &&&Entered| !it.is_part && it.has_code && it.count != Some(0);
+        let copies = |it: &Written| {
+            self.graph
+                .entered(it.caller)
+                .iter()
+                .filter(may_call)
+                .count()
+        };
+        let written: usize = calls.written.iter().map(copies).sum();
+        calls.instructions + calls.copies.len() >= written
     }
 
     fn enter(&mut self, is_seen: bool, by: Bounds) {

@@ -51,18 +51,24 @@ pub struct Told {
     pub stretches: u64,
     /// The piece that ran most often, in each copy.
     pub most: u64,
+    /// The same without marks that may be of another way of control.
+    pub sure: u64,
     /// How many pieces there are, in the copy that has most.
     pub pieces: u32,
     /// How many stretches they are in.
     pub spread: u32,
-    /// Whether they are of one function's own code, and ran as often as that was entered.
-    pub is_once: bool,
+    /// Where the function is whose own code they are, if they are of one, and never ran or as often as
+    /// it was entered.
+    pub once_of: Option<(FileId, u32)>,
     /// Whether a mark is among them that may be of another way of control.
     pub is_adrift: bool,
     /// Whether instructions for several values at once are among them.
     pub is_packed: bool,
     /// Whether some of it was not counted, or reached a limit.
     pub is_partial: bool,
+    /// Whether it is only in functions and copies of which nothing was executed. They do not tell what
+    /// was in others, which may have lost their code.
+    pub is_idle: bool,
 }
 
 impl Told {
@@ -70,12 +76,14 @@ impl Told {
         self.sum = self.sum.saturating_add(other.sum);
         self.stretches = self.stretches.saturating_add(other.stretches);
         self.most = self.most.saturating_add(other.most);
+        self.sure = self.sure.saturating_add(other.sure);
         self.pieces = self.pieces.max(other.pieces);
         self.spread = self.spread.max(other.spread);
-        self.is_once = false;
+        self.once_of = None;
         self.is_adrift |= other.is_adrift;
         self.is_packed |= other.is_packed;
         self.is_partial |= other.is_partial;
+        self.is_idle &= other.is_idle;
     }
 }
 
@@ -177,8 +185,11 @@ pub fn add(named: &Named<'_>, packed: &BTreeSet<(u32, u32)>, to: &mut Evidence) 
             }
         }
     }
-    for (copy, _, place) in pieces.found.keys() {
+    for ((copy, _, place), found) in &pieces.found {
         pieces.of_copy.entry(*copy).or_default().insert(*place);
+        if found.iter().any(|it| it.count != Count::Exact(0)) {
+            pieces.busy.insert(*copy);
+        }
     }
     pieces.add_calls(named, &blocks, &stretches, &is_joined);
     let entered = exactly(crate::rows::calls(named));
@@ -186,7 +197,9 @@ pub fn add(named: &Named<'_>, packed: &BTreeSet<(u32, u32)>, to: &mut Evidence) 
         let known = to.entry(*file).or_default();
         known.marks_statements |= marks_statements;
         let mut told = told(found);
-        told.is_once = *copy == 0 && Some(told.sum) == entered;
+        told.is_idle = !pieces.busy.contains(copy);
+        let is_once = told.sum == 0 || Some(told.sum) == entered;
+        told.once_of = named.function.source.filter(|_| *copy == 0 && is_once);
         let known = known.places.entry(*place);
         known.and_modify(|it| it.add(told)).or_insert(told);
     }
@@ -265,10 +278,8 @@ fn add_branches(
         let Some(run) = last_run(&blocks[block as usize]) else {
             continue;
         };
-        if pieces
-            .whole(run.inline_copy, (run.file, run.line))
-            .is_some()
-        {
+        let copy = pieces.whole(run.inline_copy, (run.file, run.line));
+        if copy.is_some_and(|it| pieces.busy.contains(&it)) {
             let known = to.entry(run.file).or_default();
             let at = known.branches.entry((run.line, run.column)).or_default();
             at.push((taken, fall));
@@ -306,6 +317,8 @@ struct Pieces {
     owner: HashMap<u32, (FileId, u32)>,
     /// The places of each copy.
     of_copy: HashMap<u32, BTreeSet<Place>>,
+    /// The copies of which something was executed.
+    busy: BTreeSet<u32>,
     /// Copies that are only parts of the copy around them: that one, and where the function is.
     parts: HashMap<u32, (u32, (FileId, u32))>,
 }
@@ -496,6 +509,9 @@ fn told(pieces: &[Piece]) -> Told {
         let count = count.value().unwrap_or(0);
         told.sum = told.sum.saturating_add(count);
         told.most = told.most.max(count);
+        if !is_adrift {
+            told.sure = told.sure.max(count);
+        }
         let most = by_stretch.entry(*stretch).or_default();
         *most = count.max(*most);
     }

@@ -5,7 +5,8 @@
 //! follows it. Here every block and edge has bounds, and a bound of one narrows those of others. Parts
 //! that are always executed equally often (by the graph alone) share one *class*.
 
-use headcount_model::{FlowGraph, Node};
+use super::tree::{Sign, Tree};
+use headcount_model::FlowGraph;
 use std::collections::HashMap;
 
 /// So often or more, and so often or less.
@@ -73,22 +74,13 @@ const MOST_VISITS: u32 = 50;
 
 impl Flow {
     pub fn new(graph: &FlowGraph) -> Self {
-        let outside = graph.blocks as usize;
-        let index = |node: Node| match node {
-            Node::Outside => outside,
-            Node::Block(block) => block.index(),
-        };
-        let ends: Vec<(usize, usize)> = graph
-            .edges
-            .iter()
-            .map(|edge| (index(edge.from), index(edge.to)))
-            .collect();
-        let weights = weights(&ends, outside + 1);
+        let tree = Tree::of(graph);
+        let weights = weights(&tree);
         let mut classes = Classes::default();
         let edges: Vec<Class> = weights.iter().map(|it| classes.of(*it)).collect();
-        let mut into = vec![(0_u64, Vec::new()); outside + 1];
-        let mut out = vec![Vec::new(); outside + 1];
-        for ((from, to), (weight, class)) in ends.iter().zip(weights.iter().zip(&edges)) {
+        let mut into = vec![(0_u64, Vec::new()); tree.nodes()];
+        let mut out = vec![Vec::new(); tree.nodes()];
+        for ((from, to), (weight, class)) in tree.ends.iter().zip(weights.iter().zip(&edges)) {
             into[*to].0 = into[*to].0.wrapping_add(*weight);
             into[*to].1.push(*class);
             out[*from].push(*class);
@@ -264,61 +256,16 @@ impl Classes {
     }
 }
 
-/// A number for every edge. Those that close cycles with a tree of the others get numbers as good as
-/// drawn by lot, and the rest what conservation makes of these: parts that are always executed
-/// equally often have the same number, and others another.
-fn weights(ends: &[(usize, usize)], nodes: usize) -> Vec<u64> {
-    let mut around: Vec<Vec<usize>> = vec![Vec::new(); nodes];
-    for (number, (from, to)) in ends.iter().enumerate() {
-        around[*from].push(number);
-        around[*to].push(number);
-    }
-    let mut parent: Vec<Option<usize>> = vec![None; nodes];
-    let mut reached = vec![false; nodes];
-    let mut is_tree = vec![false; ends.len()];
-    let mut order = Vec::new();
-    for root in (0..nodes).rev() {
-        if std::mem::replace(&mut reached[root], true) {
-            continue;
-        }
-        let mut next = order.len();
-        order.push(root);
-        while let Some(node) = order.get(next).copied() {
-            next += 1;
-            for edge in &around[node] {
-                let (from, to) = ends[*edge];
-                let other = if from == node { to } else { from };
-                if !std::mem::replace(&mut reached[other], true) {
-                    parent[other] = Some(*edge);
-                    is_tree[*edge] = true;
-                    order.push(other);
-                }
-            }
-        }
-    }
-    let mut weights: Vec<u64> = (1..)
-        .zip(&is_tree)
-        .map(|(number, is_tree)| if *is_tree { 0 } else { scattered(number) })
-        .collect();
-    // From the leaves inwards: the edge to the parent carries what the others leave over.
-    for node in order.iter().rev() {
-        let Some(up) = parent[*node] else { continue };
-        let mut over = 0_u64;
-        for edge in around[*node].iter().filter(|it| **it != up) {
-            let (from, to) = ends[*edge];
-            if from != to {
-                over = match to == *node {
-                    true => over.wrapping_add(weights[*edge]),
-                    false => over.wrapping_sub(weights[*edge]),
-                };
-            }
-        }
-        weights[up] = match ends[up].0 == *node {
-            true => over,
-            false => over.wrapping_neg(),
-        };
-    }
-    weights
+/// A number for every edge. Chords get numbers as good as drawn by lot, and the rest what conservation
+/// makes of these: parts that are always executed equally often have the same number, and others
+/// another.
+fn weights(tree: &Tree) -> Vec<u64> {
+    let mut numbers = 1..;
+    let drawn = || numbers.next().map_or(0, scattered);
+    tree.values(drawn, |to, sign, by| match sign {
+        Sign::Plus => *to = to.wrapping_add(*by),
+        Sign::Minus => *to = to.wrapping_sub(*by),
+    })
 }
 
 /// Bits that have nothing to do with each other (the finisher of SplitMix64).
@@ -332,7 +279,7 @@ fn scattered(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headcount_model::{BlockId, Edge, EdgeKind};
+    use headcount_model::{BlockId, Edge, EdgeKind, Node};
 
     /// Edges between blocks; -1 is outside.
     fn flow(blocks: u32, edges: &[(i32, i32)]) -> Flow {

@@ -11,16 +11,18 @@ mod conditions;
 mod entries;
 mod evidence;
 mod flow;
+mod loop_words;
 mod loops;
 mod optimised;
 mod solving;
+mod tree;
 
 use crate::Error;
 use crate::count::Count;
 use crate::names::{Named, all_functions, is_counted};
 use crate::only::Only;
 use evidence::Evidence;
-use headcount_model::{Counted, EdgeKind, FileId};
+use headcount_model::{Counted, EdgeKind, FileId, LineRun};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -76,7 +78,7 @@ pub type Lines = BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>;
 
 /// The same, of the files that are wanted, or of the wanted functions in them.
 pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lines, Error> {
-    let mut sums: BTreeMap<Arc<str>, BTreeMap<u32, LineSum>> = BTreeMap::new();
+    let mut sums: BTreeMap<Arc<str>, BTreeMap<u32, LineSums>> = BTreeMap::new();
     for module in counted {
         let names: Vec<Arc<str>> = module
             .module
@@ -106,7 +108,7 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
                     let lines = sums.entry(name.clone()).or_default();
                     let line = lines.entry(place.line).or_default();
                     if selected {
-                        line.add(copy, is_optimised)?;
+                        line.add(copy, heading(&named, place.inline_copy), is_optimised)?;
                     }
                 }
             }
@@ -121,12 +123,12 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
                 continue; // nobody wants it
             };
             for (line, count) in counts {
-                let line = lines.entry(line).or_default();
+                let line = &mut lines.entry(line).or_default().sum;
                 line.told = Some(line.told.map_or(Ok(count), |it| it.plus(count))?);
             }
         }
     }
-    let finish = |(name, lines): (Arc<str>, BTreeMap<u32, LineSum>)| {
+    let finish = |(name, lines): (Arc<str>, BTreeMap<u32, LineSums>)| {
         let lines = lines
             .into_iter()
             .map(|(line, sum)| Ok((line, sum.finish()?)));
@@ -143,15 +145,35 @@ struct Place {
     inline_copy: u32,
 }
 
-/// What one function, or one copy in it, says about one line; or all of them together.
+/// How often a line was begun, says code that was not optimised.
 #[derive(Clone, Copy, Default)]
-struct LineSum {
+struct Plain {
     /// How often statements of the line began: within one copy, the one that began most often.
     statement: Option<Count>,
     /// The same for instructions of any kind.
     any: Option<Count>,
+}
+
+/// Where a function is in the source.
+type Heading = Option<(FileId, u32)>;
+
+/// What all functions say about one line.
+#[derive(Default)]
+struct LineSums {
+    sum: LineSum,
+    /// What each function of the source says, all its instances together: a lambda stands on a line
+    /// of another, and neither runs as often as both.
+    plain: Vec<(Heading, Plain)>,
+}
+
+/// What one function, or one copy in it, says about one line; or all of them together.
+#[derive(Clone, Copy, Default)]
+struct LineSum {
+    plain: Plain,
     executed: Count,
     counted: bool,
+    /// Whether an optimised function has it.
+    is_optimised: bool,
     /// What optimised functions tell.
     told: Option<Count>,
     /// Whether some of an optimised function was not counted, or reached a limit.
@@ -168,8 +190,10 @@ fn lines_of(named: &Named<'_>) -> Result<HashMap<Place, LineSum>, Error> {
         .iter()
         .filter(|it| it.kind == EdgeKind::Jump);
     let jumps: HashSet<u32> = jumps.filter_map(|it| it.from).collect();
+    let mut before: Option<&LineRun> = None;
     for (number, block) in (0..).zip(named.blocks()) {
         for (run, range) in block.block.lines.iter().zip(block.line_ranges()) {
+            let goes_on = before.replace(run).is_some_and(|it| is_same_place(it, run));
             if run.line == 0 {
                 continue;
             }
@@ -184,11 +208,12 @@ fn lines_of(named: &Named<'_>) -> Result<HashMap<Place, LineSum>, Error> {
             let line = lines.entry(place).or_default();
             let count = block.at(range.start);
             let most = |known: Option<Count>| Some(known.map_or(count, |it| it.max(count)));
-            line.any = most(line.any);
+            line.plain.any = most(line.plain.any);
             // LLVM marks only where the line changes, in the order of addresses.
             let is_llvm = block.block.place.is_none() && compiled.marks_changes;
-            if run.is_stmt || is_llvm && run.instructions > 0 && !is_mere_jump {
-                line.statement = most(line.statement);
+            let may_begin = run.instructions > 0 && !is_mere_jump && !goes_on;
+            if run.is_stmt || is_llvm && may_begin {
+                line.plain.statement = most(line.plain.statement);
             }
             line.counted |= count.is_known();
             line.executed = line.executed.plus(block.executed(range)?)?;
@@ -197,28 +222,66 @@ fn lines_of(named: &Named<'_>) -> Result<HashMap<Place, LineSum>, Error> {
     Ok(lines)
 }
 
-impl LineSum {
-    fn add(&mut self, copy: Self, is_optimised: bool) -> Result<(), Error> {
-        let sum = |a: Option<Count>, b: Option<Count>| match (a, b) {
-            (Some(a), Some(b)) => a.plus(b).map(Some),
-            _ => Ok(a.or(b)),
-        };
+/// Whether code is where the code before it is, in the order of addresses: then no row tells that it
+/// begins anything.
+fn is_same_place(before: &LineRun, run: &LineRun) -> bool {
+    let place = |it: &LineRun| (it.file, it.line, it.column, it.inline_copy);
+    place(before) == place(run)
+}
+
+/// Where the function is that a copy in this one is of, or this one itself.
+fn heading(named: &Named<'_>, inline_copy: u32) -> Heading {
+    let copy = inline_copy.checked_sub(1);
+    match copy {
+        Some(copy) => named.function.compiled.inlined.get(copy as usize)?.callee,
+        None => named.function.source,
+    }
+}
+
+fn sum(a: Option<Count>, b: Option<Count>) -> Result<Option<Count>, Error> {
+    match (a, b) {
+        (Some(a), Some(b)) => a.plus(b).map(Some),
+        _ => Ok(a.or(b)),
+    }
+}
+
+impl LineSums {
+    fn add(&mut self, copy: LineSum, of: Heading, is_optimised: bool) -> Result<(), Error> {
+        let all = &mut self.sum;
+        all.executed = all.executed.plus(copy.executed)?;
+        all.counted |= copy.counted;
+        let Plain { statement, any } = copy.plain;
         if is_optimised {
-            let partial = copy.any.filter(|it| !matches!(it, Count::Exact(_)));
-            self.partial = sum(self.partial, partial)?;
-            self.told = Some(self.told.unwrap_or_default());
-        } else {
-            self.statement = sum(self.statement, copy.statement)?;
-            self.any = sum(self.any, copy.any)?;
+            let partial = any.filter(|it| !matches!(it, Count::Exact(_)));
+            all.partial = sum(all.partial, partial)?;
+            all.is_optimised = true;
+            return Ok(());
         }
-        self.executed = self.executed.plus(copy.executed)?;
-        self.counted |= copy.counted;
+        match self.plain.iter_mut().find(|it| it.0 == of) {
+            None => self.plain.push((of, copy.plain)),
+            Some((_, known)) => {
+                known.statement = sum(known.statement, statement)?;
+                known.any = sum(known.any, any)?;
+            }
+        }
         Ok(())
     }
 
     fn finish(self) -> Result<LineCount, Error> {
-        let plain = self.statement.or(self.any);
-        let count = match (plain, self.told) {
+        let most = |of: fn(&Plain) -> Option<Count>| {
+            let all = self.plain.iter().filter_map(|it| of(&it.1));
+            all.reduce(Count::max)
+        };
+        let plain = most(|it| it.statement).or(most(|it| it.any));
+        self.sum.finish(plain)
+    }
+}
+
+impl LineSum {
+    fn finish(self, plain: Option<Count>) -> Result<LineCount, Error> {
+        // A line that optimised code mentions, and tells nothing of.
+        let told = self.told.or(self.is_optimised.then_some(Count::AtLeast(0)));
+        let count = match (plain, told) {
             // A line of which no function was selected.
             (None, None) => {
                 return Ok(LineCount {
@@ -241,11 +304,11 @@ impl LineSum {
             count: match count {
                 Count::AtLeast(0) => Count::Unknown,
                 // A plain number is a promise.
-                Count::Exact(0) if has_run && self.told.is_some() => Count::Unknown,
+                Count::Exact(0) if has_run && told.is_some() => Count::Unknown,
                 known => known,
             },
             executed: self.executed,
-            counted: self.counted || self.told.is_some(),
+            counted: self.counted || told.is_some(),
             may_have_run: !count.is_never() || has_run,
         })
     }

@@ -2,19 +2,22 @@
 
 use super::call_graph::{At, CallGraph};
 use super::entries::entry;
-use super::evidence::{Evidence, FileEvidence, Kind, Place, Told};
+use super::evidence::{Evidence, FileEvidence, Told};
 use super::flow::Bounds;
+use super::loop_words::as_compiled;
 use super::solving::solve;
 use crate::count::Count;
 use headcount_model::{FileId, SourceFlows};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The counts of the lines that code tells of, and of those that follow from the source. What is not
 /// known is at least 0.
 pub fn counts(sources: &SourceFlows, evidence: &Evidence) -> HashMap<FileId, BTreeMap<u32, Count>> {
-    let by_rows = |(file, found): (&FileId, &FileEvidence)| (*file, by_rows(found));
+    let inlined = inlined(evidence);
+    let by_rows = |(file, found): (&FileId, &FileEvidence)| (*file, by_rows(found, &inlined));
     let mut counts: HashMap<FileId, BTreeMap<u32, Count>> = evidence.iter().map(by_rows).collect();
-    let graph = CallGraph::new(sources, evidence);
+    let sources = as_compiled(sources, evidence);
+    let graph = CallGraph::new(&sources, evidence);
     let executed = graph.executed();
     let mut solved_blocks: HashMap<At, Vec<Bounds>> = HashMap::new();
     for at in graph.callers_first() {
@@ -51,13 +54,29 @@ fn count(bounds: Bounds) -> Count {
     }
 }
 
+/// The functions of which there are copies in others.
+fn inlined(evidence: &Evidence) -> HashSet<(FileId, u32)> {
+    let entered = evidence
+        .iter()
+        .flat_map(|(file, found)| found.entered.iter().map(|it| (*file, it)));
+    let copies = entered.filter(|(_, it)| it.call.is_some());
+    copies.map(|(file, it)| (file, it.line)).collect()
+}
+
 /// What rows say by themselves.
-fn by_rows(evidence: &FileEvidence) -> BTreeMap<u32, Count> {
-    let mut lines: BTreeMap<u32, Vec<(Place, Told)>> = BTreeMap::new();
+fn by_rows(evidence: &FileEvidence, inlined: &HashSet<(FileId, u32)>) -> BTreeMap<u32, Count> {
+    let mut lines: BTreeMap<u32, Vec<Told>> = BTreeMap::new();
     for (place, told) in &evidence.places {
-        lines.entry(place.line).or_default().push((*place, *told));
+        lines.entry(place.line).or_default().push(*told);
     }
-    let count = |places: Vec<(Place, Told)>| line_by_rows(&places, evidence.marks_statements);
+    // Rows alone are a promise only where each entry of a function comes by, or nothing does; and a
+    // copy of it may have kept none.
+    let is_sure = |told: &Told| {
+        let is_open = told.is_packed || told.is_partial || told.is_adrift;
+        let is_alone = told.once_of.is_some_and(|it| !inlined.contains(&it));
+        told.pieces == 1 && is_alone && !is_open
+    };
+    let count = |places: Vec<Told>| line_by_rows(&places, &is_sure);
     lines
         .into_iter()
         .map(|(line, places)| (line, count(places)))
@@ -65,25 +84,13 @@ fn by_rows(evidence: &FileEvidence) -> BTreeMap<u32, Count> {
 }
 
 /// How often a line ran, says what is on it.
-fn line_by_rows(places: &[(Place, Told)], marks_statements: bool) -> Count {
-    let value = |told: &Told| match marks_statements {
-        true => told.sum,
-        false => told.stretches,
-    };
-    let most = places.iter().map(|(_, told)| value(told)).max();
-    let least = places.iter().map(|(_, told)| told.most).max();
-    // Rows alone are a promise only where each entry of a function comes by, or nothing does.
-    let is_sure = |place: &Place, told: &Told| {
-        let is_open = told.is_packed || told.is_partial || told.is_adrift;
-        let is_clear = told.is_once || told.sum == 0;
-        place.kind == Kind::Code && told.pieces == 1 && is_clear && !is_open
-    };
-    let is_same = |(place, told): &(Place, Told)| Some(value(told)) == most && is_sure(place, told);
+fn line_by_rows(places: &[Told], is_sure: &dyn Fn(&Told) -> bool) -> Count {
+    let least = places.iter().map(|it| it.sure).max().unwrap_or(0);
+    let is_same = |told: &Told| told.sum == least && is_sure(told);
     // That something never ran takes two to say: it may have been merged into other code.
-    let is_enough = places.len() > 1 || most > Some(0);
-    let agree = is_enough && places.iter().all(is_same);
-    match (agree, most) {
-        (true, Some(most)) => Count::Exact(most),
-        _ => Count::AtLeast(least.unwrap_or(0)),
+    let is_enough = places.len() > 1 || least > 0;
+    match is_enough && places.iter().all(is_same) {
+        true => Count::Exact(least),
+        false => Count::AtLeast(least),
     }
 }

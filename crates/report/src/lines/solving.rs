@@ -29,11 +29,14 @@ pub fn solve(
     entry: Entry,
     executed: &[(u32, u64)],
 ) -> Option<Solved> {
-    let places: Vec<(Place, Told)> = evidence
+    let mut places: Vec<(Place, Told)> = evidence
         .places
         .range(Place::all_of(function))
         .map(|(place, told)| (*place, *told))
         .collect();
+    if places.iter().any(|it| !it.1.is_idle) {
+        places.retain(|it| !it.1.is_idle);
+    }
     if is_left_early(evidence, function) {
         return None;
     }
@@ -43,23 +46,38 @@ pub fn solve(
     solving.branches();
     solving.floors();
     let claimed = solving.believed_claims(&places, evidence.marks_statements, entry);
-    let blocks: Vec<Bounds> = (0..)
+    let mut blocks: Vec<Bounds> = (0..)
         .zip(claimed)
         .map(|(block, claim)| solving.bounds(block, claim, entry))
         .collect();
+    solving.doubt_zeros(entry, &mut blocks);
     let mut lines: BTreeMap<u32, Bounds> = BTreeMap::new();
     let begun = function.blocks.iter().zip(&blocks);
     let begun = begun.flat_map(|(block, bounds)| block.lines.iter().map(|it| (*it, *bounds)));
-    let told = places.iter().filter_map(|(place, _)| {
-        let block = function.block_at(place.line, place.column)?;
-        Some((place.line, blocks[block as usize]))
-    });
-    for (line, bounds) in begun.chain(told) {
-        let most = lines.entry(line).or_insert(bounds);
-        most.low = most.low.max(bounds.low);
-        most.high = most.high.max(bounds.high);
+    for (line, bounds) in begun {
+        join(&mut lines, line, bounds);
+    }
+    let begun: BTreeSet<u32> = lines.keys().copied().collect();
+    for (place, _) in &places {
+        if let Some(block) = function.block_at(place.line, place.column) {
+            join(&mut lines, place.line, blocks[block as usize]);
+        }
+        // Where a statement goes on, what has no code may have been evaluated more often.
+        if !begun.contains(&place.line) {
+            for block in function.blocks_on(place.line) {
+                let bounds = blocks[block as usize];
+                join(&mut lines, place.line, Bounds { low: 0, ..bounds });
+            }
+        }
     }
     Some(Solved { blocks, lines })
+}
+
+/// A line is executed as often as the block on it that is executed most often.
+fn join(lines: &mut BTreeMap<u32, Bounds>, line: u32, bounds: Bounds) {
+    let most = lines.entry(line).or_insert(bounds);
+    most.low = most.low.max(bounds.low);
+    most.high = most.high.max(bounds.high);
 }
 
 /// Whether calls did not come back that nobody expects not to: what stands behind them ran less often
@@ -79,12 +97,17 @@ struct Solving<'a> {
     function: &'a SourceFunction,
     flow: Flow,
     loops: Vec<Loop>,
+    marks_statements: bool,
     /// What code says of each block, if it says anything.
     said: BTreeMap<u32, Said>,
     /// What became of the branches of each block, by place.
     outcomes: BTreeMap<u32, Vec<Outcomes>>,
     /// The conditions that are not settled.
     conditions: Vec<Condition>,
+    /// The loops that may have made several rounds in one.
+    unrolled: Vec<usize>,
+    /// Where control never went, say branches and the code that they lead to.
+    never: Vec<Class>,
 }
 
 /// What the code of a block says.
@@ -101,6 +124,8 @@ struct Said {
     is_adrift: bool,
     /// Whether several rounds may have been made in one.
     is_packed: bool,
+    /// Whether some of it was executed that is surely its own.
+    has_run: bool,
 }
 
 impl Said {
@@ -117,6 +142,7 @@ impl Said {
             is_doubtful: is_doubtful || told.is_packed,
             is_adrift: told.is_adrift,
             is_packed: told.is_packed,
+            has_run: told.sure > 0,
         }
     }
 
@@ -127,6 +153,7 @@ impl Said {
         self.is_doubtful |= other.is_doubtful;
         self.is_adrift |= other.is_adrift;
         self.is_packed |= other.is_packed;
+        self.has_run |= other.has_run;
     }
 }
 
@@ -152,15 +179,28 @@ impl<'a> Solving<'a> {
             }
         }
         let is_packed = |it: &Condition| it.blocks.iter().any(|it| packed.contains(it));
+        let unrolled = match evidence.marks_statements {
+            true => Vec::new(),
+            false => unrolled(function, &loops, places),
+        };
+        let is_in_unrolled = |it: &Condition| {
+            let around = loops
+                .iter()
+                .position(|around| around.holds[it.head as usize]);
+            around.is_some_and(|it| unrolled.contains(&it))
+        };
         let mut conditions = conditions(function, &loops);
-        conditions.retain(|it| !is_packed(it));
+        conditions.retain(|it| !is_packed(it) && !is_in_unrolled(it));
         Self {
             function,
             flow: Flow::new(&function.graph),
             loops,
+            marks_statements: evidence.marks_statements,
             said: said(function, places, evidence.marks_statements),
             outcomes,
             conditions,
+            unrolled,
+            never: Vec::new(),
         }
     }
 
@@ -200,7 +240,13 @@ impl<'a> Solving<'a> {
     /// What ran did so at least. First what can be no more than that: with branches, more follows.
     fn floors(&mut self) {
         let mut least: BTreeMap<Class, u64> = BTreeMap::new();
-        for (block, said) in self.said.iter().filter(|it| !it.1.is_adrift) {
+        let doubtful = match self.marks_statements {
+            true => self.behind_idle_code(),
+            // LLVM keeps no mark of what is left of a copy.
+            false => BTreeSet::new(),
+        };
+        let sure = self.said.iter().filter(|it| !it.1.is_adrift);
+        for (block, said) in sure.filter(|it| !doubtful.contains(it.0)) {
             let known = least.entry(self.flow.block(*block)).or_insert(said.least);
             *known = said.least.min(*known);
         }
@@ -225,6 +271,14 @@ impl<'a> Solving<'a> {
                 self.branches();
             }
         }
+    }
+
+    /// Blocks that control comes to only through others whose code was never executed: their code may be
+    /// that of equal statements elsewhere.
+    fn behind_idle_code(&self) -> BTreeSet<u32> {
+        let idle = self.idle();
+        let unreached = self.unreached(&|it| idle.contains(&it));
+        unreached.into_iter().collect()
     }
 
     /// What is said to have run more often, together, than the condition that leads there: one of them
@@ -269,6 +323,15 @@ impl<'a> Solving<'a> {
 
     /// Nothing was executed that control cannot have come to.
     fn exclude_unreached(&mut self) {
+        let is_never = |class: Class| self.flow.bounds(class).high == 0;
+        for block in self.unreached(&is_never) {
+            let class = self.flow.block(block);
+            self.flow.require(class, Bounds::exactly(0));
+        }
+    }
+
+    /// The blocks that control cannot have come to, if these are where it never went.
+    fn unreached(&self, is_never: &dyn Fn(Class) -> bool) -> Vec<u32> {
         let graph = &self.function.graph;
         let index = |node: Node| match node {
             Node::Outside => graph.blocks as usize,
@@ -276,7 +339,11 @@ impl<'a> Solving<'a> {
         };
         let mut next: Vec<Vec<usize>> = vec![Vec::new(); graph.blocks as usize + 1];
         for (number, edge) in graph.edges.iter().enumerate() {
-            if self.flow.bounds(self.flow.edge(number)).high > 0 {
+            let is_shut = match edge.to {
+                Node::Block(block) => is_never(self.flow.block(block.0)),
+                Node::Outside => false,
+            };
+            if !is_shut && !is_never(self.flow.edge(number)) {
                 next[index(edge.from)].push(index(edge.to));
             }
         }
@@ -287,10 +354,16 @@ impl<'a> Solving<'a> {
                 waiting.extend(&next[at]);
             }
         }
-        for (block, _) in (0..graph.blocks).zip(reached).filter(|it| !it.1) {
-            let class = self.flow.block(block);
-            self.flow.require(class, Bounds::exactly(0));
-        }
+        let blocks = (0..graph.blocks).zip(reached);
+        blocks.filter(|it| !it.1).map(|it| it.0).collect()
+    }
+
+    /// Whether code was executed of what control never came to, if these never were. Somebody is wrong
+    /// then: code that was never executed may be of one copy, and another has lost its own.
+    fn is_contradicted(&self, never: &[Class]) -> bool {
+        let has_run = |it: &u32| self.said.get(it).is_some_and(|it| it.has_run);
+        let is_never = |it: Class| self.flow.bounds(it).high == 0 || never.contains(&it);
+        !never.is_empty() && self.unreached(&is_never).iter().any(has_run)
     }
 
     /// Whether it is settled how often each way out of a condition was gone.
@@ -312,7 +385,14 @@ impl<'a> Solving<'a> {
         let facts: Vec<(Class, Bounds)> = facts
             .map(|(class, value)| (class, Bounds::exactly(value)))
             .collect();
-        !facts.is_empty() && self.flow.require_all(&facts)
+        let never = facts.iter().filter(|it| it.1.high == 0);
+        let never: Vec<Class> = never.map(|it| it.0).collect();
+        let is_settled =
+            !facts.is_empty() && !self.is_contradicted(&never) && self.flow.require_all(&facts);
+        if is_settled {
+            self.never.extend(never);
+        }
+        is_settled
     }
 
     /// How often each way out of a condition may have been gone, as its branches and what stands where
@@ -367,6 +447,30 @@ impl<'a> Solving<'a> {
         ways
     }
 
+    /// What has code, none of which was executed.
+    fn idle(&self) -> BTreeSet<Class> {
+        let is_idle = |said: &Said| said.sum == 0 && !said.is_adrift;
+        let blocks = self.said.iter().filter(|it| is_idle(it.1));
+        blocks.map(|it| self.flow.block(*it.0)).collect()
+    }
+
+    /// That something was never executed takes more than what others leave over, of which one may have
+    /// its code: code of its own that was not, or a branch in its way that was never taken.
+    fn doubt_zeros(&self, entry: Entry, blocks: &mut [Bounds]) {
+        if entry.seen.high == 0 {
+            return;
+        }
+        let mut never = self.idle();
+        never.extend(&self.never);
+        let unreached = self.unreached(&|it| never.contains(&it));
+        let unreached: BTreeSet<u32> = unreached.into_iter().collect();
+        for (block, bounds) in (0..).zip(blocks) {
+            if bounds.high == 0 && !unreached.contains(&block) {
+                bounds.high = u64::MAX;
+            }
+        }
+    }
+
     /// What claims that confirm each other say of each block, where they can be trusted: a loop without
     /// a branch did not make its rounds one by one.
     fn believed_claims(
@@ -387,12 +491,15 @@ impl<'a> Solving<'a> {
             stands_alone: !entry.has_copies,
             needs_witness: false,
         });
-        let is_plain = |it: &Loop| {
+        let is_plain = |(number, it): (usize, &Loop)| {
             let holds = |block: &u32| it.holds[*block as usize];
             let packed = self.said.iter().filter(|it| it.1.is_packed);
-            self.outcomes.keys().any(holds) && !packed.map(|it| it.0).any(holds)
+            self.outcomes.keys().any(holds)
+                && !packed.map(|it| it.0).any(holds)
+                && !self.unrolled.contains(&number)
         };
-        let loops: Vec<&Loop> = self.loops.iter().filter(|it| !is_plain(it)).collect();
+        let loops = self.loops.iter().enumerate();
+        let loops: Vec<&Loop> = loops.filter(|it| !is_plain(*it)).map(|it| it.1).collect();
         let is_trusted = |block: u32| loops.iter().all(|it| !it.holds[block as usize]);
         let settled = claims::settle(&self.function.graph, &claims);
         (0..)
@@ -416,6 +523,37 @@ impl<'a> Solving<'a> {
         bounds.high = bounds.high.saturating_add(entry.unseen.high);
         bounds
     }
+}
+
+/// The loops that LLVM unrolled, it seems: most of what stands in them was executed more often than what
+/// decides whether there is another round.
+fn unrolled(function: &SourceFunction, loops: &[Loop], places: &[(Place, Told)]) -> Vec<usize> {
+    let mut rounds = vec![0_u64; loops.len()];
+    let mut bodies: Vec<Vec<u64>> = vec![Vec::new(); loops.len()];
+    let lines = |block: u32| &function.blocks[block as usize].lines;
+    for (place, told) in places {
+        let at = (place.line, place.column);
+        let block = function.block_at(at.0, at.1);
+        let Some(block) = block.filter(|_| !function.is_vague(at)) else {
+            continue;
+        };
+        let Some(number) = loops.iter().position(|it| it.holds[block as usize]) else {
+            continue;
+        };
+        let head = loops[number].head;
+        // The step of a `for` stands on the line of its condition.
+        let is_step = || lines(block).iter().all(|it| lines(head).contains(it));
+        match block == head || is_step() {
+            true => rounds[number] = rounds[number].max(told.sum),
+            false => bodies[number].push(told.sum),
+        }
+    }
+    let is_unrolled = |number: &usize| {
+        let body = &bodies[*number];
+        let more = body.iter().filter(|it| **it > rounds[*number]);
+        rounds[*number] > 0 && more.count() * 2 > body.len()
+    };
+    (0..loops.len()).filter(is_unrolled).collect()
 }
 
 /// What the code of a function says of its blocks. Marks that may belong elsewhere are asked only where
