@@ -3,13 +3,16 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fs;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::Result;
 use headcount_model::{LoadBias, Process, Run, Samples};
 use headcount_monitor::{FileBytes, Onlooker, Originals, find_debug_file, foreign_file};
 use headcount_profile::Profile;
+use headcount_report::time::UNKNOWN_CODE;
 use headcount_report::{demangle, share, thousands, time_text};
 use headcount_sampling::Background;
 
@@ -23,9 +26,24 @@ pub const STACK_SIZE: u32 = 8192;
 
 /// A file as a process sees it, or as it is here if the process has ended.
 pub fn read(pid: u32, path: &Path) -> Option<FileBytes> {
-    let there = || foreign_file::open_in_root_of(pid.cast_signed(), path);
-    let here = foreign_file::bytes(path);
-    here.or_else(|_| foreign_file::read_whole(there()?)).ok()
+    let root = |of: &str| fs::metadata(of).ok().map(|it| (it.dev(), it.ino()));
+    let own = format!("/proc/{pid}/root/");
+    let is_elsewhere = root(&own).is_some_and(|it| Some(it) != root("/"));
+    if is_elsewhere {
+        let file = foreign_file::open_in_root_of(pid.cast_signed(), path).ok()?;
+        return foreign_file::read_whole(file).ok();
+    }
+    foreign_file::bytes(path)
+        .ok()
+        .or_else(|| removed_program(pid, path))
+}
+
+/// A program that was removed or replaced while it runs.
+fn removed_program(pid: u32, path: &Path) -> Option<FileBytes> {
+    let program = format!("/proc/{pid}/exe");
+    let is_it = fs::read_link(&program).is_ok_and(|it| it == path);
+    let file = fs::File::open(program).ok().filter(|_| is_it)?;
+    foreign_file::read_whole(file).ok()
 }
 
 /// The words of a command, as a profile keeps them.
@@ -59,8 +77,8 @@ fn describe(sampled: &Sampled) -> Run {
     }
     let lost = (samples.lost > 0).then(|| {
         format!(
-            "{} records of samples were lost, because headcount could not read them in time: \
-             shares of time may be off.",
+            "{} records were lost because headcount could not read them fast enough: shares of time may \
+             be off, and the time in the kernel is too high; a lower -F helps.",
             thousands(samples.lost)
         )
     });
@@ -129,8 +147,9 @@ fn hottest(samples: &Samples) -> Vec<(String, u64)> {
     for (stack, count) in samples.threads.iter().flat_map(|it| &it.samples) {
         let stack = samples.stacks.get(*stack as usize);
         let site = stack.and_then(|it| samples.sites.get(it.site as usize));
-        let name = site.and_then(|it| it.frames.first());
-        let name = name.map_or("(unknown code)", |it| &it.function);
+        let name = site.and_then(|it| it.frames.first()).map(|it| &it.function);
+        let name = name.filter(|it| !it.is_empty());
+        let name = name.map_or(UNKNOWN_CODE, String::as_str);
         *sums.entry(name.to_owned()).or_default() += count;
     }
     let mut sums: Vec<(String, u64)> = sums.into_iter().collect();

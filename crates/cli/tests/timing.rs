@@ -447,6 +447,49 @@ fn a_program_that_runs_is_sampled_from_outside() {
 }
 
 #[test]
+fn sampling_ends_when_it_is_told_to_and_the_program_goes_on() {
+    let shop = Workshop::new();
+    build(&shop, "shares", &SHARES.replace("i < 200", "i < 1000"));
+    headcount(&shop, &["time", "-q", "--for", "100ms", "--", "./shares"]);
+    let json = headcount(&shop, &["report", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["runs"][0]["status"], 0);
+    let all = json["time"]["on_processor"].as_u64().unwrap();
+    headcount(&shop, &["time", "-q", "--", "./shares"]);
+    let json = headcount(&shop, &["report", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let whole = json["time"]["on_processor"].as_u64().unwrap();
+    assert!(all < whole / 2, "{all} of {whole}");
+}
+
+/// The first thread ends, and the other goes on.
+const ORPHAN: &str = r#"
+#include <pthread.h>
+static volatile unsigned long sink;
+static void *work(void *unused) {
+    for (long i = 0; i < 300000000; i++)
+        sink += i;
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, work, 0);
+    pthread_exit(0);
+}
+"#;
+
+#[test]
+fn a_process_outlives_its_first_thread() {
+    let shop = Workshop::new();
+    build(&shop, "orphan", ORPHAN);
+    headcount(&shop, &["time", "-q", "--", "./orphan"]);
+    let rows = table(&headcount(&shop, &["report", "--format", "csv"]));
+    let seen = samples_by(&rows, "function");
+    let all: u64 = seen.values().sum();
+    assert!(seen["work"] * 100 > all * 95, "{seen:?}");
+}
+
+#[test]
 fn bad_input_is_named() {
     let shop = Workshop::new();
     for (words, status, expected) in [
@@ -456,11 +499,7 @@ fn bad_input_is_named() {
             126,
             "/etc/passwd: cannot run it",
         ),
-        (
-            vec!["time", "--pid", "999999999"],
-            125,
-            "there is none with this number",
-        ),
+        (vec!["time", "--pid", "999999999"], 125, "no such process"),
         (
             vec!["time", "-F", "0", "--", "true"],
             125,
@@ -481,7 +520,7 @@ fn bad_input_is_named() {
         let said = shop.headcount(words);
         assert_eq!(said.status, Some(2), "{words:?}");
         assert!(
-            said.stderr.contains("there is time, but no counts"),
+            said.stderr.contains("there are samples, but no counts"),
             "{}",
             said.stderr
         );
@@ -492,7 +531,7 @@ fn bad_input_is_named() {
         let said = shop.headcount(&words);
         assert_eq!(said.status, Some(2), "{words:?}");
         assert!(
-            said.stderr.contains("nothing tells of time"),
+            said.stderr.contains("there are no samples"),
             "{}",
             said.stderr
         );

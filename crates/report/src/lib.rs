@@ -66,10 +66,10 @@ pub enum Error {
         columns: Vec<&'static str>,
     },
     /// A format has no room for counts.
-    #[error("this format tells of time; `headcount time` samples a program")]
+    #[error("this format holds samples; `headcount time` takes them")]
     NoCounts,
     /// A format has no room for time.
-    #[error("this format has no room for time; folded, pprof and firefox have")]
+    #[error("this format cannot hold samples; folded, pprof and firefox can")]
     NoTime,
     /// A format is about one module.
     #[error("this format is about one module; --module names one of {}", modules.join(", "))]

@@ -173,7 +173,10 @@ pub fn uncounted_functions(time: &Time, request: &Request<'_>, rows: &mut Vec<Ro
         let mut cells = vec![
             text(&it.module),
             text(&name),
-            text(crate::source::UNKNOWN),
+            text(match it.file.as_str() {
+                "" => crate::source::UNKNOWN,
+                file => file,
+            }),
             Cell::Number(0),
         ];
         cells.extend(std::iter::repeat_n(Cell::Count(Count::Unknown), 4));

@@ -31,8 +31,9 @@ pub fn write(report: &Report) -> String {
         out.push_str(&format!("  ({left_out} more not shown)\n"));
     }
     out.push('\n');
-    // The notes tell of functions that were not selected.
-    if report.not_selected == 0 || !report.refused.is_empty() {
+    // The notes tell of functions that were not selected; of what was only timed, nothing was counted.
+    let is_counted = !report.modules.is_empty() || report.time.is_none();
+    if is_counted && report.not_selected == 0 || !report.refused.is_empty() {
         out.push_str(&not_counted(&report.refused, &report.modules));
     }
     if !report.notes.is_empty() {
@@ -78,9 +79,14 @@ fn totals(time: &Totals) -> String {
         true => ", while it was counted",
         false => "",
     };
+    let samples = match time.sampled.samples {
+        1 => "1 sample".to_owned(),
+        many => format!("{} samples", thousands(many)),
+    };
+    // What was lost is missing in the program, and would be the kernel's.
+    let at_most = if time.lost > 0 { "at most " } else { "" };
     format!(
-        "{} samples{several}{counted}: {} in the program, {} in the kernel, {} waiting\n",
-        thousands(time.sampled.samples),
+        "{samples}{several}{counted}: {} in the program, {at_most}{} in the kernel, {} waiting\n",
         time_text(time.sampled.nanoseconds),
         time_text(time.in_kernel()),
         time_text(time.waiting)
@@ -398,7 +404,7 @@ fn with_time(report: &Report, columns: Vec<Column>) -> Vec<Column> {
         let visits = number(row, visits).unwrap_or(0);
         match (Estimate::new(cost, visits as f64 / runs), cost.samples) {
             (Some(each), _) => each.to_string(),
-            (None, 1..) if visits > 0 => "few samples".to_owned(),
+            (None, 1..) if visits > 0 => "too few samples".to_owned(),
             _ => String::new(),
         }
     };
@@ -418,7 +424,16 @@ fn with_time(report: &Report, columns: Vec<Column>) -> Vec<Column> {
         right: false,
         cells: rows.iter().map(|row| show(&row.cells[place])).collect(),
     });
-    timed.extend(why);
+    // How many instructions were executed in a nanosecond.
+    let pace = |row: &Row| {
+        let executed = number(row, "executed").unwrap_or(0) as f64 / runs;
+        match Estimate::new(cost(row), executed) {
+            Some(each) => format!("{:.2}", 1.0 / each.each),
+            None => String::new(),
+        }
+    };
+    let pace = why.is_some().then(|| column("per ns", &pace));
+    timed.extend(why.into_iter().chain(pace));
     timed.extend(
         columns
             .into_iter()

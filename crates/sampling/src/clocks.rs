@@ -25,6 +25,12 @@ const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
 const LARGEST: usize = 4 << 20;
 const SMALLEST: usize = 64 << 10;
 
+/// What is missing, and the cure.
+const TOO_MANY_FILES: &str = "each thread takes three open files for each processor; raise the limit \
+                              with `ulimit -n`";
+const NO_RINGS: &str = "the kernel gives no memory for samples; raise kernel.perf_event_mlock_kb, or \
+                        the limit with `ulimit -l`";
+
 /// How samples are to be taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
@@ -56,7 +62,7 @@ impl Clocks {
     pub fn of(threads: &[i32], begin: Begin, rate: Rate) -> Result<Self, Error> {
         let subject = match (begin, threads) {
             (Begin::Now, [first, ..]) => format!("process {first}"),
-            _ => "programs".to_owned(),
+            _ => "a program".to_owned(),
         };
         let refused = |error: io::Error| Error::NotAllowed {
             subject: subject.clone(),
@@ -71,26 +77,36 @@ impl Clocks {
         let periods = periods(rate.frequency);
         let each_second: f64 = periods.iter().map(|it| 1.0 / *it as f64).sum();
         clocks.interval = (1.0 / each_second).round() as u64;
+        let mut by_processor = Vec::new();
         for processor in processors() {
             let mut all = Vec::new();
-            for (number, thread) in threads.iter().enumerate() {
+            for thread in threads {
                 for (clock, period) in periods.iter().enumerate() {
-                    let is_first = clock == 0;
-                    let mut builder = builder(rate, *period, begin, is_first);
+                    let mut builder = builder(rate, *period, begin, clock == 0);
                     builder.observe_pid(*thread).one_cpu(processor);
                     match builder.build() {
                         Ok(counter) => all.push(counter),
-                        // It has ended meanwhile; its process has others.
-                        Err(error) if number > 0 && error.raw_os_error() == Some(libc::ESRCH) => {}
-                        // A processor that is switched off.
-                        Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-                        Err(error) => return Err(refused(error)),
+                        Err(error) => match error.raw_os_error() {
+                            // A thread that has ended meanwhile, or a processor that is switched off.
+                            Some(libc::ESRCH | libc::ENODEV) => (),
+                            Some(libc::EMFILE) => return Err(Error::Io(TOO_MANY_FILES, error)),
+                            _ => return Err(refused(error)),
+                        },
                     }
                 }
             }
+            by_processor.push(all);
+        }
+        by_processor.retain(|it| !it.is_empty());
+        if by_processor.is_empty() {
+            return Err(Error::NoProcess(threads.first().copied().unwrap_or(0)));
+        }
+        let first: Vec<&Counter> = by_processor.iter().filter_map(|it| it.first()).collect();
+        let size = ring_size(&first).map_err(|error| Error::Io(NO_RINGS, error))?;
+        for all in by_processor {
             let mut all = all.into_iter();
             if let Some(first) = all.next() {
-                let ring = ring(first).map_err(refused)?;
+                let ring = first.sampled(size).map_err(refused)?;
                 for other in all {
                     share(&other, &ring).map_err(refused)?;
                     clocks.others.push(other);
@@ -102,6 +118,15 @@ impl Clocks {
             clocks.enable().map_err(refused)?;
         }
         Ok(clocks)
+    }
+
+    /// No clock runs from now on.
+    pub fn disable(&mut self) {
+        let rings = self.rings.iter_mut().map(Sampler::as_counter_mut);
+        for clock in rings.chain(&mut self.others) {
+            // One that cannot be stopped goes on until it is closed.
+            let _ = clock.disable();
+        }
     }
 
     fn enable(&mut self) -> io::Result<()> {
@@ -154,39 +179,53 @@ fn builder<'a>(rate: Rate, period: u64, begin: Begin, is_first: bool) -> Builder
     builder
 }
 
-/// The ring of a clock: as large as the kernel lets users have it.
-fn ring(counter: Counter) -> io::Result<Sampler> {
+/// The size that rings can have: as large as the kernel lets users have all of them together.
+fn ring_size(clocks: &[&Counter]) -> io::Result<usize> {
     let mut size = LARGEST;
     loop {
-        // What cannot be mapped is lost; the descriptor is what counts.
-        let again = counter.as_raw_fd();
-        match map(again, size) {
-            Ok(()) => return counter.sampled(size),
+        let mapped: Vec<io::Result<Mapped>> =
+            clocks.iter().map(|it| Mapped::new(it, size)).collect();
+        match mapped.into_iter().collect::<io::Result<Vec<Mapped>>>() {
+            Ok(_) => return Ok(size),
             Err(error) if size <= SMALLEST => return Err(error),
             Err(_) => size /= 2,
         }
     }
 }
 
-/// Whether the kernel would give a ring of this size.
-fn map(descriptor: i32, size: usize) -> io::Result<()> {
-    let page = 4096;
-    // SAFETY: a new mapping at a place of the kernel's choice, which is unmapped again at once.
-    unsafe {
-        let at = libc::mmap(
-            std::ptr::null_mut(),
-            page + size,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED,
-            descriptor,
-            0,
-        );
-        if at == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+/// A ring that was mapped only to see whether the kernel gives it.
+struct Mapped {
+    at: *mut libc::c_void,
+    length: usize,
+}
+
+impl Mapped {
+    fn new(clock: &Counter, size: usize) -> io::Result<Self> {
+        const PAGE: usize = 4096;
+        let length = PAGE + size;
+        // SAFETY: a new mapping at a place of the kernel's choice.
+        let at = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                clock.as_raw_fd(),
+                0,
+            )
+        };
+        match at == libc::MAP_FAILED {
+            true => Err(io::Error::last_os_error()),
+            false => Ok(Self { at, length }),
         }
-        libc::munmap(at, page + size);
     }
-    Ok(())
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped here, and nobody else knows of it.
+        unsafe { libc::munmap(self.at, self.length) };
+    }
 }
 
 /// Lets a clock write into the ring of another.

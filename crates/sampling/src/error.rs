@@ -9,15 +9,15 @@ pub enum Error {
     #[error("{0}: not found")]
     NotFound(String),
     /// It cannot be run.
-    #[error("{0}: cannot run it: {1}")]
+    #[error("{}: cannot run it: {}", .0, words(.1))]
     CannotRun(String, io::Error),
     /// There is no such process.
-    #[error("process {0}: there is none with this number")]
+    #[error("process {0}: no such process")]
     NoProcess(i32),
     /// The kernel allows no samples.
     #[error(
-        "the kernel does not allow samples of {subject} ({error}); {}",
-        cure(*.paranoid)
+        "the kernel does not allow sampling {subject} ({}); {}",
+        words(.error), cure(*.paranoid)
     )]
     NotAllowed {
         /// Of what.
@@ -28,8 +28,15 @@ pub enum Error {
         paranoid: Option<i32>,
     },
     /// Something else is missing.
-    #[error("{0}: {1}")]
+    #[error("{}: {}", .0, words(.1))]
     Io(&'static str, io::Error),
+}
+
+/// What the system says, without the number.
+fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_owned()
 }
 
 /// The highest level at which users may sample their own programs.
@@ -41,8 +48,8 @@ fn cure(paranoid: Option<i32>) -> String {
             "kernel.perf_event_paranoid is {level}: `sudo sysctl kernel.perf_event_paranoid=2` lets \
              users sample their own programs"
         ),
-        _ => "a container may forbid it (seccomp, the system call perf_event_open), and a program \
-              of another user can be sampled by root alone"
+        _ => "a container may forbid perf_event_open (seccomp), and only root can sample another \
+              user's processes"
             .to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use headcount_binary::{FileBytes, Layout};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection};
 
-use crate::record::Mapping;
+use crate::record::{FileIdentity, Mapping};
 
 /// Reads a file of a process, if anybody can.
 pub type ReadFile<'a> = dyn Fn(u32, &Path) -> Option<FileBytes> + 'a;
@@ -21,8 +21,10 @@ const VDSO: &str = "[vdso]";
 /// A file, as far as it was needed.
 pub struct Module {
     pub path: String,
-    /// What could be read.
-    pub bytes: Option<FileBytes>,
+    /// A process that has it mapped.
+    pub pid: u32,
+    /// What its bytes are; empty if they could not be read.
+    pub file_id: String,
     layout: Option<Layout>,
     sections: Sections,
 }
@@ -46,8 +48,8 @@ struct Section {
 #[derive(Default)]
 pub struct Modules {
     pub all: Vec<Module>,
-    /// By path and inode: a file may be replaced while others still run it.
-    numbers: HashMap<(String, u64), u32>,
+    /// A file may be replaced while others still run it.
+    numbers: HashMap<(String, FileIdentity), u32>,
 }
 
 impl Modules {
@@ -57,23 +59,24 @@ impl Modules {
         if !path.starts_with('/') && path != VDSO {
             return None;
         }
-        let key = (path.clone(), mapping.inode);
+        let key = (path.clone(), mapping.file);
         if let Some(known) = self.numbers.get(&key) {
             return Some(*known);
         }
-        let bytes = match path == VDSO {
-            true => vdso(),
-            false => read(pid, Path::new(path)),
-        };
         let number = self.all.len() as u32;
-        self.all.push(Module::new(path.clone(), bytes));
+        self.all.push(Module::new(path.clone(), pid, read));
         self.numbers.insert(key, number);
         Some(number)
     }
 }
 
 impl Module {
-    fn new(path: String, bytes: Option<FileBytes>) -> Self {
+    /// Its bytes are not kept: a build runs hundreds of programs.
+    fn new(path: String, pid: u32, read: &ReadFile<'_>) -> Self {
+        let bytes = bytes_of(&path, pid, read);
+        let file_id = bytes
+            .as_deref()
+            .and_then(|it| headcount_binary::file_id(it.as_ref()).ok());
         let parsed = bytes.as_deref().and_then(|it| {
             let bytes = it.as_ref();
             let layout = headcount_binary::layout(bytes).ok()?;
@@ -82,10 +85,18 @@ impl Module {
         let (layout, sections) = parsed.map_or_else(Default::default, |(a, b)| (Some(a), b));
         Self {
             path,
-            bytes,
+            pid,
+            file_id: file_id.unwrap_or_default(),
             layout,
             sections,
         }
+    }
+
+    /// Its bytes, if they are still the same.
+    pub fn bytes(&self, read: &ReadFile<'_>) -> Option<FileBytes> {
+        let bytes = bytes_of(&self.path, self.pid, read)?;
+        let file_id = headcount_binary::file_id((*bytes).as_ref()).ok()?;
+        (file_id == self.file_id).then_some(bytes)
     }
 
     /// What load addresses have more than link addresses, in this mapping of it.
@@ -133,6 +144,13 @@ impl Module {
                 ..ExplicitModuleSectionInfo::default()
             },
         )
+    }
+}
+
+fn bytes_of(path: &str, pid: u32, read: &ReadFile<'_>) -> Option<FileBytes> {
+    match path == VDSO {
+        true => vdso(),
+        false => read(pid, Path::new(path)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use headcount_binary::{FileBytes, Wanted};
 use headcount_model::{LinkAddr, SampledModule, Site};
 
-use crate::modules::Module;
+use crate::modules::{Module, ReadFile};
 use crate::stacks::Code;
 
 /// Finds the file that the debug information of a program was moved to.
@@ -15,6 +15,7 @@ pub type FindDebugFile<'a> = dyn Fn(&Path, &Wanted<'_>) -> Option<FileBytes> + '
 pub fn name(
     modules: &[Module],
     sites: &[Code],
+    read: &ReadFile<'_>,
     find: &FindDebugFile<'_>,
 ) -> (Vec<SampledModule>, Vec<Site>) {
     let mut named: Vec<Site> = sites
@@ -32,10 +33,12 @@ pub fn name(
             .filter(|it| it.module == Some(number))
             .collect();
         here.sort_by_key(|it| it.address);
-        let mut file_id = String::new();
-        if let Some(bytes) = module.bytes.as_deref().filter(|_| !here.is_empty()) {
-            let bytes = bytes.as_ref();
-            file_id = headcount_binary::file_id(bytes).unwrap_or_default();
+        let bytes = match here.is_empty() {
+            true => None,
+            false => module.bytes(read),
+        };
+        if let Some(bytes) = bytes {
+            let bytes = (*bytes).as_ref();
             let addresses: Vec<LinkAddr> = here.iter().map(|it| it.address).collect();
             let path = Path::new(&module.path);
             let places =
@@ -47,7 +50,7 @@ pub fn name(
         }
         kept.push(SampledModule {
             path: module.path.clone(),
-            file_id,
+            file_id: module.file_id.clone(),
         });
     }
     (kept, named)

@@ -20,7 +20,7 @@ const DEEPEST: usize = 1024;
 
 /// Everything that was seen.
 pub struct Processes<'a> {
-    read: &'a ReadFile<'a>,
+    pub read: &'a ReadFile<'a>,
     pub modules: Modules,
     pub stacks: Stacks,
     pub threads: BTreeMap<(u32, u32), Thread>,
@@ -129,6 +129,10 @@ impl<'a> Processes<'a> {
                 self.spaces.remove(&pid);
                 let thread = self.thread(pid, tid);
                 thread.name = name;
+                // Another thread may have become the program in the name of one that had ended.
+                if thread.doing == Doing::Ended {
+                    thread.doing = Doing::Unknown;
+                }
                 thread.turn(time, Doing::Running(time));
             }
             What::Named(name) => {
@@ -141,7 +145,8 @@ impl<'a> Processes<'a> {
             What::Fork { child, thread } => self.fork(pid, tid, child, thread),
             What::Exit => {
                 self.thread(pid, tid).turn(time, Doing::Ended);
-                if pid == tid {
+                let mut threads = self.threads.range((pid, 0)..=(pid, u32::MAX));
+                if threads.all(|(_, it)| it.doing == Doing::Ended) {
                     self.spaces.remove(&pid);
                 }
             }
@@ -205,27 +210,42 @@ impl<'a> Processes<'a> {
 
     /// Code is at a new place, instead of what was there.
     fn map(&mut self, pid: u32, mapping: Mapping) {
-        let Some(number) = self.modules.number(pid, &mapping, self.read) else {
-            return;
-        };
-        let module = &self.modules.all[number as usize];
-        let Some(bias) = module.bias(&mapping) else {
-            return;
-        };
-        let unwinding = module.unwinding(&mapping, bias);
         let space = self.spaces.entry(pid).or_default();
-        let is_gone =
+        let is_touched =
             |it: &Placed| it.mapping.begin < mapping.end && mapping.begin < it.mapping.end;
-        for gone in space.code.iter().filter(|it| is_gone(it)) {
-            space.unwinder.remove_module(gone.mapping.begin);
+        let code = std::mem::take(&mut space.code);
+        let (touched, kept): (Vec<Placed>, Vec<Placed>) = code.into_iter().partition(is_touched);
+        space.code = kept;
+        for old in touched {
+            space.unwinder.remove_module(old.mapping.begin);
+            // What sticks out on either side is still there.
+            let before = (old.mapping.begin, mapping.begin);
+            let behind = (mapping.end, old.mapping.end);
+            for (begin, end) in [before, behind].into_iter().filter(|it| it.0 < it.1) {
+                let moved = begin - old.mapping.begin;
+                let rest = Placed {
+                    mapping: Mapping {
+                        begin,
+                        end,
+                        offset: old.mapping.offset + moved,
+                        ..old.mapping.clone()
+                    },
+                    ..old
+                };
+                space.add(rest, &self.modules);
+            }
         }
-        space.code.retain(|it| !is_gone(it));
-        space.unwinder.add_module(unwinding);
-        space.code.push(Placed {
-            mapping,
-            module: number,
-            bias,
-        });
+        let Some(module) = self.modules.number(pid, &mapping, self.read) else {
+            return;
+        };
+        if let Some(bias) = self.modules.all[module as usize].bias(&mapping) {
+            let placed = Placed {
+                mapping,
+                module,
+                bias,
+            };
+            space.add(placed, &self.modules);
+        }
     }
 
     /// A process was made, with the memory of its parent, or a thread.
@@ -246,10 +266,7 @@ impl<'a> Processes<'a> {
             ..Space::default()
         };
         for placed in code {
-            let module = &self.modules.all[placed.module as usize];
-            let unwinding = module.unwinding(&placed.mapping, placed.bias);
-            space.unwinder.add_module(unwinding);
-            space.code.push(placed);
+            space.add(placed, &self.modules);
         }
         self.spaces.insert(child, space);
     }
@@ -274,6 +291,13 @@ impl<'a> Processes<'a> {
 }
 
 impl Space {
+    fn add(&mut self, placed: Placed, modules: &Modules) {
+        let module = &modules.all[placed.module as usize];
+        let unwinding = module.unwinding(&placed.mapping, placed.bias);
+        self.unwinder.add_module(unwinding);
+        self.code.push(placed);
+    }
+
     /// The code a thread was in, innermost first, and whether callers are missing.
     fn unwind(&self, snapshot: &Snapshot, cache: &mut CacheX86_64) -> (Vec<Code>, bool) {
         let mut read = |address: u64| {
@@ -380,6 +404,27 @@ mod tests {
         let out = What::SwitchedOut { is_waiting: true };
         let runs = seen(vec![(10, named()), (50, out), (70, What::Exit)]);
         assert_eq!((runs.on_processor, runs.waiting), (40, 20));
+    }
+
+    #[test]
+    fn a_process_lives_as_long_as_one_of_its_threads() {
+        let mut processes = Processes::new(&|_, _| None);
+        let other = |time, what| Record {
+            tid: 8,
+            ..record(time, what)
+        };
+        let room = CopyRoom {
+            region: 0..1,
+            bias: 0,
+            number: 0,
+        };
+        processes.take(record(1, What::HasRoom(room)));
+        processes.take(other(1, What::SwitchedIn));
+        processes.take(record(1, What::SwitchedIn));
+        processes.take(record(2, What::Exit));
+        assert!(processes.spaces.contains_key(&7));
+        processes.take(other(3, What::Exit));
+        assert!(!processes.spaces.contains_key(&7));
     }
 
     #[test]

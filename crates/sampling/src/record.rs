@@ -64,8 +64,17 @@ pub struct Mapping {
     /// Where it is in the file.
     pub offset: u64,
     pub path: String,
-    /// The file's number on its device; 0 if it is none.
+    /// Which file it is.
+    pub file: FileIdentity,
+}
+
+/// What tells a file from others: numbers of files are used again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FileIdentity {
+    pub device: (u32, u32),
     pub inode: u64,
+    /// How often the number was used before, if the kernel says.
+    pub generation: u64,
 }
 
 /// Registers of an interrupted thread, and the top of its stack.
@@ -131,7 +140,11 @@ pub fn parse(record: &perf_event::Record<'_>) -> Option<Record> {
                 end: it.addr.saturating_add(it.len),
                 offset: it.pgoff,
                 path: text(&it.filename),
-                inode: it.ino().unwrap_or(0),
+                file: FileIdentity {
+                    device: (it.maj().unwrap_or(0), it.min().unwrap_or(0)),
+                    inode: it.ino().unwrap_or(0),
+                    generation: it.ino_generation().unwrap_or(0),
+                },
             }))
         },
         data::Record::Comm(it) => Record {

@@ -13,7 +13,7 @@ fn sampled(script: &str) -> Outcome {
         read: &|_, path| Some(std::sync::Arc::new(std::fs::read(path).ok()?)),
         debug_file: &|_, _| None,
         prepare: &|_| (),
-        signal: &|| None,
+        signal: &|_| None,
         begun: &|| (),
     };
     run(&command, &settings).unwrap()

@@ -13,12 +13,12 @@ Examples:
   headcount report --only libm.so.6                every function of one library
   headcount report --never                         functions that never ran
   headcount report --why                           what takes long: runs often, or is slow
-  headcount report --charge-back                   time in libraries, by who called them
+  headcount report --charge-back                   time in libraries, by your line
   headcount report --by instruction --format csv -o all.csv")]
 pub struct Report {
     #[command(flatten)]
     pub profile: ProfileArgument,
-    /// What has one row; a thread only with samples of `headcount time`.
+    /// What each row stands for; `thread` needs samples of `headcount time`.
     #[arg(long, value_enum, default_value_t = By::Function, value_name = "UNIT")]
     pub by: By,
     /// The column to sort by: numbers from the largest, names from the first.
@@ -35,8 +35,8 @@ pub struct Report {
     /// Show only what never ran.
     #[arg(long)]
     pub never: bool,
-    /// Say of the functions (or, with `--by line`, lines) that took the most time why they did. It is
-    /// `often`: each visit is quick, and there are many; `slow`: each instruction takes 2 ns or more,
+    /// Say of the functions (or, with `--by line`, lines) that took the most time why they did. The
+    /// reason is `often`: each visit is quick, and there are many; `slow`: each instruction takes more than 2 ns,
     /// as where a processor waits for memory; or `long`: each visit executes many instructions. Needs
     /// samples of `headcount time`.
     #[arg(long, conflicts_with = "never")]
@@ -228,8 +228,7 @@ pub struct Export {
     /// llvm-sample, which are about one module, it is the program itself unless this says another.
     #[arg(long, value_name = "PATTERN")]
     pub module: Option<String>,
-    /// Export the samples of `headcount time` and not the counts: folded, pprof and firefox have room
-    /// for them.
+    /// Export the samples of `headcount time` instead of the counts, as folded, pprof or firefox.
     #[arg(long)]
     pub time: bool,
     /// The largest count to write: some readers fail above 2147483647 or 9223372036854775807.

@@ -116,13 +116,13 @@ fn examine() -> Vec<Finding> {
 
 /// Whether `headcount time` may look at programs.
 fn samples() -> Finding {
-    let name = "samples of time";
+    let name = "time samples";
     match headcount_sampling::is_allowed() {
         Ok(()) => Finding::good(name, "allowed"),
         Err(error) => Finding::less(
             name,
             format!("{error}"),
-            "counting works without them; `headcount time` does not",
+            "counting works without them; `headcount time` needs them",
         ),
     }
 }

@@ -65,7 +65,7 @@ fn is_of_time(args: &Export, format: ExportFormat, loaded: &Loaded) -> bool {
 /// Writes samples.
 fn time(args: &Export, format: ExportFormat, loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let Some(format) = text_format(format).filter(|it| export::has_time(*it)) else {
-        bail!("this format has no room for time; folded, pprof and firefox have");
+        bail!("this format cannot hold samples; folded, pprof and firefox can");
     };
     let samples: Vec<&Samples> = loaded.timed.iter().map(|it| &it.samples).collect();
     let Some(first) = loaded.timed.first() else {

@@ -61,7 +61,7 @@ fn open(named: Option<&PathBuf>) -> anyhow::Result<Profile> {
 }
 
 /// What to do where there are no samples.
-const NO_TIME: &str = "nothing tells of time; `headcount time` samples the same command";
+const NO_TIME: &str = "there are no samples; take some of the same command with `headcount time`";
 
 /// Opens a profile as [`open`] does and adds up the chosen runs, which were counted.
 fn load(named: Option<&PathBuf>, runs: &RunSelection) -> anyhow::Result<Loaded> {
@@ -74,7 +74,7 @@ fn load(named: Option<&PathBuf>, runs: &RunSelection) -> anyhow::Result<Loaded> 
 fn has_counts(loaded: &Loaded) -> anyhow::Result<()> {
     if loaded.runs.is_empty() && !loaded.timed.is_empty() {
         bail!(
-            "there is time, but no counts; `headcount run` counts the same command, and `headcount \
+            "there are samples, but no counts; `headcount run` counts the same command, and `headcount \
              report` shows where the time went"
         );
     }

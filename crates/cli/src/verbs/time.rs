@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 use headcount_monitor::{find_debug_file, give_back_to};
@@ -17,7 +17,7 @@ use crate::timed::{self, Sampled};
 
 /// Runs the verb. The exit status is the program's.
 pub fn run(args: &Time) -> Result<ExitCode> {
-    let signals = Signals::new(args.pid.is_some())?;
+    let signals = Signals::new()?;
     let settings = Settings {
         frequency: args.frequency,
         stack: args.stack_size / 8 * 8,
@@ -26,7 +26,7 @@ pub fn run(args: &Time) -> Result<ExitCode> {
         read: &timed::read,
         debug_file: &find_debug_file,
         prepare: &|command| _ = give_back_to(command),
-        signal: &|| signals.take(),
+        signal: &|is_there| signals.take(is_there && args.pid.is_none()),
         begun: &|| begun(args),
     };
     // When a process has ended, nobody knows any more.
@@ -67,36 +67,31 @@ pub fn run(args: &Time) -> Result<ExitCode> {
 
 fn begun(args: &Time) {
     if let (Some(pid), false) = (args.pid, args.quiet) {
-        say(format!("sampling process {pid}; Ctrl-C ends it"));
+        say(format!("sampling process {pid}; Ctrl-C stops sampling"));
     }
 }
 
-/// Signals that come to headcount while a program runs. What a terminal sends reaches the program
-/// itself; the others are passed on.
+/// Signals that come to headcount.
 struct Signals {
     taken: Arc<AtomicUsize>,
 }
 
 impl Signals {
-    fn new(is_attached: bool) -> Result<Self> {
+    fn new() -> Result<Self> {
         let taken = Arc::new(AtomicUsize::new(0));
-        let unheard = Arc::new(AtomicBool::new(false));
-        let what = "cannot handle signals";
         for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP] {
-            let from_terminal = matches!(signal, SIGINT | SIGQUIT);
             let number = signal.unsigned_abs() as usize;
-            match is_attached || !from_terminal {
-                true => signal_hook::flag::register_usize(signal, taken.clone(), number),
-                false => signal_hook::flag::register(signal, unheard.clone()),
-            }
-            .context(what)?;
+            signal_hook::flag::register_usize(signal, taken.clone(), number)
+                .context("cannot handle signals")?;
         }
         Ok(Self { taken })
     }
 
-    fn take(&self) -> Option<i32> {
-        let signal = self.taken.swap(0, Ordering::Relaxed);
-        i32::try_from(signal).ok().filter(|it| *it != 0)
+    /// The last one. What a terminal sends reaches a program that headcount started by itself.
+    fn take(&self, is_program_there: bool) -> Option<i32> {
+        let signal = i32::try_from(self.taken.swap(0, Ordering::Relaxed)).ok()?;
+        let is_for_both = is_program_there && matches!(signal, SIGINT | SIGQUIT);
+        (signal != 0 && !is_for_both).then_some(signal)
     }
 }
 

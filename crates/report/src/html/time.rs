@@ -8,7 +8,7 @@ use headcount_model::Samples;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// What the page tells of time; null, if nobody looked.
+/// What the page tells of time; null, if there are no samples.
 pub fn time(page: &Page<'_>, functions: &Functions<'_>) -> Value {
     let Some(time) = Time::new(page.counted, page.samples) else {
         return Value::Null;

@@ -97,6 +97,8 @@ pub struct TimedFunction {
     pub module: String,
     /// The linker's name.
     pub name: String,
+    /// The file its source is in; empty if that is not known.
+    pub file: String,
     /// The time in itself.
     pub own: Cost,
     /// The time in itself and in what it called.
@@ -227,6 +229,7 @@ impl Booking {
         let module = site.module.and_then(|it| samples.modules.get(it as usize));
         let module = module.map_or("", |it| it.path.as_str());
         let outermost = site.frames.first().map(|it| it.function.as_str());
+        let file = site.frames.first().map_or("", |it| it.file.as_str());
         let name = outermost
             .filter(|it| !it.is_empty())
             .unwrap_or(UNKNOWN_CODE);
@@ -240,6 +243,7 @@ impl Booking {
                 counted: owner,
                 module: module.to_owned(),
                 name: name.to_owned(),
+                file: file.to_owned(),
                 ..TimedFunction::default()
             });
             functions.len() - 1

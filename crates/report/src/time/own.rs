@@ -22,7 +22,20 @@ fn is_system_module(module: Option<&SampledModule>) -> bool {
     let Some(path) = module.map(|it| it.path.as_str()) else {
         return true;
     };
-    let folders = ["/usr/lib", "/lib", "/usr/bin/", "/bin/", "/usr/sbin/", "["];
+    let folders = [
+        "/usr/lib/",
+        "/usr/lib32/",
+        "/usr/lib64/",
+        "/usr/libexec/",
+        "/usr/bin/",
+        "/usr/sbin/",
+        "/lib/",
+        "/lib32/",
+        "/lib64/",
+        "/bin/",
+        "/sbin/",
+        "[",
+    ];
     folders.iter().any(|it| path.starts_with(it))
 }
 

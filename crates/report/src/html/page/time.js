@@ -50,7 +50,7 @@ async function timeView() {
     make(
       "div",
       { class: "cards" },
-      card("In the program", duration(size(time.nanoseconds)), "what is shown below"),
+      card("In the program", duration(size(time.nanoseconds)), "sampled; shown below"),
       card("In the kernel", duration(size(time.kernel)), "system calls, page faults"),
       card("Waiting", duration(size(time.waiting)), "off the processor, all threads"),
     ),
@@ -117,7 +117,7 @@ function flame(time) {
       let next = left;
       for (const child of it.children) {
         const part = (width * child.samples) / Math.max(1, it.samples);
-        if (part >= NARROWEST_FRAME && depth < DEEPEST_FRAME) {
+        if (part >= NARROWEST_FRAME && depth - path.length < DEEPEST_FRAME) {
           frames.push(frame(child, next, part, depth + 1, false));
           waiting.push([child, next, part, depth + 1]);
           rows = Math.max(rows, depth + 2);
@@ -127,7 +127,7 @@ function flame(time) {
     }
     picture.style.setProperty("--rows", rows);
     picture.replaceChildren(...frames);
-    const more = root.id < 0 ? "Choose a frame to see it as wide as the page." : "Choose a frame above it to go back.";
+    const more = root.id < 0 ? "Choose a frame to see it as wide as the page." : "Choose a frame above to go back.";
     words.textContent = `${root.name}: ${number(root.samples, "sample")}, ${percent(root.samples / Math.max(1, time.samples))} of the time. ${more}`;
   }
 
