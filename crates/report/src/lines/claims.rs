@@ -40,7 +40,7 @@ pub fn of(
     for (place, told) in places {
         let is_vague = function.is_vague((place.line, place.column));
         let block = function.block_at(place.line, place.column);
-        let is_open = told.is_packed || told.is_partial || told.is_adrift;
+        let is_open = told.is_packed || told.is_partial;
         let (Some(block), false) = (block, is_vague || is_open) else {
             continue;
         };
