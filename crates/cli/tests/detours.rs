@@ -204,6 +204,29 @@ fn flags_are_kept_across_calls() {
 }
 
 #[test]
+fn flags_are_stored_as_they_are_where_a_signal_comes() {
+    let shop = Workshop::with("pushes", text!("pushes_flags.c"), &["-O1"]);
+    shop.must(&["pushes"]);
+    shop.count_it(&["./pushes"]);
+    assert_eq!(shop.calls("tick"), Some(10));
+    let text = shop.report(&["--by", "instruction", "--only", "pushes", "--format", "csv"]);
+    let rows = text.lines().skip(1).map(|row| row.split(',').nth(3));
+    let counts: Vec<_> = rows.flatten().collect();
+    // The first one faults.
+    assert_eq!(counts, ["0", "10", "10", "10"], "{text}");
+}
+
+#[test]
+fn a_signal_may_come_between_the_two_jumps_into_a_copy() {
+    let shop = Workshop::with("steps", text!("steps_once.c"), &["-O1"]);
+    shop.must(&["steps"]);
+    shop.count_it(&["./steps"]);
+    assert_eq!(shop.calls("swaps"), Some(11));
+    assert_eq!(shop.calls("nothing"), Some(11));
+    assert_eq!(shop.calls("stepped"), Some(10));
+}
+
+#[test]
 fn goroutines_are_taken_off_their_loops_and_counted() {
     if !have("go") {
         return;

@@ -626,7 +626,7 @@ impl Monitor<'_> {
             {
                 Ok(0)
             }
-            Stop::Signal(libc::SIGTRAP) => match self.thread(stopped).postponed.take() {
+            Stop::Signal(libc::SIGTRAP) => match self.take_postponed(stopped)? {
                 None => self.stand_before_trap(stopped),
                 Some(signal) => {
                     // It may have met a trap instead of the step.

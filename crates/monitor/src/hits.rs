@@ -24,7 +24,7 @@ impl Monitor<'_> {
         if self.thread(&stopped).enters_handler && self.entered_handler(&stopped)? {
             return self.go_on(stopped, 0);
         }
-        if let Some(signal) = self.thread(&stopped).postponed.take() {
+        if let Some(signal) = self.take_postponed(&stopped)? {
             return self.deliver_postponed(stopped, &signal);
         }
         match self.was_ours(&stopped)? {

@@ -53,7 +53,7 @@ pub struct Thread {
     /// parent's name.
     pub borrows_window: bool,
     /// A signal that waits until the thread stands where its handler may send it back to.
-    pub postponed: Option<WholeSignal>,
+    pub postponed: Option<Postponed>,
     /// It was asked to stop, so that we see where it is.
     pub is_looked_at: bool,
     /// It goes on into a signal handler.
@@ -68,6 +68,14 @@ pub struct Thread {
     pub start: Option<LoadAddr>,
     /// Module and block that it counted last.
     pub last: Option<(u32, u32)>,
+}
+
+/// A signal that waits while its thread goes one instruction further.
+#[derive(Clone, Debug)]
+pub struct Postponed {
+    pub signal: WholeSignal,
+    /// Does the instruction store the flags, which tell of the step?
+    pub stores_flags: bool,
 }
 
 /// A process that we trace.

@@ -8,7 +8,7 @@ use crate::fate::Fate;
 use crate::hits::FROM_INT3;
 use crate::journal::Entry;
 use crate::kernel::{Pace, WholeSignal};
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, Postponed};
 use crate::proc;
 use crate::sigtrap;
 use crate::system_calls::Handler;
@@ -17,6 +17,14 @@ use headcount_model::LoadAddr;
 
 /// `si_code` after a single step.
 const STEPPED: i32 = 2;
+
+/// `pushf`.
+const PUSHF: u8 = 0x9c;
+/// The prefix with which it stores two bytes only.
+const OPERAND_SIZE: u8 = 0x66;
+
+/// The flag that makes a processor trap after each instruction.
+const TRAP_FLAG: u16 = 1 << 8;
 
 /// Signals that dump core unless something is done about them.
 const DUMPS_CORE: [c_int; 10] = [
@@ -47,7 +55,11 @@ impl Monitor<'_> {
         if dispositions.caught & bit(signal) != 0 {
             let whole = stopped.whole_signal()?;
             if !whole.is_fault() && self.stands_at_covered(&stopped)? {
-                self.thread(&stopped).postponed = Some(whole);
+                let stores_flags = self.is_before_pushf(&stopped)?;
+                self.thread(&stopped).postponed = Some(Postponed {
+                    signal: whole,
+                    stores_flags,
+                });
                 return stopped.resume(Pace::Step, 0);
             }
             self.leaves_for_signal(&stopped)?;
@@ -72,6 +84,49 @@ impl Monitor<'_> {
         let _ = self.was_ours(&stopped)?;
         stopped.set_whole_signal(signal)?;
         self.deliver(stopped, signal.number())
+    }
+
+    /// Is what a thread runs next a `pushf`?
+    fn is_before_pushf(&mut self, stopped: &Stopped) -> io::Result<bool> {
+        let space = self.thread(stopped).space;
+        let at = LoadAddr(stopped.instruction_pointer()?);
+        let Some(space) = self.spaces.get(&space) else {
+            return Ok(false);
+        };
+        let mut next = [0; 2];
+        space.memory.read(at, &mut next)?;
+        Ok(matches!(
+            next,
+            [PUSHF, _] | [OPERAND_SIZE | 0x40..=0x4f, PUSHF]
+        ))
+    }
+
+    /// The signal that waited until a thread had gone one instruction further.
+    pub fn take_postponed(&mut self, stopped: &Stopped) -> io::Result<Option<WholeSignal>> {
+        let Some(postponed) = self.thread(stopped).postponed.take() else {
+            return Ok(None);
+        };
+        let has_stepped = stopped.signal_info().map(|it| it.code) == Some(STEPPED);
+        if postponed.stores_flags && has_stepped {
+            self.hide_step(stopped)?;
+        }
+        Ok(Some(postponed.signal))
+    }
+
+    /// A thread has stored the flags while one of them was set for a step of ours. Were it to load
+    /// them again, it would trap. (If the flag is its own, the kernel shows it to us; else not.)
+    fn hide_step(&mut self, stopped: &Stopped) -> io::Result<()> {
+        let registers = stopped.registers()?;
+        let is_own = registers.eflags & u64::from(TRAP_FLAG) != 0;
+        let space = self.thread(stopped).space;
+        let Some(space) = self.spaces.get(&space).filter(|_| !is_own) else {
+            return Ok(());
+        };
+        let at = LoadAddr(registers.rsp);
+        let mut flags = [0; 2];
+        space.memory.read(at, &mut flags)?;
+        let flags = u16::from_le_bytes(flags) & !TRAP_FLAG;
+        space.memory.write(at, &flags.to_le_bytes())
     }
 
     /// A signal takes a thread away from where it is. A handler may never come back; `sigreturn` is

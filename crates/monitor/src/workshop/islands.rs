@@ -225,7 +225,9 @@ impl Workshop {
         let of_another = self.islands.get(&at.0).map(|it| it.serves);
         let cleared = || self.cleared.get(&at.0).copied();
         let own = || {
-            let copy = &self.units[self.unit_at(at)?].copy;
+            // It may be in the filler behind the routine.
+            let (_, unit) = self.latest.range(..=at.0).next_back()?;
+            let copy = &self.units[*unit].copy;
             let served = copy.island_of((at.0 - copy.start.0) as u32)?;
             Some(copy.start.0 + u64::from(served))
         };
