@@ -431,6 +431,67 @@ fn perf_says_the_same_of_real_programs() {
     assert!(judged > 0, "perf runs nowhere");
 }
 
+/// How many samples have each function on their stack, and how many there are.
+fn inclusive<'s>(
+    stacks: impl Iterator<Item = (Vec<&'s str>, u64)>,
+) -> (BTreeMap<String, u64>, u64) {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    let mut all = 0;
+    for (mut names, count) in stacks {
+        all += count;
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            *sums.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    (sums, all)
+}
+
+#[test]
+fn perf_says_the_same_of_call_stacks() {
+    let shop = Workshop::new();
+    build(&shop, "sorts", SORTS);
+    let words = "record -q -e task-clock:u -F 1999 --call-graph dwarf,8192 -o perf.data ./sorts";
+    let recorded = Command::new("perf")
+        .args(words.split(' '))
+        .current_dir(shop.path(""))
+        .stderr(Stdio::null())
+        .status();
+    assert!(recorded.unwrap().success());
+    let shown = shop.must(&[
+        "perf",
+        "script",
+        "-i",
+        "perf.data",
+        "--no-inline",
+        "-F",
+        "ip,sym",
+    ]);
+    let stacks = shown.split("\n\n").filter(|it| !it.trim().is_empty());
+    let (perf, of_perf) = inclusive(stacks.map(|stack| {
+        let names = stack.lines().filter_map(|it| it.split_whitespace().nth(1));
+        (names.collect(), 1)
+    }));
+    headcount(&shop, &["time", "-q", "-F", "1999", "--", "./sorts"]);
+    let folded = headcount(&shop, &["export", "--format", "folded"]);
+    let (own, of_own) = inclusive(folded.lines().filter_map(|line| {
+        let (stack, count) = line.rsplit_once(' ')?;
+        Some((stack.split(';').skip(1).collect(), count.parse().ok()?))
+    }));
+    assert!(of_own > 100 && of_perf > 100, "{of_own} {of_perf}");
+    for name in ["main", "compare", "msort_with_tmp.part.0"] {
+        let share = |of: &BTreeMap<String, u64>, all: u64| {
+            of.get(name).copied().unwrap_or(0) as f64 / all as f64
+        };
+        let (one, other) = (share(&own, of_own), share(&perf, of_perf));
+        let mean = (one + other) / 2.0;
+        let error = (mean * (1.0 - mean) * (1.0 / of_own as f64 + 1.0 / of_perf as f64)).sqrt();
+        let off = (one - other).abs();
+        assert!(off < 4.0 * error + 0.02, "{name}: {one} and {other}");
+    }
+}
+
 #[test]
 fn a_program_that_runs_is_sampled_from_outside() {
     let shop = Workshop::new();
