@@ -121,7 +121,7 @@ pub struct Time {
     /// The profile to add to [default: headcount.db].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Samples per second of each thread's processor time; each costs the program 6 to 8
+    /// Samples per second of each thread's processor time; each costs the program 6 to 10
     /// microseconds.
     #[arg(short = 'F', long, value_name = "HERTZ", default_value_t = crate::timed::FREQUENCY,
           value_parser = clap::value_parser!(u32).range(1..=50_000))]
