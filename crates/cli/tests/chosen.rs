@@ -118,6 +118,24 @@ fn both_engines_count_exactly_the_lines_that_were_chosen() {
 }
 
 #[test]
+fn lines_of_functions_that_were_not_chosen_are_not_listed() {
+    for level in ["-O1", "-O2", "-O3"] {
+        let shop = shows(&[level, "-fno-inline"]);
+        for (only, listed) in [("chosen", 4..=14), ("shows.c:8-9", 6..=14), ("other", 15..=18)] {
+            shop.forget();
+            shop.must(&[HEADCOUNT, "run", "-q", "--only", only, "--", "./shows"]);
+            let rows = shop.must(&[HEADCOUNT, "report", "--by", "line", "--format", "csv"]);
+            let rows: Vec<&str> = rows.lines().skip(1).collect();
+            assert!(!rows.is_empty(), "{level} {only}");
+            for row in rows {
+                let line = row.split(',').nth(1).and_then(|it| it.parse().ok());
+                assert!(line.is_some_and(|it: u32| listed.contains(&it)), "{level} {only}: {row}");
+            }
+        }
+    }
+}
+
+#[test]
 fn programs_do_not_notice_that_one_of_their_functions_is_counted() {
     // Every other one: each is counted with all of libc beside it.
     let programs: Vec<_> = c_programs().into_iter().step_by(2).collect();

@@ -23,6 +23,7 @@ use crate::names::{Named, all_functions, is_counted};
 use crate::only::Only;
 use evidence::Evidence;
 use headcount_model::{Counted, EdgeKind, FileId, LineRun};
+use optimised::Uncounted;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -87,6 +88,7 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
             .map(|it| it.as_str().into())
             .collect();
         let mut evidence = Evidence::default();
+        let mut uncounted = Uncounted::default();
         let mut wanted: HashMap<FileId, bool> = HashMap::new();
         for named in all_functions(module, demangle) {
             let selected = is_counted(named.counts);
@@ -115,9 +117,16 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
             if selected && is_optimised {
                 evidence::add(&named, &module.sources.packed, &mut evidence);
             }
+            match selected {
+                false => uncounted.whole.extend(named.function.source),
+                true if named.counts.blocks.contains(&None) => {
+                    uncounted.in_part.extend(named.function.source);
+                }
+                true => (),
+            }
         }
         evidence::add_calls(module, &mut evidence);
-        for (file, counts) in optimised::counts(&module.sources, &evidence) {
+        for (file, counts) in optimised::counts(&module.sources, &evidence, &uncounted) {
             let name = names.get(file.index());
             let Some(lines) = name.and_then(|it| sums.get_mut(it)) else {
                 continue; // nobody wants it
@@ -300,6 +309,9 @@ impl LineSum {
             _ => count.plus(Count::AtLeast(0)),
         })?;
         let has_run = self.executed.value() != Some(0);
+        // Of a line that has its code in blocks that were not counted, nothing is known.
+        let is_seen = self.executed.is_known() && self.partial != Some(Count::Unknown);
+        let is_known = is_seen || count.is_known();
         Ok(LineCount {
             count: match count {
                 Count::AtLeast(0) => Count::Unknown,
@@ -308,7 +320,7 @@ impl LineSum {
                 known => known,
             },
             executed: self.executed,
-            counted: self.counted || told.is_some(),
+            counted: self.counted || told.is_some() && is_known,
             may_have_run: !count.is_never() || has_run,
         })
     }

@@ -2,7 +2,7 @@
 
 use super::call_graph::{At, CallGraph};
 use super::entries::entry;
-use super::evidence::{Evidence, FileEvidence, Told};
+use super::evidence::{Evidence, FileEvidence, Place, Told};
 use super::flow::Bounds;
 use super::loop_words::as_compiled;
 use super::solving::solve;
@@ -10,22 +10,43 @@ use crate::count::Count;
 use headcount_model::{FileId, SourceFlows};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+/// The functions of which not everything was counted, by where they begin.
+#[derive(Default)]
+pub struct Uncounted {
+    /// Those of which nothing was: they have only what counted code tells of them.
+    pub whole: Vec<(FileId, u32)>,
+    pub in_part: Vec<(FileId, u32)>,
+}
+
 /// The counts of the lines that code tells of, and of those that follow from the source. What is not
 /// known is at least 0.
-pub fn counts(sources: &SourceFlows, evidence: &Evidence) -> HashMap<FileId, BTreeMap<u32, Count>> {
+pub fn counts(
+    sources: &SourceFlows,
+    evidence: &Evidence,
+    uncounted: &Uncounted,
+) -> HashMap<FileId, BTreeMap<u32, Count>> {
     let inlined = inlined(evidence);
     let by_rows = |(file, found): (&FileId, &FileEvidence)| (*file, by_rows(found, &inlined));
     let mut counts: HashMap<FileId, BTreeMap<u32, Count>> = evidence.iter().map(by_rows).collect();
     let sources = as_compiled(sources, evidence);
     let graph = CallGraph::new(&sources, evidence);
     let executed = graph.executed();
+    let holders = |of: &[(FileId, u32)]| -> HashSet<At> {
+        let holders = of.iter().map(|(file, line)| graph.holder(*file, *line));
+        holders.flatten().collect()
+    };
+    let counted_in_part = holders(&uncounted.in_part);
+    let uncounted = holders(&uncounted.whole);
     let mut solved_blocks: HashMap<At, Vec<Bounds>> = HashMap::new();
     for at in graph.callers_first() {
         let function = graph.function(at);
         let (Some(found), Some(known)) = (evidence.get(&at.0), counts.get_mut(&at.0)) else {
             continue;
         };
-        let is_followed = !function.blocks.is_empty() && graph.is_used(at);
+        // Where not all was counted, what was not may have been inlined.
+        let mut told = found.places.range(Place::all_of(function));
+        let is_counted = uncounted.is_empty() || !uncounted.contains(&at) && told.next().is_some();
+        let is_followed = is_counted && !function.blocks.is_empty() && graph.is_used(at);
         let solved = is_followed.then(|| {
             let entry = entry(&graph, at, &solved_blocks);
             let executed = executed.get(&at).map_or(&[][..], Vec::as_slice);
@@ -33,7 +54,13 @@ pub fn counts(sources: &SourceFlows, evidence: &Evidence) -> HashMap<FileId, BTr
         });
         match solved.flatten() {
             Some(solved) => {
-                let lines = solved.lines.into_iter();
+                let mut lines = solved.lines;
+                if counted_in_part.contains(&at) {
+                    // Lines without code that say nothing were not asked for.
+                    let says_nothing = |it: &Bounds| it.low == 0 && it.exact().is_none();
+                    lines.retain(|line, it| known.contains_key(line) || !says_nothing(it));
+                }
+                let lines = lines.into_iter();
                 known.extend(lines.map(|(line, bounds)| (line, count(bounds))));
                 solved_blocks.insert(at, solved.blocks);
             }
