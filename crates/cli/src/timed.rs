@@ -1,7 +1,6 @@
 //! Samples of a program: from the kernel into the profile.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::ops::Range;
@@ -12,7 +11,7 @@ use anyhow::Result;
 use headcount_model::{LoadBias, Process, Run, Samples};
 use headcount_monitor::{FileBytes, Onlooker, Originals, find_debug_file, foreign_file};
 use headcount_profile::Profile;
-use headcount_report::time::UNKNOWN_CODE;
+use headcount_report::time::Time;
 use headcount_report::{demangle, share, thousands, time_text};
 use headcount_sampling::Background;
 
@@ -109,52 +108,38 @@ pub fn store(sampled: &Sampled, profile: &Path, quiet: bool) -> Result<()> {
 
 /// A few words on what was sampled.
 fn summarise(run: &Run, samples: &Samples, profile: &Path) {
-    let total = samples.total();
+    let Some(time) = Time::new(&[], &[samples]) else {
+        return;
+    };
     let several = |count: usize, one: &str, many: &str| {
         let what = if count == 1 { one } else { many };
         format!("{} {what}", thousands(count as u64))
     };
-    let sum = |of: fn(&headcount_model::SampledThread) -> u64| {
-        let parts = samples.threads.iter().map(of);
-        parts.fold(0_u64, u64::saturating_add)
-    };
-    let on_processor = sum(|it| it.on_processor);
-    let in_kernel = on_processor.saturating_sub(total.saturating_mul(samples.interval));
+    let totals = time.totals;
+    let total = totals.sampled.samples;
     say(format!(
-        "{} samples; {} on processors, {} of it in the kernel; {} waiting; {}, {}; added to {}",
-        thousands(total),
-        time_text(on_processor),
-        time_text(in_kernel),
-        time_text(sum(|it| it.waiting)),
+        "{}; {} on processors, {} of it in the kernel; {} waiting; {}, {}; added to {}",
+        several(total as usize, "sample", "samples"),
+        time_text(totals.on_processor),
+        time_text(totals.in_kernel()),
+        time_text(totals.waiting),
         several(run.processes.len(), "process", "processes"),
         several(samples.threads.len(), "thread", "threads"),
         profile.display()
     ));
-    let hottest = hottest(samples);
-    if !hottest.is_empty() {
-        let named: Vec<String> = hottest
-            .iter()
-            .take(3)
-            .map(|(name, count)| format!("{} ({})", demangle(name), share(*count, total)))
-            .collect();
+    let hottest = time.hottest().into_iter().take(3);
+    let named: Vec<String> = hottest
+        .map(|it| format!("{} ({})", demangle(&it.name), share(it.own.samples, total)))
+        .collect();
+    if !named.is_empty() {
         say(format!("most time: {}", named.join(", ")));
     }
 }
 
-/// The functions with the most samples.
-fn hottest(samples: &Samples) -> Vec<(String, u64)> {
-    let mut sums: HashMap<String, u64> = HashMap::new();
-    for (stack, count) in samples.threads.iter().flat_map(|it| &it.samples) {
-        let stack = samples.stacks.get(*stack as usize);
-        let site = stack.and_then(|it| samples.sites.get(it.site as usize));
-        let name = site.and_then(|it| it.frames.first()).map(|it| &it.function);
-        let name = name.filter(|it| !it.is_empty());
-        let name = name.map_or(UNKNOWN_CODE, String::as_str);
-        *sums.entry(name.to_owned()).or_default() += count;
-    }
-    let mut sums: Vec<(String, u64)> = sums.into_iter().collect();
-    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    sums
+/// Nanoseconds since 1970.
+pub fn now() -> u64 {
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(0)
 }
 
 /// Samples a program while it is counted.

@@ -91,4 +91,15 @@ impl Samples {
         let counts = self.threads.iter().flat_map(|it| &it.samples);
         counts.fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
+
+    /// A stack, then its caller, and so on to the outermost.
+    pub fn path(&self, stack: u32) -> impl Iterator<Item = &Stack> {
+        let at = |stack: u32| self.stacks.get(stack as usize);
+        std::iter::successors(at(stack), move |it| at(it.caller?))
+    }
+
+    /// Whether callers of a stack could not be found.
+    pub fn is_cut(&self, stack: u32) -> bool {
+        self.path(stack).any(|it| it.is_cut)
+    }
 }

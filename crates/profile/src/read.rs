@@ -160,7 +160,7 @@ struct Chosen {
 
 fn choose(db: &Connection, which: &RunSelection) -> Result<Chosen, Problem> {
     let sampled = samples::runs(db)?;
-    let is_timed = |id: &i64| sampled.contains_key(id);
+    let is_timed = |id: &i64| sampled.contains(id);
     let is_counted = |id: &i64| !is_timed(id);
     let all = run_ids(db)?;
     let chosen = select(all.clone(), which)?;
@@ -466,7 +466,7 @@ fn run_info(db: &Connection, id: i64) -> Result<RunInfo, Problem> {
         processes: run.processes,
         notes: run.notes,
         modules: all(db, query, [id], |row| row.get(0))?,
-        samples: samples::runs(db)?.get(&id).copied(),
+        samples: samples::number(db, id)?,
     })
 }
 

@@ -16,7 +16,7 @@ use crate::{Problem, Result};
 use headcount_model::packed::{Packed, Packer};
 use headcount_model::{Frame, LinkAddr, SampledModule, SampledThread, Samples, Site, Stack};
 use rusqlite::{Connection, OptionalExtension};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Stores what a clock saw of a run.
 pub(crate) fn write(db: &Connection, run: i64, samples: &Samples) -> Result<(), Problem> {
@@ -60,10 +60,16 @@ pub(crate) fn read(db: &Connection, run: i64) -> Result<Option<Samples>, Problem
     }
 }
 
-/// The runs that have samples, and how many.
-pub(crate) fn runs(db: &Connection) -> Result<HashMap<i64, u64>, Problem> {
-    let mut query = db.prepare_cached("SELECT run, samples FROM samples")?;
-    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+/// How many samples a run has, if a clock ran.
+pub(crate) fn number(db: &Connection, run: i64) -> Result<Option<u64>, Problem> {
+    let mut query = db.prepare_cached("SELECT samples FROM samples WHERE run = ?")?;
+    Ok(query.query_row([run], |row| row.get(0)).optional()?)
+}
+
+/// The runs that have samples.
+pub(crate) fn runs(db: &Connection) -> Result<HashSet<i64>, Problem> {
+    let mut query = db.prepare_cached("SELECT run FROM samples")?;
+    let rows = query.query_map([], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 

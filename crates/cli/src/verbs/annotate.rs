@@ -4,14 +4,12 @@ use crate::args::{Annotate, Histogram};
 use crate::sources::{Look, Sources, say_private};
 use crate::{output, source_flows, talk};
 use anyhow::bail;
-use headcount_model::{Counted, Samples};
+use headcount_model::Counted;
 use headcount_profile::Loaded;
 use headcount_report::{
     LineCount,
     annotate::{self, Around, Chosen, Fold, Scale, View},
-    coverage_notes, line_counts, nothing_called, text,
-    time::Time,
-    visible,
+    coverage_notes, line_counts, nothing_called, text, visible,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -98,8 +96,7 @@ fn listings(
     let none = BTreeMap::new();
     let excerpts = annotate::excerpts(&loaded.counted, chosen, !args.names.no_demangle)?;
     let branches = annotate::line_branches(&loaded.counted);
-    let samples: Vec<&Samples> = loaded.timed.iter().map(|it| &it.samples).collect();
-    let time = Time::new(&loaded.counted, &samples);
+    let time = super::time(loaded);
     let mut shown = String::new();
     for (file, excerpts) in &excerpts {
         let Some(lines) = sources.lines(file) else {
@@ -268,8 +265,7 @@ fn assembly(
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
         sources.lines(file)?.get(index).cloned()
     };
-    let samples: Vec<&Samples> = loaded.timed.iter().map(|it| &it.samples).collect();
-    let time = Time::new(&loaded.counted, &samples);
+    let time = super::time(loaded);
     let mut shown = String::new();
     for (index, it) in loaded.counted.iter().enumerate() {
         let is_chosen = |function: usize| is_chosen(it, index, function, chosen, args);

@@ -5,7 +5,7 @@ use crate::module_files::Files;
 use crate::sources::Sources;
 use crate::{database, output, progress, source_flows, talk};
 use anyhow::bail;
-use headcount_model::{Counted, Samples, Span};
+use headcount_model::{Counted, Span};
 use headcount_profile::Loaded;
 use headcount_report::export::{self, Format, Material, TimeMaterial};
 use headcount_report::{Pattern, Request, Unit, coverage_notes, no_module_called, thousands};
@@ -67,7 +67,7 @@ fn time(args: &Export, format: ExportFormat, loaded: &Loaded) -> anyhow::Result<
     let Some(format) = text_format(format).filter(|it| export::has_time(*it)) else {
         bail!("this format cannot hold samples; folded, pprof and firefox can");
     };
-    let samples: Vec<&Samples> = loaded.timed.iter().map(|it| &it.samples).collect();
+    let samples = super::samples(loaded);
     let Some(first) = loaded.timed.first() else {
         bail!("{}", super::NO_TIME);
     };

@@ -3,7 +3,6 @@
 use crate::args::Html;
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
-use headcount_model::Samples;
 use headcount_profile::RunInfo;
 use headcount_report::html::{self, Page, RunFacts};
 use std::path::Path;
@@ -15,7 +14,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
     source_flows::follow(&mut loaded, &sources);
     let runs: Vec<RunFacts> = loaded.runs.iter().map(facts).collect();
-    let samples: Vec<&Samples> = loaded.timed.iter().map(|it| &it.samples).collect();
+    let samples = super::samples(&loaded);
     let page = Page {
         counted: &loaded.counted,
         runs: &runs,

@@ -23,8 +23,9 @@ pub mod time;
 
 use crate::{progress, readings, talk};
 use anyhow::bail;
-use headcount_model::{Counted, LinkAddr, Span};
+use headcount_model::{Counted, LinkAddr, Samples, Span};
 use headcount_profile::{Loaded, Profile, RunSelection};
+use headcount_report::time::Time;
 use headcount_report::{CallSite, Only, RunSummary, nothing_called};
 use std::path::{Path, PathBuf};
 
@@ -129,6 +130,16 @@ fn summaries(loaded: &Loaded) -> Vec<RunSummary> {
         true => loaded.timed.iter().map(|it| summary(&it.run)).collect(),
         false => loaded.runs.iter().map(summary).collect(),
     }
+}
+
+/// What tells of time.
+fn samples(loaded: &Loaded) -> Vec<&Samples> {
+    loaded.timed.iter().map(|it| &it.samples).collect()
+}
+
+/// Where the time went, if anything tells.
+fn time(loaded: &Loaded) -> Option<Time> {
+    Time::new(&loaded.counted, &samples(loaded))
 }
 
 /// The notes of all runs, and of their sum.

@@ -4,8 +4,6 @@ use crate::args::{By, Format, Report};
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
 use anyhow::bail;
-use headcount_model::Samples;
-use headcount_report::time::Time;
 use headcount_report::{self as report, Request, Unit, thousands};
 use std::process::ExitCode;
 
@@ -16,8 +14,8 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
         let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
         source_flows::follow(&mut loaded, &sources);
     }
-    let samples: Vec<&Samples> = loaded.timed.iter().map(|it| &it.samples).collect();
-    let time = Time::new(&loaded.counted, &samples);
+    let samples = super::samples(&loaded);
+    let time = super::time(&loaded);
     let needs_time = args.why || args.charge_back || matches!(args.by, By::Thread);
     if needs_time && time.is_none() {
         bail!("{}", super::NO_TIME);

@@ -19,14 +19,14 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     }
     let onlooker = args.time.then(WhileCounted::default);
     let onlooker_of = onlooker.as_ref().map(|it| it as &dyn Onlooker);
-    let started = now();
+    let started = timed::now();
     let ran = monitored::run(&args.counting, &args.program, onlooker_of)?;
     let sampled = onlooker
         .and_then(WhileCounted::finish)
         .map(|samples| Sampled {
             command: timed::words(command),
             started,
-            ended: now(),
+            ended: timed::now(),
             status: ran.outcome.status,
             samples,
         });
@@ -46,10 +46,4 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     }
     let status = ran.outcome.status.unwrap_or(125);
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
-}
-
-/// Nanoseconds since 1970.
-fn now() -> u64 {
-    let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(0)
 }

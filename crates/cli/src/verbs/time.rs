@@ -33,12 +33,11 @@ pub fn run(args: &Time) -> Result<ExitCode> {
     let command = args
         .pid
         .map_or_else(|| timed::words(&args.command), command_of);
-    let started = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let started = timed::now();
     let outcome = match args.pid {
         Some(pid) => headcount_sampling::attach(pid, &settings)?,
         None => headcount_sampling::run(&args.command, &settings)?,
     };
-    let started = u64::try_from(started.as_nanos()).unwrap_or(0);
     let sampled = Sampled {
         command,
         started,

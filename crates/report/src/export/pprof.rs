@@ -27,7 +27,7 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
         }
     }
     Ok(Exported {
-        bytes: packed(&builder.profile)?,
+        bytes: packed(&builder.tables.profile)?,
         notes: own_limit.note().into_iter().collect(),
     })
 }
@@ -41,42 +41,25 @@ pub fn packed(profile: &Profile) -> Result<Vec<u8>, Error> {
     bytes.map_err(|_| Error::TooLarge)
 }
 
-struct Builder<'a> {
-    profile: Profile,
-    limit: &'a Limit,
+/// A profile that grows, with each text and each mapping once.
+#[derive(Default)]
+pub struct Tables {
+    pub profile: Profile,
     strings: HashMap<String, i64>,
-    mappings: HashMap<String, u64>,
-    /// By module, function and file.
-    functions: HashMap<(u64, LinkAddr, String), u64>,
+    /// By path and build id.
+    mappings: HashMap<(String, String), u64>,
 }
 
-impl<'a> Builder<'a> {
-    fn new(limit: &'a Limit) -> Self {
-        let mut builder = Self {
-            profile: Profile::default(),
-            limit,
-            strings: HashMap::new(),
-            mappings: HashMap::new(),
-            functions: HashMap::new(),
-        };
-        builder.string(""); // number 0, always
-        let count = builder.string("count");
-        for name in ["instructions", "blocks", "calls"] {
-            let r#type = builder.string(name);
-            let value = ValueType {
-                r#type,
-                unit: count,
-            };
-            builder.profile.sample_type.push(value);
-        }
-        builder.profile.default_sample_type = builder.string("instructions");
-        let comment = builder.string("Exact counts by headcount; there are no stacks.");
-        builder.profile.comment.push(comment);
-        builder
+impl Tables {
+    /// With nothing but the empty text, whose number is always 0.
+    pub fn new() -> Self {
+        let mut tables = Self::default();
+        tables.string("");
+        tables
     }
 
-    /// The number of a string.
-    fn string(&mut self, text: &str) -> i64 {
+    /// The number of a text.
+    pub fn string(&mut self, text: &str) -> i64 {
         let table = &mut self.profile.string_table;
         let number = table.len() as i64;
         *self.strings.entry(text.to_owned()).or_insert_with(|| {
@@ -85,8 +68,80 @@ impl<'a> Builder<'a> {
         })
     }
 
+    /// The number of a module, by its path and the linker's id.
+    pub fn mapping(&mut self, path: &str, build_id: &str) -> u64 {
+        let key = (path.to_owned(), build_id.to_owned());
+        if let Some(known) = self.mappings.get(&key) {
+            return *known;
+        }
+        let id = self.mappings.len() as u64 + 1;
+        self.mappings.insert(key, id);
+        let (filename, build_id) = (self.string(path), self.string(build_id));
+        self.profile.mapping.push(Mapping {
+            id,
+            memory_start: u64::MAX,
+            filename,
+            build_id,
+            has_functions: true,
+            has_filenames: true,
+            has_line_numbers: true,
+            ..Mapping::default()
+        });
+        id
+    }
+
+    /// Adds an address with the functions there, inlined ones first. Mapping 0 is none.
+    pub fn location(&mut self, mapping: u64, at: LinkAddr, line: Vec<Line>) -> u64 {
+        let id = self.profile.location.len() as u64 + 1;
+        self.profile.location.push(Location {
+            id,
+            mapping_id: mapping,
+            address: at.0,
+            line,
+        });
+        let mapping = mapping.checked_sub(1).map(|it| it as usize);
+        if let Some(mapping) = mapping.and_then(|it| self.profile.mapping.get_mut(it)) {
+            mapping.memory_start = mapping.memory_start.min(at.0);
+            mapping.memory_limit = mapping.memory_limit.max(at.0.saturating_add(1));
+        }
+        id
+    }
+}
+
+struct Builder<'a> {
+    tables: Tables,
+    limit: &'a Limit,
+    /// By module, function and file.
+    functions: HashMap<(u64, LinkAddr, String), u64>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(limit: &'a Limit) -> Self {
+        let mut tables = Tables::new();
+        let count = tables.string("count");
+        for name in ["instructions", "blocks", "calls"] {
+            let r#type = tables.string(name);
+            let value = ValueType {
+                r#type,
+                unit: count,
+            };
+            tables.profile.sample_type.push(value);
+        }
+        tables.profile.default_sample_type = tables.string("instructions");
+        let comment = tables.string("Exact counts by headcount; there are no stacks.");
+        tables.profile.comment.push(comment);
+        Self {
+            tables,
+            limit,
+            functions: HashMap::new(),
+        }
+    }
+
     fn function(&mut self, named: &Named<'_>, material: &Material<'_>) -> Result<(), Error> {
-        let mapping = self.mapping(named);
+        let module = named.module;
+        let mapping = self
+            .tables
+            .mapping(&module.path, of_linker(&module.build_id));
         let entry = named.function.address;
         for block in by_address(named) {
             if block.count().is_never() && block.executed(0..block.block.instructions)?.is_never() {
@@ -115,49 +170,16 @@ impl<'a> Builder<'a> {
     }
 
     fn sample(&mut self, mapping: u64, at: LinkAddr, function: u64, line: u32, values: [u64; 3]) {
-        let id = self.profile.location.len() as u64 + 1;
-        let line = i64::from(line);
-        self.profile.location.push(Location {
-            id,
-            mapping_id: mapping,
-            address: at.0,
-            line: vec![Line {
-                function_id: function,
-                line,
-            }],
-        });
+        let line = Line {
+            function_id: function,
+            line: line.into(),
+        };
+        let location = self.tables.location(mapping, at, vec![line]);
         let value = values.map(|it| i64::try_from(self.limit.cut(it)).unwrap_or(i64::MAX));
-        self.profile.sample.push(Sample {
-            location_id: vec![id],
+        self.tables.profile.sample.push(Sample {
+            location_id: vec![location],
             value: value.to_vec(),
         });
-        let mapping = &mut self.profile.mapping[mapping as usize - 1];
-        mapping.memory_start = mapping.memory_start.min(at.0);
-        mapping.memory_limit = mapping.memory_limit.max(at.0.saturating_add(1));
-    }
-
-    fn mapping(&mut self, named: &Named<'_>) -> u64 {
-        let key = named.module.build_id.clone();
-        if let Some(id) = self.mappings.get(&key) {
-            return *id;
-        }
-        let id = self.mappings.len() as u64 + 1;
-        let (filename, build_id) = (
-            self.string(&named.module.path),
-            self.string(of_linker(&key)),
-        );
-        self.mappings.insert(key, id);
-        self.profile.mapping.push(Mapping {
-            id,
-            memory_start: u64::MAX,
-            filename,
-            build_id,
-            has_functions: true,
-            has_filenames: true,
-            has_line_numbers: true,
-            ..Mapping::default()
-        });
-        id
     }
 
     /// A function; one with lines of several files (of what is inlined into it) is several here.
@@ -170,12 +192,12 @@ impl<'a> Builder<'a> {
         self.functions.insert(key, id);
         let function = Function {
             id,
-            name: self.string(&visible(&named.name)),
-            system_name: self.string(&named.function.name),
-            filename: self.string(file),
+            name: self.tables.string(&visible(&named.name)),
+            system_name: self.tables.string(&named.function.name),
+            filename: self.tables.string(file),
             start_line: named.function.source.map_or(0, |(_, line)| line.into()),
         };
-        self.profile.function.push(function);
+        self.tables.profile.function.push(function);
         id
     }
 }

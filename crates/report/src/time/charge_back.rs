@@ -75,18 +75,24 @@ fn charge(samples: &Samples, stack: u32) -> Charge {
     }
 }
 
+/// Of a site that has no names.
+static NAMELESS: Frame = Frame {
+    function: String::new(),
+    file: String::new(),
+    line: 0,
+};
+
 /// The frames of a stack, innermost first, inlined ones too. A site without a name has one without.
-pub fn frames(samples: &Samples, stack: u32) -> Vec<(&Site, Frame)> {
+pub fn frames(samples: &Samples, stack: u32) -> Vec<(&Site, &Frame)> {
     let mut frames = Vec::new();
-    let mut at = Some(stack);
-    while let Some(stack) = at.and_then(|it| samples.stacks.get(it as usize)) {
+    for stack in samples.path(stack) {
         if let Some(site) = samples.sites.get(stack.site as usize) {
-            match site.frames.is_empty() {
-                true => frames.push((site, Frame::default())),
-                false => frames.extend(site.frames.iter().rev().map(|it| (site, it.clone()))),
-            }
+            let named = match site.frames.as_slice() {
+                [] => std::slice::from_ref(&NAMELESS),
+                named => named,
+            };
+            frames.extend(named.iter().rev().map(|it| (site, it)));
         }
-        at = stack.caller;
     }
     frames
 }

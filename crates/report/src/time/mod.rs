@@ -60,8 +60,6 @@ pub struct Totals {
     pub ready: u64,
     /// Records that the kernel had no room for.
     pub lost: u64,
-    /// Samples whose callers could not all be found.
-    pub cut: u64,
     /// Whether a program was counted while it was timed.
     pub is_counted: bool,
 }
@@ -156,6 +154,17 @@ impl Time {
         found.copied().unwrap_or_default()
     }
 
+    /// The functions that were seen in themselves, those with most time first.
+    pub fn hottest(&self) -> Vec<&TimedFunction> {
+        let mut seen: Vec<&TimedFunction> = self.functions.iter().collect();
+        seen.retain(|it| it.own.samples > 0);
+        seen.sort_by(|a, b| {
+            let key = |it: &TimedFunction| std::cmp::Reverse(it.own.samples);
+            key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+        });
+        seen
+    }
+
     /// The functions that were not counted.
     pub fn uncounted(&self) -> impl Iterator<Item = &TimedFunction> {
         self.functions.iter().filter(|it| it.counted.is_none())
@@ -209,17 +218,12 @@ impl Booking {
             }
             let lines = &mut self.time.lines;
             lines.entry(line_of(site)).or_default().add(cost);
-            let mut seen = HashSet::new();
-            let mut at = Some(number);
-            while let Some(stack) = at.and_then(|it| samples.stacks.get(it as usize)) {
-                let function = functions[stack.site as usize];
-                if seen.insert(function) {
-                    self.time.functions[function].with_callees.add(cost);
-                }
-                if stack.is_cut {
-                    self.time.totals.cut += count;
-                }
-                at = stack.caller;
+            let on_stack: HashSet<usize> = samples
+                .path(number)
+                .map(|it| functions[it.site as usize])
+                .collect();
+            for function in on_stack {
+                self.time.functions[function].with_callees.add(cost);
             }
         }
     }

@@ -28,8 +28,8 @@ struct Shown<'a> {
     /// The function.
     name: String,
     /// The linker's name.
-    linkage_name: String,
-    file: String,
+    linkage_name: &'a str,
+    file: &'a str,
     line: u32,
 }
 
@@ -61,23 +61,12 @@ impl TimeMaterial<'_> {
             .map(|(site, frame)| Shown {
                 site,
                 name: named(&frame.function),
-                linkage_name: frame.function,
-                file: frame.file,
+                linkage_name: &frame.function,
+                file: &frame.file,
                 line: frame.line,
             });
-        (shown.collect(), is_cut(samples, stack))
+        (shown.collect(), samples.is_cut(stack))
     }
-}
-
-fn is_cut(samples: &Samples, stack: u32) -> bool {
-    let mut at = Some(stack);
-    while let Some(stack) = at.and_then(|it| samples.stacks.get(it as usize)) {
-        if stack.is_cut {
-            return true;
-        }
-        at = stack.caller;
-    }
-    false
 }
 
 /// What a thread is called.
