@@ -39,6 +39,7 @@ pub enum Verb {
     Time(Time),
     Stat(Stat),
     Attach(Attach),
+    Query(Query),
     Cargo(Cargo),
     Cc(Cc),
     Csource(Csource),

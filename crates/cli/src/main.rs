@@ -100,6 +100,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
         Verb::Time(it) => verbs::time::run(it),
         Verb::Stat(it) => verbs::stat::run(it),
         Verb::Attach(it) => verbs::attach::run(it),
+        Verb::Query(it) => verbs::query::run(it),
         Verb::Cargo(it) => verbs::cargo::run(it),
         Verb::Cc(it) => verbs::cc::run(it),
         Verb::Csource(it) => verbs::csource::run(it),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use headcount_model::{FunctionCounts, Run};
 use headcount_monitor::journal;
+use headcount_monitor::live::{Live, Moment, SoFar};
 use headcount_monitor::{
     CodeRanges, Engine, Error, FileBytes, Onlooker, Outcome, OwnFolder, Settings, WhyStopped,
 };
@@ -18,7 +19,7 @@ use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
 use crate::cache;
 use crate::progress::during_on_terminal;
 use crate::readings;
-use crate::recovered::{Counts, Facts, Recovered, recover};
+use crate::recovered::{Counts, Facts, Recovered, recover, recover_from};
 use crate::reserve;
 use crate::selection::Selection;
 use crate::talk::say;
@@ -370,12 +371,22 @@ fn add(args: &Counting, outcome: &Outcome, folder: &OwnFolder, profile: &Path) -
 }
 
 fn put(profile: &Path, modules: &[ModuleFacts], run: &Run, counts: Vec<Counts>) -> Result<()> {
+    put_into(Profile::create_or_open(profile)?, modules, run, counts)?;
+    Ok(())
+}
+
+fn put_into(
+    mut profile: Profile,
+    modules: &[ModuleFacts],
+    run: &Run,
+    counts: Vec<Counts>,
+) -> Result<Profile> {
     let counted = modules.iter().zip(counts);
     let counted: Vec<_> = counted
         .map(|(it, counts)| counts.kept(&it.build_id))
         .collect();
-    Profile::create_or_open(profile)?.add_encoded(modules, run, &counted)?;
-    Ok(())
+    profile.add_encoded(modules, run, &counted)?;
+    Ok(profile)
 }
 
 /// Why nothing was chosen, as notes. (Where there are breakpoints, the monitor has said it.)
@@ -420,6 +431,15 @@ pub fn collect_folder(folder: &OwnFolder, profile: &Path) -> Result<Taken> {
     let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
     put(profile, &modules, &run, counts)?;
     Ok(Taken::Stored)
+}
+
+/// What a run that goes on has counted so far, as a profile in memory; and when that was.
+pub fn so_far(live: &Live) -> Result<(Profile, Moment)> {
+    let SoFar { written, moment } = live.ask()?;
+    let Recovered { run, facts, counts } = recover_from(written, live.folder(), None, None)?;
+    let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
+    let profile = put_into(Profile::in_memory()?, &modules, &run, counts)?;
+    Ok((readings::with_counts(profile), moment))
 }
 
 /// Does the headcount that made a folder still run? Its name begins with the number.

@@ -241,10 +241,15 @@ fn take_reading(from: &mut Packed<'_>) -> Option<Reading> {
 /// Opens a profile to read from it: counts are made of readings, and stay there if it may be
 /// written.
 pub fn open(path: &std::path::Path) -> Result<Profile, headcount_profile::Error> {
-    let mut profile = Profile::open(path)?.with_recovery(recover);
+    Profile::open(path).map(with_counts)
+}
+
+/// The same for a profile that is open.
+pub fn with_counts(profile: Profile) -> Profile {
+    let mut profile = profile.with_recovery(recover);
     // Whoever reads makes them once more, or hears what is wrong.
     let _ = profile.recover_readings();
-    Ok(profile)
+    profile
 }
 
 /// Makes counts of what a profile keeps, and sentences on what they lack.

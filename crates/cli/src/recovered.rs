@@ -109,7 +109,16 @@ pub fn recover(
     outcome: Option<&Outcome>,
     selection: Option<&Selection>,
 ) -> Result<Recovered> {
-    let mut written = journal::read(folder)?;
+    recover_from(journal::read(folder)?, folder, outcome, selection)
+}
+
+/// The same, from what was read of its journal.
+pub fn recover_from(
+    mut written: Written,
+    folder: &OwnFolder,
+    outcome: Option<&Outcome>,
+    selection: Option<&Selection>,
+) -> Result<Recovered> {
     let found = facts(&written, folder, outcome);
     let lost = found.iter().find_map(|it| it.as_ref().err());
     if let Some(lost) = lost.filter(|_| found.iter().all(Result::is_err)) {

@@ -254,7 +254,7 @@ impl Monitor<'_> {
     }
 
     /// Stops every thread that we trace.
-    fn hold_all(&mut self) -> io::Result<Held> {
+    pub fn hold_all(&mut self) -> io::Result<Held> {
         self.hold(Scope::default(), Held::new())
     }
 
@@ -608,7 +608,7 @@ impl Monitor<'_> {
     }
 
     /// Is there a trap of ours at an address, or was there one a moment ago?
-    fn is_our_trap(&self, space: usize, at: LoadAddr) -> bool {
+    pub fn is_our_trap(&self, space: usize, at: LoadAddr) -> bool {
         match self.windows {
             Some(_) => self.has_our_trap(space, at),
             None => self

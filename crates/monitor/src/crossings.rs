@@ -46,7 +46,7 @@ impl Monitor<'_> {
 
     /// The spot of a thread at an address, if it is in a copy, or at a call that copies jump to;
     /// with the number of the routine, and where the original is.
-    fn spot(&self, space: usize, at: LoadAddr) -> Option<(Spot, usize, LoadAddr)> {
+    pub fn spot(&self, space: usize, at: LoadAddr) -> Option<(Spot, usize, LoadAddr)> {
         let (module, unit, spot) = match self.find(space, at)? {
             Where::Copies(index, offset) => {
                 let module = self.module(space, index)?;
@@ -225,14 +225,11 @@ impl Monitor<'_> {
         if !self.counts(stopped.tid()) {
             return Ok(());
         }
-        let (counter, delta) = match fix {
-            Fix::Nothing => return Ok(()),
-            Fix::Add(counter) => (counter, sign),
-            Fix::Take(counter) => (counter, -sign),
-        };
         let window = self.window_of(stopped, space);
-        match (window, &self.windows) {
-            (Some(window), Some(windows)) => windows.add_to(window, counter, delta),
+        match (fix.change(), window, &self.windows) {
+            (Some((counter, delta)), Some(window), Some(windows)) => {
+                windows.add_to(window, counter, sign * delta)
+            }
             _ => Ok(()),
         }
     }

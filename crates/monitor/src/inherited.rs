@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use libc::{c_int, rlim_t};
 
 /// The signals whose dispositions Rust or we change. (SIGCHLD: who ignores it cannot wait.)
-const CHANGED: [c_int; 10] = [
+const CHANGED: [c_int; 11] = [
     libc::SIGPIPE,
     libc::SIGXFSZ,
     libc::SIGXCPU,
@@ -25,6 +25,7 @@ const CHANGED: [c_int; 10] = [
     libc::SIGTERM,
     libc::SIGHUP,
     libc::SIGUSR2,
+    libc::SIGIO,
 ];
 
 /// The limits that we would live under, too.

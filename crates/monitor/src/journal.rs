@@ -399,6 +399,11 @@ impl Journal {
         written.and(added)
     }
 
+    /// The files of lines and of routines.
+    pub fn files(&self) -> (&File, Option<&File>) {
+        (&self.file, self.routines_file.as_ref())
+    }
+
     /// By which path the files of its folder are reached.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -470,6 +475,12 @@ impl Counters {
         let place = self.place(block);
         let count = u64::from_le_bytes(*place).saturating_sub(1);
         *place = count.to_le_bytes();
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<u64> {
+        let (words, _) = self.0.as_chunks::<8>();
+        words.iter().map(|it| u64::from_le_bytes(*it)).collect()
     }
 
     /// How many there are.
@@ -599,23 +610,26 @@ pub fn read(folder: &OwnFolder) -> Result<Written, Unreadable> {
 
 fn read_routines(folder: &OwnFolder) -> Result<Vec<Routine>, Unreadable> {
     let path = folder.path().join(ROUTINES);
-    let bytes = match read_file(folder, ROUTINES) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Unreadable::Io(path, error)),
-    };
-    let mut from = Packed(&bytes);
+    match read_file(folder, ROUTINES) {
+        Ok(bytes) => parse_routines(&path, &bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(Unreadable::Io(path, error)),
+    }
+}
+
+pub(crate) fn parse_routines(path: &Path, bytes: &[u8]) -> Result<Vec<Routine>, Unreadable> {
+    let mut from = Packed(bytes);
     let mut routines = Vec::new();
     // The last one may have been cut off.
     while let Some(body) = from.bytes() {
         let routine = Routine::unpack(body);
         routines
-            .push(routine.ok_or_else(|| Unreadable::Garbage(path.clone(), routines.len() + 1))?);
+            .push(routine.ok_or_else(|| Unreadable::Garbage(path.to_owned(), routines.len() + 1))?);
     }
     Ok(routines)
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Entry>, Unreadable> {
+pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Entry>, Unreadable> {
     let mut entries = Vec::new();
     // What follows the last newline was cut off.
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);

@@ -443,35 +443,105 @@ fn new_descriptor(answer: i64) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(answer as c_int) })
 }
 
-/// Sends a descriptor of a file through a socket.
-pub fn send_descriptor(socket: &OwnedFd, file: &File) -> io::Result<()> {
-    const SPACE: usize = 24; // a header of 16 bytes, and a descriptor, rounded up
+/// So many descriptors go into one message at most.
+const MOST_SENT: usize = 3;
+
+/// Room for a control message with that many: a header of 16 bytes, and the numbers, rounded up.
+const CONTROL_WORDS: usize = 2 + MOST_SENT.div_ceil(2);
+
+/// Sends descriptors of files through a socket, three at most.
+pub fn send_descriptors(socket: &impl AsRawFd, files: &[&File]) -> io::Result<()> {
+    let numbers: Vec<c_int> = files.iter().map(|it| it.as_raw_fd()).collect();
+    let bytes = size_of_val(numbers.as_slice()) as c_uint;
+    if numbers.len() > MOST_SENT {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
     let mut byte = 0_u8;
-    let mut stretch = libc::iovec {
-        iov_base: (&raw mut byte).cast(),
-        iov_len: 1,
-    };
-    let mut control = [0_u64; SPACE / 8];
-    // SAFETY: the structure is made of numbers and pointers, for which zeros are a value.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = &raw mut stretch;
-    message.msg_iovlen = 1;
-    message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = SPACE;
-    // SAFETY: `control` is aligned for a header, and has room for it and for one descriptor.
+    let mut stretch = one_byte(&mut byte);
+    let mut control = [0_u64; CONTROL_WORDS];
+    let mut message = message(&mut stretch, &mut control);
+    // SAFETY: computes a length.
+    message.msg_controllen = unsafe { libc::CMSG_SPACE(bytes) } as usize;
+    // SAFETY: `control` is aligned for a header, and has room for it and for all numbers.
     unsafe {
         let header = libc::CMSG_FIRSTHDR(&raw const message);
         (*header).cmsg_level = libc::SOL_SOCKET;
         (*header).cmsg_type = libc::SCM_RIGHTS;
-        (*header).cmsg_len = libc::CMSG_LEN(size_of::<c_int>() as c_uint) as usize;
-        libc::CMSG_DATA(header)
-            .cast::<c_int>()
-            .write_unaligned(file.as_raw_fd());
+        (*header).cmsg_len = libc::CMSG_LEN(bytes) as usize;
+        let place = libc::CMSG_DATA(header).cast::<c_int>();
+        for (index, number) in numbers.iter().enumerate() {
+            place.add(index).write_unaligned(*number);
+        }
     }
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: all that the message points to lives until the call is over.
     let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
     answer(sent as i64)
+}
+
+/// Receives what [`send_descriptors`] sent. None: whoever sends has gone.
+pub fn receive_descriptors(socket: &impl AsRawFd) -> io::Result<Vec<File>> {
+    let mut byte = 0_u8;
+    let mut stretch = one_byte(&mut byte);
+    let mut control = [0_u64; CONTROL_WORDS];
+    let mut message = message(&mut stretch, &mut control);
+    let flags = libc::MSG_CMSG_CLOEXEC;
+    // SAFETY: all that the message points to lives until the call is over.
+    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
+    answer(received as i64)?;
+    let mut files = Vec::new();
+    // SAFETY: the kernel has written a control message of this form, or says that there is none;
+    // the descriptors in it are ours from now on, and nobody else knows their numbers.
+    unsafe {
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        if !header.is_null() && (*header).cmsg_type == libc::SCM_RIGHTS {
+            let bytes = (*header).cmsg_len - libc::CMSG_LEN(0) as usize;
+            let place = libc::CMSG_DATA(header).cast::<c_int>();
+            for index in 0..bytes / size_of::<c_int>() {
+                files.push(File::from_raw_fd(place.add(index).read_unaligned()));
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn one_byte(byte: &mut u8) -> libc::iovec {
+    libc::iovec {
+        iov_base: ptr::from_mut(byte).cast(),
+        iov_len: 1,
+    }
+}
+
+fn message(stretch: &mut libc::iovec, control: &mut [u64; CONTROL_WORDS]) -> libc::msghdr {
+    // SAFETY: the structure is made of numbers and pointers, for which zeros are a value.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = stretch;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(control);
+    message
+}
+
+/// Which user a socket leads to.
+pub fn peer_user(socket: &impl AsRawFd) -> io::Result<u32> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut length = size_of_val(&peer) as libc::socklen_t;
+    // SAFETY: writes one `ucred`, which is what it is passed.
+    let asked = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut length,
+        )
+    };
+    answer(i64::from(asked))?;
+    Ok(peer.uid)
 }
 
 /// Where `rip` is among the words that `PTRACE_PEEKUSER` reads.
@@ -847,6 +917,23 @@ pub fn may_write(file: &File) -> bool {
 /// Takes a lease on a file: before anybody opens it to write to it, or cuts it off, a thread of
 /// ours gets SIGIO, and they wait until [`end_lease`].
 pub fn lease(file: &File, teller: pid_t) -> io::Result<()> {
+    tell_thread(file, teller)?;
+    // SAFETY: takes numbers; the descriptor is open.
+    let leased = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) };
+    answer(leased.into())
+}
+
+/// From now on, this thread gets SIGIO whenever there is something to be read from a socket.
+pub fn signal_when_ready(socket: &impl AsRawFd) -> io::Result<()> {
+    tell_thread(socket, thread_number())?;
+    let flags = libc::O_ASYNC | libc::O_NONBLOCK;
+    // SAFETY: takes numbers; the descriptor is open.
+    let set = unsafe { libc::fcntl(socket.as_raw_fd(), libc::F_SETFL, flags) };
+    answer(set.into())
+}
+
+/// The thread that gets SIGIO on account of a descriptor.
+fn tell_thread(descriptor: &impl AsRawFd, tid: pid_t) -> io::Result<()> {
     /// `struct f_owner_ex` of the kernel.
     #[repr(C)]
     struct Owner {
@@ -857,15 +944,11 @@ pub fn lease(file: &File, teller: pid_t) -> io::Result<()> {
     const F_OWNER_TID: c_int = 0;
     let owner = Owner {
         kind: F_OWNER_TID,
-        pid: teller,
+        pid: tid,
     };
     // SAFETY: the kernel reads one structure of the form that it defines.
-    let told = unsafe { libc::fcntl(file.as_raw_fd(), F_SETOWN_EX, &raw const owner) };
-    // SAFETY: takes numbers; the descriptor is open.
-    if told == 0 && unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) } == 0 {
-        return Ok(());
-    }
-    Err(io::Error::last_os_error())
+    let told = unsafe { libc::fcntl(descriptor.as_raw_fd(), F_SETOWN_EX, &raw const owner) };
+    answer(told.into())
 }
 
 /// Does somebody wait until a lease ends?

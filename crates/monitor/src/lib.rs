@@ -34,6 +34,7 @@
 
 pub mod foreign_file;
 pub mod journal;
+pub mod live;
 
 mod address_limit;
 mod attach;

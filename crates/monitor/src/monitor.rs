@@ -16,6 +16,7 @@ use crate::image::Position;
 use crate::journal::{Entry, Journal};
 use crate::kernel::AddressLimit;
 use crate::kernel::{Pace, WholeSignal, gone_is_fine};
+use crate::live::Listener;
 use crate::made_code::Looks;
 use crate::module_file::{FileKey, ModuleFiles};
 use crate::requests::Requests;
@@ -113,6 +114,8 @@ pub struct Monitor<'a> {
     /// Children that stopped before their parent told of them.
     pub early: HashMap<pid_t, Stopped>,
     pub requests: Requests,
+    /// Where others ask what was counted so far, if they can.
+    pub listener: Option<Listener>,
     /// The process that the user named.
     pub main: pid_t,
     pub status: Option<i32>,
@@ -168,6 +171,7 @@ impl<'a> Monitor<'a> {
         Ok(Self {
             settings,
             files: ModuleFiles::new(journal.folder()),
+            listener: Listener::new(journal.folder()).ok(),
             journal,
             catalog: Catalog::default(),
             spaces: HashMap::new(),
@@ -242,6 +246,9 @@ impl<'a> Monitor<'a> {
             }
             if self.requests.has_ticked() {
                 self.look_at_threads()?;
+            }
+            if self.requests.is_asked_for_counts() {
+                self.tell_counts()?;
             }
             if (self.settings.is_short_of_memory)() {
                 return Err(io::Error::from_raw_os_error(libc::ENOMEM));
@@ -368,22 +375,26 @@ impl<'a> Monitor<'a> {
     }
 
     fn shift(&mut self, tid: pid_t, at: LoadAddr, delta: i64) -> io::Result<()> {
-        let Some(thread) = self.threads.get(&tid).filter(|_| self.counts(tid)) else {
-            return Ok(());
-        };
-        let Some((module, position)) = self.position(thread.space, at) else {
-            return Ok(());
-        };
+        match self.shifted(tid, at, delta) {
+            Some(entry) => self.journal.write(&entry),
+            None => Ok(()),
+        }
+    }
+
+    /// What it means that visits of a thread begin or end at an address, if anything.
+    pub fn shifted(&self, tid: pid_t, at: LoadAddr, delta: i64) -> Option<Entry> {
+        let thread = self.threads.get(&tid).filter(|_| self.counts(tid))?;
+        let (module, position) = self.position(thread.space, at)?;
         match position {
             // At a block's beginning the breakpoint counts, or has been made to not have counted.
-            Some(Position { instruction: 0, .. }) => Ok(()),
-            Some(Position { block, instruction }) => self.journal.write(&Entry::Shift {
+            Some(Position { instruction: 0, .. }) => None,
+            Some(Position { block, instruction }) => Some(Entry::Shift {
                 module,
                 block,
                 from: instruction,
                 delta,
             }),
-            None => self.journal.write(&Entry::Note(format!(
+            None => Some(Entry::Note(format!(
                 "A thread ran code in the middle of an instruction of {} (load address {at}); \
                  what it ran there is not counted.",
                 self.catalog.images[module].module.path

@@ -120,7 +120,7 @@ impl Calls<'_> {
         let pair = self.memory.read_word(LoadAddr(tray))?;
         let (ours, theirs) = (pair as u32, pair >> 32);
         let sent = kernel::take_descriptor(self.pid, ours as c_int)
-            .and_then(|socket| kernel::send_descriptor(&socket, file));
+            .and_then(|socket| kernel::send_descriptors(&socket, &[file]));
         let received = match sent {
             Ok(()) => self.receive_from(theirs, tray)?,
             Err(error) => Err(error),

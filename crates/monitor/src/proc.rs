@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
+use headcount_model::LoadAddr;
 use libc::pid_t;
 
 use crate::kernel;
@@ -300,6 +301,21 @@ pub fn command(pid: pid_t) -> Vec<String> {
         .collect::<Vec<_>>()
         .split_last()
         .map_or(Vec::new(), |(_, words)| words.to_vec())
+}
+
+/// The instruction that a thread which waits in the kernel comes back to.
+pub fn blocked_at(tid: pid_t) -> Option<LoadAddr> {
+    let text = fs::read_to_string(format!("/proc/{tid}/syscall")).ok()?;
+    let address = text.split_ascii_whitespace().next_back()?;
+    let address = address.strip_prefix("0x")?;
+    u64::from_str_radix(address, 16).ok().map(LoadAddr)
+}
+
+/// The files that a process has open, as far as we may know.
+pub fn open_files(pid: pid_t) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"))?;
+    let links = entries.flatten().map(|it| fs::read_link(it.path()));
+    Ok(links.filter_map(Result::ok).collect())
 }
 
 /// The first letters of a process's name, which everybody may know.

@@ -85,6 +85,8 @@ static ASKED: AtomicU64 = AtomicU64::new(0);
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 static TICKED: AtomicBool = AtomicBool::new(false);
 static IS_OUT_OF_TIME: AtomicBool = AtomicBool::new(false);
+static ASKED_FOR_COUNTS: AtomicBool = AtomicBool::new(false);
+static TICKS: AtomicBool = AtomicBool::new(false);
 
 /// What we were asked.
 #[derive(Clone, Copy, Debug)]
@@ -102,11 +104,13 @@ impl Requests {
         };
         PROGRAM.store(program.unwrap_or(0), Ordering::Release);
         ASKED.store(0, Ordering::Release);
+        ASKED_FOR_COUNTS.store(false, Ordering::Release);
+        TICKS.store(false, Ordering::Release);
         SIGNAL.store(0, Ordering::Release);
         set(stage);
         // What the user does not want us to hear we do not hear.
         let wanted = OURS.into_iter().filter(|it| !inherited::was_ignored(*it));
-        let more = [libc::SIGALRM, libc::SIGXCPU];
+        let more = [libc::SIGALRM, libc::SIGXCPU, libc::SIGIO];
         let signals: Vec<c_int> = wanted.chain(more).collect();
         kernel::answer_signals(&signals, heard);
         Self { end: None }
@@ -150,12 +154,31 @@ impl Requests {
 
     /// From now on, waits end now and then for [`Self::has_ticked`].
     pub fn tick(&self) {
+        TICKS.store(true, Ordering::Release);
         kernel::alarm(Some(TICK), TICK);
     }
 
     /// Has a tick come?
     pub fn has_ticked(&self) -> bool {
         TICKED.swap(false, Ordering::AcqRel)
+    }
+
+    /// Does somebody want to know what was counted so far?
+    pub fn is_asked_for_counts(&self) -> bool {
+        ASKED_FOR_COUNTS.swap(false, Ordering::AcqRel)
+    }
+
+    /// All who wanted to know have been told: the timer is for what it was for before.
+    pub fn has_told(&self) {
+        match self.end {
+            Some(end) => kernel::alarm(Some(end.saturating_duration_since(Instant::now())), REMIND),
+            None if TICKS.load(Ordering::Acquire) => self.tick(),
+            None => kernel::alarm(None, Duration::ZERO),
+        }
+        // A request may have come meanwhile.
+        if self.is_asked_to_let_go() || ASKED_FOR_COUNTS.load(Ordering::Acquire) {
+            kernel::alarm(Some(REMIND), REMIND);
+        }
     }
 
     /// From now on signals are for us.
@@ -177,6 +200,11 @@ fn heard(caught: Caught) {
     match caught.signal {
         libc::SIGALRM => TICKED.store(true, Ordering::Release),
         libc::SIGXCPU => IS_OUT_OF_TIME.store(true, Ordering::Release),
+        libc::SIGIO => {
+            ASKED_FOR_COUNTS.store(true, Ordering::Release);
+            // The wait may be about to begin.
+            kernel::alarm(Some(REMIND), REMIND);
+        }
         signal => heard_request(signal, caught.from_kernel),
     }
 }

@@ -174,8 +174,12 @@ impl Windows {
     pub fn sums_of_few(&self) -> Option<Vec<u64>> {
         const FEW: u32 = 32;
         let is_small = self.count() <= FEW;
-        let sums = || sum(&self.path, u64::from(self.next), None, self.count()).ok();
-        is_small.then(sums).flatten()
+        is_small.then(|| self.sums(None).ok()).flatten()
+    }
+
+    /// What all windows but one say together.
+    pub fn sums(&self, but: Option<u32>) -> io::Result<Vec<u64>> {
+        sum_of(&self.file, self.next.into(), but, self.count())
     }
 
     /// The scratch word of a window whose thread stands still.
@@ -189,7 +193,10 @@ impl Windows {
 
 /// The sums over all windows but one of the first so many words. There are `least` windows, or more.
 pub fn sum(path: &Path, words: u64, but: Option<u32>, least: u32) -> io::Result<Vec<u64>> {
-    let file = foreign_file::open(path)?;
+    sum_of(&foreign_file::open(path)?, words, but, least)
+}
+
+fn sum_of(file: &File, words: u64, but: Option<u32>, least: u32) -> io::Result<Vec<u64>> {
     let length = file.metadata()?.len();
     if words * 8 > STRIDE {
         return Err(io::Error::from(io::ErrorKind::InvalidData));

@@ -56,6 +56,17 @@ pub enum Fix {
     Take(CounterNumber),
 }
 
+impl Fix {
+    /// The counter, and what is to be added to it.
+    pub fn change(self) -> Option<(CounterNumber, i64)> {
+        match self {
+            Self::Nothing => None,
+            Self::Add(counter) => Some((counter, 1)),
+            Self::Take(counter) => Some((counter, -1)),
+        }
+    }
+}
+
 /// How a thread goes on in a copy that did not come there by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {

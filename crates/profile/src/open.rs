@@ -45,6 +45,17 @@ impl Profile {
         Self::finish(path, tried, unmade)
     }
 
+    /// A new profile that is nowhere but in memory.
+    pub fn in_memory() -> Result<Self> {
+        let path = Path::new("(in memory)");
+        let made = Connection::open_in_memory().map_err(Problem::from);
+        let made = made.and_then(|mut db| {
+            create_if_empty(&mut db)?;
+            Ok(db)
+        });
+        Self::finish(path, made, Problem::NotFound)
+    }
+
     /// The same, where counts are made of readings when they are asked for.
     #[must_use]
     pub fn with_recovery(self, recover: Recover) -> Self {

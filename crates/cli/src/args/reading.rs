@@ -60,6 +60,46 @@ pub struct Report {
     pub output: Option<PathBuf>,
 }
 
+/// Print what a program has executed so far while it is being counted.
+///
+/// The counts are exact, and all of one instant: the threads of the program are held for as long as it
+/// takes to read their counters, some tens of microseconds, and go on. They are at most those of the next query,
+/// and the last are those of the run. A program built with `headcount cc` can be asked, too; blocks
+/// that its threads are in count whole.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount query 1234                         the 20 hottest functions so far
+  headcount query 1234 --by line --top 5
+  headcount query 1234 --only 'handle_*' --json")]
+pub struct Query {
+    /// The process, or the `headcount run` that counts it.
+    #[arg(value_name = "PID")]
+    pub pid: i32,
+    /// What each row stands for.
+    #[arg(long, value_enum, default_value_t = By::Function, value_name = "UNIT")]
+    pub by: By,
+    /// The column to sort by: numbers from the largest, names from the first.
+    #[arg(long, value_name = "COLUMN")]
+    pub sort: Option<String>,
+    /// Show only the first rows [default: 20 as text; all as CSV or JSON].
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+    /// Show only functions and source files with such names, as `report` does.
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    #[command(flatten)]
+    pub names: NamesArgument,
+    #[command(flatten)]
+    pub format: FormatArgument,
+    /// With `--by line`: a folder to look for sources in; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
 /// Print source text with the count of each line in the margin.
 ///
 /// A count is how often a statement of that line began. A line without a count has no code of its
@@ -366,7 +406,7 @@ pub struct RunsArgument {
 }
 
 /// How to show names.
-#[derive(Debug, Args)]
+#[derive(Clone, Copy, Debug, Args)]
 pub struct NamesArgument {
     /// Show the linker's names of functions.
     #[arg(long)]
@@ -397,7 +437,7 @@ pub enum Histogram {
 }
 
 /// How to write a table, as the user says it.
-#[derive(Debug, Args)]
+#[derive(Clone, Copy, Debug, Args)]
 pub struct FormatArgument {
     /// How to write it.
     #[arg(long, value_enum, default_value_t = Format::Text)]

@@ -85,6 +85,18 @@ pub fn run(args: &Collect) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What a program that was built to count, and goes on, has counted so far: a profile in memory.
+pub fn running(pid: u32) -> Result<Profile> {
+    let mut collector = Collector::new(None);
+    collector.take(program_memory::running(pid)?, true)?;
+    let mut profile = Profile::in_memory()?;
+    for parts in std::mem::take(&mut collector.runs).into_values() {
+        let run = collector.run(&parts)?;
+        collector.add_to(&mut profile, &run, &parts)?;
+    }
+    Ok(profile)
+}
+
 /// Collects what waits to go into a profile, before a reading verb reads it. Says what it does.
 /// What cannot be collected stays, is named, and keeps nobody from reading the rest.
 pub fn collect_pending(profile: &Path) {
@@ -422,11 +434,7 @@ impl Collector {
                 Some(profile) => profile,
                 none => none.insert(Profile::create_or_open(profile_path)?),
             };
-            let mut modules = Vec::new();
-            for part in &parts {
-                modules.push(self.explained(part)?.module.clone());
-            }
-            let added = profile.add(&modules, &run)?;
+            let added = self.add_to(profile, &run, &parts)?;
             stored += usize::from(!matches!(added, Added::AlreadyThere));
             if !keep {
                 for part in parts
@@ -446,6 +454,14 @@ impl Collector {
         }
         self.set_unexplained_aside();
         Ok(self.failed)
+    }
+
+    fn add_to(&mut self, profile: &mut Profile, run: &Run, parts: &[Counters]) -> Result<Added> {
+        let mut modules = Vec::new();
+        for part in parts {
+            modules.push(self.explained(part)?.module.clone());
+        }
+        Ok(profile.add(&modules, run)?)
     }
 
     /// Does without a run. If that is for ever, its files should not be in the way for ever.
@@ -514,7 +530,9 @@ impl Collector {
             run.key.push_str(&format!("@{}", now.as_nanos()));
             run.ended = now.as_nanos() as u64;
             run.notes.push(
-                "the program was still running: these are its counts at one moment".to_owned(),
+                "the program was still running: these are its counts at one moment, and blocks that \
+                 threads were in at that moment count whole"
+                    .to_owned(),
             );
         } else {
             run.notes.extend(unfinished(parts));

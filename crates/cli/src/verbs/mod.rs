@@ -15,6 +15,7 @@ pub mod export;
 pub mod html;
 pub mod man;
 pub mod merge;
+pub mod query;
 pub mod report;
 pub mod run;
 pub mod runs;
@@ -84,7 +85,11 @@ fn has_counts(loaded: &Loaded) -> anyhow::Result<()> {
 
 /// The same, where time alone is enough.
 fn load_with_time(named: Option<&PathBuf>, runs: &RunSelection) -> anyhow::Result<Loaded> {
-    let profile = open(named)?;
+    load_from(&open(named)?, runs)
+}
+
+/// The same, from a profile that is open.
+fn load_from(profile: &Profile, runs: &RunSelection) -> anyhow::Result<Loaded> {
     let mut loaded = progress::during("reading the profile", || profile.load(runs))?;
     let here = std::env::current_dir().unwrap_or_default();
     for counted in &mut loaded.counted {

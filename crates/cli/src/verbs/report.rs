@@ -4,12 +4,19 @@ use crate::args::{By, Format, Report};
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
 use anyhow::bail;
+use headcount_profile::Loaded;
 use headcount_report::{self as report, Request, Unit, thousands};
 use std::process::ExitCode;
 
 pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
-    let mut loaded = super::load_with_time(named, &args.runs.runs)?;
+    let loaded = super::load_with_time(named, &args.runs.runs)?;
+    show(loaded, args)
+}
+
+/// Prints counts that were read.
+pub fn show(mut loaded: Loaded, args: &Report) -> anyhow::Result<ExitCode> {
+    let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
     if matches!(args.by, By::Line) {
         let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
         source_flows::follow(&mut loaded, &sources);
