@@ -1,6 +1,6 @@
 //! Counting a process that already runs, and letting processes go.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::own_folder::OwnFolder;
 use crate::requests::Requests;
 use crate::space::Space;
 use crate::wait::{Event, Stop, Stopped, look, put_back, recover, wait, wait_for_any};
-use crate::{Error, Outcome, Settings, proc, sigtrap};
+use crate::{Error, Outcome, Settings, interrupted_calls, proc, sigtrap};
 
 /// Threads that are held, and why they stopped.
 pub type Held = HashMap<pid_t, (Stopped, Stop)>;
@@ -26,6 +26,8 @@ pub type Held = HashMap<pid_t, (Stopped, Stop)>;
 pub struct Hold {
     scope: Scope,
     held: Held,
+    /// Those that need not be, as long as they do not stop.
+    spared: BTreeSet<pid_t>,
 }
 
 /// How long a child may run in its parent's memory when both are to be let go of.
@@ -258,6 +260,15 @@ impl Monitor<'_> {
         self.hold(Scope::default(), Held::new())
     }
 
+    /// Stops every thread that we trace but these, besides those that are held already.
+    pub fn hold_all_but(&mut self, spared: BTreeSet<pid_t>, held: Held) -> io::Result<Held> {
+        self.hold_these(Hold {
+            scope: Scope::default(),
+            held,
+            spared,
+        })
+    }
+
     /// Stops every thread of an address space but this one, which stands still.
     pub fn hold_others(&mut self, than: &Stopped, space: usize) -> io::Result<Held> {
         let scope = Scope {
@@ -269,7 +280,15 @@ impl Monitor<'_> {
 
     /// Stops every thread in a scope, besides those that are held already.
     fn hold(&mut self, scope: Scope, held: Held) -> io::Result<Held> {
-        self.holds.push(Hold { scope, held });
+        self.hold_these(Hold {
+            scope,
+            held,
+            spared: BTreeSet::new(),
+        })
+    }
+
+    fn hold_these(&mut self, hold: Hold) -> io::Result<Held> {
+        self.holds.push(hold);
         let is_complete = self.complete_hold();
         let hold = self.holds.pop().expect("each takes away its own");
         is_complete?;
@@ -335,8 +354,12 @@ impl Monitor<'_> {
 
     /// Is a thread to be kept in a hold, and not yet?
     fn is_loose(&self, hold: usize, tid: pid_t) -> bool {
-        let Hold { scope, held } = &self.holds[hold];
-        self.is_in(tid, *scope) && !held.contains_key(&tid)
+        let Hold {
+            scope,
+            held,
+            spared,
+        } = &self.holds[hold];
+        self.is_in(tid, *scope) && !held.contains_key(&tid) && !spared.contains(&tid)
     }
 
     /// Is there a thread still to stop? (One that is about to end does not stop again; and one that
@@ -372,6 +395,7 @@ impl Monitor<'_> {
                 return kernel::interrupt(tid);
             }
             Stop::Interrupted => {
+                interrupted_calls::start_again(&stopped)?;
                 let at = LoadAddr(stopped.instruction_pointer()?);
                 if self.has_met_breakpoint(&stopped, at) || self.has_met_trap(&stopped, at) {
                     return self.go_on(stopped, 0);
@@ -566,6 +590,9 @@ impl Monitor<'_> {
     /// signal that it is to get.
     fn make_ready_to_leave(&mut self, stopped: &Stopped, stop: Stop) -> io::Result<c_int> {
         let signal = self.signal_to_keep(stopped, stop)?;
+        if stop == Stop::SystemCall {
+            interrupted_calls::start_again(stopped)?;
+        }
         if std::mem::take(&mut self.thread(stopped).is_new) {
             let at = LoadAddr(stopped.instruction_pointer()?);
             self.arrives(stopped, at)?;

@@ -51,6 +51,7 @@ mod hits;
 mod image;
 mod inherited;
 mod inject;
+mod interrupted_calls;
 mod keeper;
 mod kernel;
 mod launch;

@@ -26,7 +26,7 @@ use crate::used_before::UsedBefore;
 use crate::wait::{Event, Stop, Stopped, wait};
 use crate::windows::Windows;
 use crate::workshop::Workshop;
-use crate::{Engine, Outcome, Settings};
+use crate::{Engine, Outcome, Settings, interrupted_calls};
 
 /// A thread that we trace.
 #[derive(Clone, Debug)]
@@ -306,6 +306,7 @@ impl<'a> Monitor<'a> {
             Stop::Dying => self.dying(stopped),
             Stop::Interrupted if self.threads[&stopped.tid()].is_new => self.first_stop(stopped),
             Stop::Interrupted => {
+                interrupted_calls::start_again(&stopped)?;
                 self.look_at_thread(&stopped)?;
                 self.go_on(stopped, 0)
             }

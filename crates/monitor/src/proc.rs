@@ -303,12 +303,31 @@ pub fn command(pid: pid_t) -> Vec<String> {
         .map_or(Vec::new(), |(_, words)| words.to_vec())
 }
 
-/// The instruction that a thread which waits in the kernel comes back to.
-pub fn blocked_at(tid: pid_t) -> Option<LoadAddr> {
-    let text = fs::read_to_string(format!("/proc/{tid}/syscall")).ok()?;
-    let address = text.split_ascii_whitespace().next_back()?;
-    let address = address.strip_prefix("0x")?;
-    u64::from_str_radix(address, 16).ok().map(LoadAddr)
+/// A thread that waits in the kernel. As long as this stays the same, it has not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asleep {
+    /// The instruction that it will come back to.
+    pub at: LoadAddr,
+    /// How often it has given up its processor.
+    switches: u64,
+}
+
+/// Whether, and where, a thread waits in the kernel.
+pub fn asleep(tid: pid_t) -> Option<Asleep> {
+    let call = fs::read_to_string(format!("/proc/{tid}/syscall")).ok()?;
+    asleep_in(&call, &status(tid).ok()?)
+}
+
+fn asleep_in(call: &str, status: &str) -> Option<Asleep> {
+    let is_asleep = field(status, "State:")?.starts_with(['S', 'D']);
+    let address = call.split_ascii_whitespace().next_back()?;
+    let address = u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()?;
+    let switches = |name| field(status, name)?.parse::<u64>().ok();
+    let switches = switches("voluntary_ctxt_switches:")? + switches("nonvoluntary_ctxt_switches:")?;
+    is_asleep.then_some(Asleep {
+        at: LoadAddr(address),
+        switches,
+    })
 }
 
 /// The files that a process has open, as far as we may know.
@@ -344,6 +363,20 @@ mod tests {
         assert_eq!(mapping.path, "/tmp/two  words");
         let line = line.replace("  words", "\\012lines");
         assert_eq!(super::mapping(&line).unwrap().path, "/tmp/two\nlines");
+    }
+
+    #[test]
+    fn a_thread_that_waits_says_where() {
+        let call = "202 0x1 0x189 0x0 0x0 0x0 0x0 0x7ffd00 0x7f0012ab\n";
+        let status = "Name:\tx\nState:\tS (sleeping)\nvoluntary_ctxt_switches:\t7\n\
+                      nonvoluntary_ctxt_switches:\t2\n";
+        let found = Asleep {
+            at: LoadAddr(0x7f00_12ab),
+            switches: 9,
+        };
+        assert_eq!(asleep_in(call, status), Some(found));
+        assert_eq!(asleep_in("running\n", status), None);
+        assert_eq!(asleep_in(call, &status.replace("S (", "R (")), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::thread;
 
@@ -48,10 +48,7 @@ pub fn count_command(command: &mut Command) -> io::Result<Outcome> {
 /// As [`count_command`], for programs of which nobody knows how long they take: one that is not
 /// done after so many steps, those in libraries included, is killed, and there is no outcome.
 pub fn count_within(command: &mut Command, steps: u64) -> io::Result<Option<Outcome>> {
-    // SAFETY: ptrace(PTRACE_TRACEME) is one system call; nothing is allocated or locked between
-    // fork and exec.
-    unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
-    let mut child = command.spawn()?;
+    let mut child = start(command)?;
     let root = Pid::from_raw(child.id() as libc::pid_t);
     let stdout = child.stdout.take().map(|mut pipe| {
         thread::spawn(move || {
@@ -59,18 +56,37 @@ pub fn count_within(command: &mut Command, steps: u64) -> io::Result<Option<Outc
             pipe.read_to_end(&mut all).map(|_| all)
         })
     });
-    let stepped = Stepper::new(root, steps).run()?;
+    let mut stepper = Stepper::new(root, steps);
+    let is_done = stepper.run()?;
     let stdout = match stdout {
         Some(reader) => reader
             .join()
             .map_err(|_| io::Error::other("reading the program's output failed"))??,
         None => Vec::new(),
     };
-    Ok(stepped.map(|(counts, status)| Outcome {
-        counts,
-        status,
+    Ok(is_done.then_some(Outcome {
+        counts: stepper.counts,
+        status: stepper.status,
         stdout,
     }))
+}
+
+/// Starts a command that we trace.
+fn start(command: &mut Command) -> io::Result<Child> {
+    // SAFETY: ptrace(PTRACE_TRACEME) is one system call; nothing is allocated or locked between
+    // fork and exec.
+    unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
+    command.spawn()
+}
+
+/// The first instructions of the main executable that a command executes, one after the other, as link
+/// addresses. It is killed after so many.
+pub fn first_steps(command: &mut Command, steps: usize) -> io::Result<Vec<u64>> {
+    let root = start(command)?.id();
+    let mut stepper = Stepper::new(Pid::from_raw(root as libc::pid_t), u64::MAX);
+    stepper.order = Some(Vec::with_capacity(steps));
+    stepper.run()?;
+    Ok(stepper.order.unwrap_or_default())
 }
 
 /// Makes a command find everything at the same addresses each time it runs, and its children too.
@@ -104,6 +120,8 @@ struct Stepper {
     /// How many more steps may be made.
     steps_left: u64,
     counts: BTreeMap<u64, u64>,
+    /// If that is asked for, what was counted, one after the other, until there is no more room.
+    order: Option<Vec<u64>>,
     status: i32,
 }
 
@@ -116,12 +134,13 @@ impl Stepper {
             shut: None,
             steps_left: steps,
             counts: BTreeMap::new(),
+            order: None,
             status: 0,
         }
     }
 
-    /// Counts and status, unless it takes too many steps.
-    fn run(mut self) -> io::Result<Option<(BTreeMap<u64, u64>, i32)>> {
+    /// Until all have ended. `false`: that would take too many steps.
+    fn run(&mut self) -> io::Result<bool> {
         self.begin()?;
         while let Some((pid, news)) = tracee::wait()? {
             let handled = match news {
@@ -141,10 +160,10 @@ impl Stepper {
             }
             if self.steps_left == 0 {
                 self.kill_all();
-                return Ok(None);
+                return Ok(false);
             }
         }
-        Ok(Some((self.counts, self.status)))
+        Ok(true)
     }
 
     /// Ends every thread and process that is traced, and waits until they are gone. None of them
@@ -334,6 +353,12 @@ impl Stepper {
         let image = self.threads.get(&pid).and_then(|it| it.image.as_ref());
         if let Some(address) = image.and_then(|image| image.link_address(address)) {
             *self.counts.entry(address).or_default() += 1;
+            if let Some(order) = &mut self.order {
+                order.push(address);
+                if order.len() == order.capacity() {
+                    self.steps_left = 0;
+                }
+            }
         }
     }
 }

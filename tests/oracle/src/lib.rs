@@ -15,6 +15,6 @@ pub mod stated;
 mod tracee;
 mod workers;
 
-pub use count::{Outcome, at_fixed_addresses, count, count_command, count_within};
+pub use count::{Outcome, at_fixed_addresses, count, count_command, count_within, first_steps};
 pub use functions::{by_function, other_names};
 pub use workers::complaints;

@@ -1,5 +1,6 @@
 //! The monitor's side: threads are held, and what they have counted is read.
 
+use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +19,7 @@ use crate::kernel;
 use crate::launch::now;
 use crate::live::{Moment, SOCKET, Snapshot};
 use crate::monitor::{Monitor, Thread};
-use crate::proc;
+use crate::proc::{self, Asleep};
 use crate::space::InSlot;
 use crate::wait::{Stop, Stopped, look};
 
@@ -44,6 +45,9 @@ impl Listener {
             .collect()
     }
 }
+
+/// Threads that wait in the kernel.
+type Sleepers = BTreeMap<pid_t, Asleep>;
 
 /// What the counters would say more or less, had all threads gone away from where they stand.
 #[derive(Debug, Default)]
@@ -92,25 +96,59 @@ impl Monitor<'_> {
 
     /// What was counted at this moment. The outer error is one of holding threads.
     fn snapshot(&mut self) -> io::Result<io::Result<Snapshot>> {
-        let begin = std::time::Instant::now();
-        let held = self.hold_all()?;
-        let threads = held.len();
-        let taken = self.take_snapshot(&held);
-        go_on_all(held);
-        for _ in 0..threads {
-            if let Some(event) = look()? {
-                self.handle(event)?;
+        loop {
+            let begin = std::time::Instant::now();
+            let mut held = Held::new();
+            let taken = self.try_snapshot(&mut held)?;
+            let threads = held.len();
+            go_on_all(held);
+            for _ in 0..=threads {
+                if let Some(event) = look()? {
+                    self.handle(event)?;
+                }
             }
+            if let Some(taken) = taken {
+                return Ok(taken.map(|mut it| {
+                    (it.moment.threads, it.moment.held) = (threads, begin.elapsed());
+                    it
+                }));
+            }
+            kernel::give_way();
         }
-        let held = begin.elapsed();
-        Ok(taken.map(|mut it| {
-            (it.moment.threads, it.moment.held) = (threads, held);
-            it
-        }))
     }
 
-    fn take_snapshot(&mut self, held: &Held) -> io::Result<Snapshot> {
-        let owed = self.owed(held)?;
+    /// The same. Threads stay held. `None`: one that cannot be stopped, because it waits for a child
+    /// in its memory, is only about to wait, or does so no more. That does not take long.
+    fn try_snapshot(&mut self, held: &mut Held) -> io::Result<Option<io::Result<Snapshot>>> {
+        let mut asleep = self.asleep();
+        loop {
+            let spared = asleep.keys().copied().collect();
+            *held = self.hold_all_but(spared, std::mem::take(held))?;
+            let mut waiting = self.threads.iter().filter(|(_, it)| it.waits_for_child);
+            if waiting.any(|(tid, _)| !asleep.contains_key(tid)) {
+                return Ok(None);
+            }
+            let taken = self.take_snapshot(held, &asleep);
+            let before = asleep.len();
+            asleep.retain(|tid, it| held.contains_key(tid) || proc::asleep(*tid) == Some(*it));
+            // Whoever has woken up meanwhile may have counted.
+            if asleep.len() == before {
+                return Ok(Some(taken));
+            }
+        }
+    }
+
+    /// The threads that wait in the kernel. They need not be stopped, which some system calls would
+    /// not survive unchanged.
+    fn asleep(&self) -> Sleepers {
+        let threads = self.threads.iter();
+        let old = threads.filter(|(_, it)| !it.is_new && !it.is_dying);
+        old.filter_map(|(tid, _)| Some((*tid, proc::asleep(*tid)?)))
+            .collect()
+    }
+
+    fn take_snapshot(&mut self, held: &Held, asleep: &Sleepers) -> io::Result<Snapshot> {
+        let owed = self.owed(held, asleep)?;
         let mut windows = match &self.windows {
             Some(windows) => windows.sums(self.vain)?,
             None => Vec::new(),
@@ -142,14 +180,12 @@ impl Monitor<'_> {
         })
     }
 
-    fn owed(&self, held: &Held) -> io::Result<Owed> {
+    fn owed(&self, held: &Held, asleep: &Sleepers) -> io::Result<Owed> {
         let mut owed = Owed::default();
         for (tid, thread) in &self.threads {
             let at = match held.get(tid) {
                 Some((stopped, stop)) => self.held_at(thread, stopped, *stop)?,
-                // It cannot be stopped, and waits in a system call.
-                None if thread.waits_for_child => proc::blocked_at(*tid),
-                None => None,
+                None => asleep.get(tid).map(|it| it.at),
             };
             if let Some(at) = at.filter(|_| self.counts(*tid)) {
                 match self.windows {

@@ -106,12 +106,11 @@ impl Live {
     }
 
     fn connect(&self) -> Result<UnixStream, NotAnswered> {
-        UnixStream::connect(self.folder.file(SOCKET)).map_err(|error| match error.kind() {
-            io::ErrorKind::ConnectionRefused => NotAnswered::Ended(self.pid),
-            io::ErrorKind::NotFound if !self.folder.file(JOURNAL).exists() => {
-                NotAnswered::Ended(self.pid)
+        UnixStream::connect(self.folder.file(SOCKET)).map_err(|error| {
+            match journal::is_being_written(&self.folder) {
+                true => NotAnswered::NoSocket(self.pid, self.folder.path().join(SOCKET), error),
+                false => NotAnswered::Ended(self.pid),
             }
-            _ => NotAnswered::NoSocket(self.pid, self.folder.path().join(SOCKET), error),
         })
     }
 
