@@ -40,6 +40,7 @@ pub enum Verb {
     Stat(Stat),
     Attach(Attach),
     Query(Query),
+    Watch(Watch),
     Cargo(Cargo),
     Cc(Cc),
     Csource(Csource),
@@ -100,6 +101,10 @@ pub struct Run {
     /// code that calls many small functions is slowed down most: shares are those of the counted program.
     #[arg(long)]
     pub time: bool,
+    /// Show a live table meanwhile, as `headcount watch` does, on the terminal. The program's own
+    /// output must go elsewhere; it reads nothing from the terminal.
+    #[arg(long)]
+    pub watch: bool,
     /// Let a program that is only asked for a list of its tests run uncounted.
     #[arg(long, hide = true)]
     pub no_lists: bool,

@@ -15,6 +15,7 @@ mod heap;
 #[cfg(test)]
 mod hostile;
 mod kept_modules;
+mod live_table;
 mod module;
 mod module_files;
 mod monitored;
@@ -101,6 +102,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
         Verb::Stat(it) => verbs::stat::run(it),
         Verb::Attach(it) => verbs::attach::run(it),
         Verb::Query(it) => verbs::query::run(it),
+        Verb::Watch(it) => verbs::watch::run(it),
         Verb::Cargo(it) => verbs::cargo::run(it),
         Verb::Cc(it) => verbs::cc::run(it),
         Verb::Csource(it) => verbs::csource::run(it),

@@ -230,6 +230,7 @@ pub enum Error {
 pub use attach::{attach, descendants};
 pub use inherited::{give_back_to, limits_left, with_room};
 pub use keeper::leave_to_keeper;
+pub use kernel::kill;
 pub use launch::run;
 pub use trial::{Step, trace_a_child};
 pub use wait::Ending;

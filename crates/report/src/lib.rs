@@ -27,6 +27,7 @@ mod listed;
 mod names;
 mod number;
 mod only;
+pub mod rates;
 mod report;
 mod rows;
 mod source;

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use headcount_profile::RunSelection;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Print counts as a table.
 #[derive(Debug, Args)]
@@ -98,6 +99,56 @@ pub struct Query {
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Show a live table of what a program that is being counted executes.
+///
+/// Totals are exact at each refresh, and rates are what was executed since the one before. Keys:
+/// `s` sorts by rate, total or name; `/` searches; `f` and `l` show functions or lines; space pauses;
+/// arrows scroll; `q` leaves. The program goes on, and is counted on.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount watch 1234
+  headcount watch 1234 --by line --every 500ms
+  headcount watch 1234 --json                   one object a line, for scripts
+  headcount run --watch -- ./server >log 2>&1   from the beginning")]
+pub struct Watch {
+    /// The process, or the `headcount run` that counts it.
+    #[arg(value_name = "PID")]
+    pub pid: i32,
+    #[command(flatten)]
+    pub table: LiveTable,
+}
+
+/// What a live table shows.
+#[derive(Debug, Args)]
+pub struct LiveTable {
+    /// What each row stands for.
+    #[arg(long, value_enum, default_value_t = LiveUnit::Function, value_name = "UNIT")]
+    pub by: LiveUnit,
+    /// How often to look, such as `500ms` or `2s`.
+    #[arg(long, value_name = "TIME", value_parser = super::duration, default_value = "1s")]
+    pub every: Duration,
+    /// Show only functions and source files with such names, as `report` does.
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Write one JSON object a line in place of the table.
+    #[arg(long)]
+    pub json: bool,
+    /// With `--json`: so many rows in each line.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+    /// With `--json`: end after so many lines.
+    #[arg(long, value_name = "N", requires = "json")]
+    pub times: Option<u64>,
+}
+
+/// What has a row in a live table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LiveUnit {
+    Function,
+    Line,
 }
 
 /// Print source text with the count of each line in the margin.

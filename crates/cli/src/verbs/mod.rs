@@ -21,6 +21,7 @@ pub mod run;
 pub mod runs;
 pub mod stat;
 pub mod time;
+pub mod watch;
 
 use crate::{progress, readings, talk};
 use anyhow::bail;

@@ -10,12 +10,16 @@ use crate::monitored;
 use crate::talk::say;
 use crate::timed::{self, Sampled, WhileCounted};
 use crate::uncounted::become_program;
+use crate::verbs::watch;
 
 /// Runs the verb. The exit status is the program's.
 pub fn run(args: &Run) -> Result<ExitCode> {
     let command = &args.program.command;
     if args.no_lists && command.iter().any(|it| it == "--list") {
         return Err(become_program(command).into());
+    }
+    if args.watch {
+        return watch::run_watched();
     }
     let onlooker = args.time.then(WhileCounted::default);
     let onlooker_of = onlooker.as_ref().map(|it| it as &dyn Onlooker);

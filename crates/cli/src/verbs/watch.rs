@@ -1,0 +1,256 @@
+//! Show what a program executes, again and again.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use headcount_monitor::live::{Live, NotAnswered};
+use headcount_profile::RunSelection;
+use headcount_report::rates::{Order, Rates, Reading};
+use headcount_report::{self as report, Request, Unit, thousands};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::args::{LiveTable, LiveUnit, Watch};
+use crate::live_table::{Screen, Wish};
+use crate::monitored;
+use crate::talk::say;
+
+/// Runs the verb.
+pub fn run(args: &Watch) -> Result<ExitCode> {
+    let live = Live::find(args.pid)?;
+    match args.table.json {
+        true => write_lines(&live, &args.table)?,
+        false => {
+            let last = show(&live, args.pid, &args.table, &|| None)?;
+            say_last(args.pid, last.as_ref());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `headcount run --watch`: another headcount runs the program, and we watch it.
+pub fn run_watched() -> Result<ExitCode> {
+    if io::stdout().is_terminal() || io::stderr().is_terminal() {
+        bail!(
+            "the program's output would be mixed with the table; send it elsewhere, such as \
+             `>log 2>&1`, or use `headcount watch PID` in another terminal"
+        );
+    }
+    let mut child = start_unwatched()?;
+    let pid = child.id() as i32;
+    let table = LiveTable {
+        by: LiveUnit::Function,
+        every: Duration::from_secs(1),
+        only: Vec::new(),
+        json: false,
+        top: 0,
+        times: None,
+    };
+    if let Some(live) = find_soon(&mut child, pid)? {
+        let interrupt = || Some(SIGINT);
+        show(&live, pid, &table, &interrupt)?;
+    }
+    let status = child.wait().context("waiting for the program")?;
+    Ok(ExitCode::from(status_of(status)))
+}
+
+/// The same command without `--watch`.
+fn start_unwatched() -> Result<Child> {
+    let mut words: Vec<_> = std::env::args_os().skip(1).collect();
+    let is_ours = words.iter().position(|it| it == "--watch");
+    words.remove(is_ours.context("--watch must be spelled out")?);
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(words);
+    // The terminal's keys are for the table.
+    if io::stdin().is_terminal() {
+        command.stdin(Stdio::null());
+    }
+    command.spawn().context("headcount cannot start itself")
+}
+
+/// Who counts in a moment; `None` if it has ended by then.
+fn find_soon(child: &mut Child, pid: i32) -> Result<Option<Live>> {
+    loop {
+        match Live::find(pid) {
+            Ok(live) => return Ok(Some(live)),
+            Err(NotAnswered::NotCounted(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if child.try_wait()?.is_some() {
+            return Ok(None);
+        }
+        sleep(Duration::from_millis(20));
+    }
+}
+
+fn status_of(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let killed = status.signal().map(|it| 128 + it);
+    let status = status.code().or(killed).unwrap_or(125);
+    u8::try_from(status).unwrap_or(u8::MAX)
+}
+
+fn say_last(pid: i32, last: Option<&Reading>) {
+    if let Some(last) = last {
+        let executed = thousands(last.executed);
+        say(format!(
+            "process {pid} has ended; when last seen it had executed {executed} instructions"
+        ));
+    }
+}
+
+/// What a program has executed so far; `None` if it has ended.
+fn read(live: &Live, by: LiveUnit, only: &[String]) -> Result<Option<Reading>> {
+    let (profile, moment) = match monitored::so_far(live) {
+        Ok(so_far) => so_far,
+        Err(error) => {
+            return match error.downcast_ref::<NotAnswered>() {
+                Some(NotAnswered::Ended(_)) => Ok(None),
+                _ => Err(error),
+            };
+        }
+    };
+    let loaded = super::load_from(&profile, &RunSelection::All)?;
+    let request = Request {
+        by: match by {
+            LiveUnit::Function => Unit::Function,
+            LiveUnit::Line => Unit::Line,
+        },
+        sort: None,
+        top: None,
+        only: super::only(only, &[&loaded], true),
+        never: false,
+        demangle: true,
+        decode: &super::decode,
+        calls: &super::calls,
+        time: None,
+        samples: &[],
+        why: false,
+    };
+    let report = report::Report::new(&loaded.counted, Vec::new(), Vec::new(), &request)?;
+    Ok(Some(Reading::new(&report, moment.at)))
+}
+
+/// One JSON object a line, until the program ends.
+fn write_lines(live: &Live, table: &LiveTable) -> Result<()> {
+    let mut before = None;
+    let mut left = table.times.unwrap_or(u64::MAX);
+    while left > 0 {
+        let begin = Instant::now();
+        let Some(now) = read(live, table.by, &table.only)? else {
+            break;
+        };
+        let mut rates = now.since(before.as_ref());
+        rates.sort(Order::Rate);
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(rates.json(now.at, table.top).as_bytes())?;
+        stdout.flush()?;
+        before = Some(now);
+        left -= 1;
+        if left > 0 {
+            sleep(table.every.saturating_sub(begin.elapsed()));
+        }
+    }
+    Ok(())
+}
+
+/// Shows the table until the user leaves, or the program ends: then what was seen last.
+fn show(
+    live: &Live,
+    pid: i32,
+    table: &LiveTable,
+    interrupt: &dyn Fn() -> Option<i32>,
+) -> Result<Option<Reading>> {
+    let is_asked_to_end = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&is_asked_to_end))?;
+    }
+    let mut terminal = OwnScreen::enter()?;
+    let mut screen = Screen::new(format!("process {pid}"), table.by);
+    let mut before: Option<Reading> = None;
+    let mut rates = Rates::default();
+    while !is_asked_to_end.load(Ordering::Acquire) {
+        let begin = Instant::now();
+        if !screen.is_paused {
+            let Some(now) = read(live, screen.by, &table.only)? else {
+                return Ok(before);
+            };
+            rates = now.since(before.as_ref());
+            before = Some(now);
+        }
+        loop {
+            terminal.0.draw(|frame| screen.draw(frame, &rates))?;
+            let left = table.every.saturating_sub(begin.elapsed());
+            if left.is_zero() || is_asked_to_end.load(Ordering::Acquire) {
+                break;
+            }
+            match next_wish(&mut screen, left)? {
+                Wish::Nothing => {}
+                Wish::Reload => {
+                    before = None;
+                    break;
+                }
+                Wish::Leave => return Ok(None),
+                Wish::Interrupt => match interrupt() {
+                    Some(signal) => headcount_monitor::kill(pid, signal),
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Waits for a key.
+fn next_wish(screen: &mut Screen, within: Duration) -> Result<Wish> {
+    let is_there = match event::poll(within) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => false,
+        other => other?,
+    };
+    if !is_there {
+        return Ok(Wish::Nothing);
+    }
+    Ok(match event::read()? {
+        Event::Key(key) if key.kind == KeyEventKind::Press => screen.pressed(key),
+        _ => Wish::Nothing,
+    })
+}
+
+/// A terminal that looks as it did before when this is dropped.
+struct OwnScreen(Terminal<CrosstermBackend<File>>);
+
+impl OwnScreen {
+    fn enter() -> Result<Self> {
+        let no_terminal = "there is no terminal to show a table on; --json writes lines";
+        let mut options = OpenOptions::new();
+        let opened = options.read(true).write(true).open("/dev/tty");
+        let mut tty = opened.context(no_terminal)?;
+        enable_raw_mode().context(no_terminal)?;
+        let entered = execute!(tty, EnterAlternateScreen);
+        let terminal = entered.and_then(|()| Terminal::new(CrosstermBackend::new(tty)));
+        terminal.map(Self).map_err(|error| {
+            let _ = disable_raw_mode();
+            error.into()
+        })
+    }
+}
+
+impl Drop for OwnScreen {
+    fn drop(&mut self) {
+        let _ = execute!(self.0.backend_mut(), LeaveAlternateScreen);
+        let _ = self.0.show_cursor();
+        let _ = disable_raw_mode();
+    }
+}
