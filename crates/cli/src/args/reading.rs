@@ -1,6 +1,8 @@
 //! What can be typed to read, compare and export counts.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use headcount_model::Event;
 use headcount_profile::RunSelection;
 use std::path::PathBuf;
 
@@ -14,6 +16,7 @@ Examples:
   headcount report --never                         functions that never ran
   headcount report --why                           what takes long: runs often, or is slow
   headcount report --charge-back                   time in libraries, by your line
+  headcount report --events loads,stores,flops     what they did to memory and numbers
   headcount report --by instruction --format csv -o all.csv")]
 pub struct Report {
     #[command(flatten)]
@@ -45,6 +48,10 @@ pub struct Report {
     /// line and routine. Needs samples of `headcount time`.
     #[arg(long, conflicts_with_all = ["by", "never", "why", "only"])]
     pub charge_back: bool,
+    /// Show what the code did, one column an event, or `all`. A number that the code bounds is marked
+    /// with `≥` or `≤`.
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
+    pub events: Vec<String>,
     #[command(flatten)]
     pub runs: RunsArgument,
     #[command(flatten)]
@@ -479,6 +486,15 @@ pub enum ExportFormat {
     Sqlite,
     /// Samples with call stacks, for profiler.firefox.com and samply.
     Firefox,
+}
+
+/// What `--events` takes for all of them.
+pub const ALL_EVENTS: &str = "all";
+
+/// What `--events` takes.
+fn event_names() -> PossibleValuesParser {
+    let names = Event::ALL.into_iter().map(Event::name);
+    PossibleValuesParser::new(names.chain([ALL_EVENTS]))
 }
 
 fn run_selection(text: &str) -> Result<RunSelection, String> {
