@@ -190,7 +190,7 @@ impl fmt::Display for Amount {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
     Varies(Varies),
-    /// How often the edges were taken was not counted.
+    /// How often a conditional jump jumped was not counted.
     NoEdges,
     /// The stored code is not what was counted.
     NoCode,
@@ -214,8 +214,8 @@ impl Reason {
                  with such, bytes and flops are bounds (≥)."
             }
             Self::NoEdges => {
-                "Edges were not counted everywhere: where they were not, `taken` and `backward` are \
-                 not known."
+                "Where edges were not counted, or both ways lead out of a function, `taken` and \
+                 `backward` are bounds (≤)."
             }
             Self::NoCode => "Some code in the profile cannot be decoded: its events are not known.",
             Self::SourceText => {
@@ -323,22 +323,40 @@ impl<'a> FunctionEvents<'a> {
         }
     }
 
-    /// Of an edge.
-    pub fn edge(&self, edge: &FunctionEdge, named: &Named<'_>) -> EventSums {
-        let from = edge
-            .from
-            .and_then(|it| named.function.blocks.get(it as usize));
-        let jump = from.and_then(|it| self.jumps.get(&it.address));
-        let (Some(from), Some(jump)) = (from, jump.filter(|it| it.edge == *edge)) else {
-            return EventSums::default();
+    /// Of an edge that was taken so often.
+    pub fn edge(
+        &self,
+        edge: &FunctionEdge,
+        count: Count,
+        named: &Named<'_>,
+    ) -> Result<EventSums, Error> {
+        let block = |number: Option<u32>| named.function.blocks.get(number? as usize);
+        let Some(from) = block(edge.from).filter(|_| !self.wanted.events.is_empty()) else {
+            return Ok(EventSums::default());
         };
-        let code = self.decode(from).ok();
-        let last = code.as_ref().and_then(|it| it.last());
-        let amount = |event: &Event| last.map_or(Amount::Unknown, |it| jump.amount(*event, it));
-        EventSums {
+        let jump = self.jumps.get(&from.address);
+        let is_taken = match (edge.kind, jump) {
+            (EdgeKind::Taken, _) => Bounds::exactly(1),
+            (EdgeKind::Leave, Some(jump)) if jump.edge == *edge => Bounds::exactly(1),
+            // Both ways may lead out of the function.
+            (EdgeKind::Leave, None) => Bounds::up_to(1),
+            _ => return Ok(EventSums::default()),
+        };
+        let code = self.decode(from);
+        let code = code.as_deref().unwrap_or_default();
+        let Some(last) = code.last().filter(|it| it.target.is_some()) else {
+            return Ok(EventSums::default());
+        };
+        let taken = Amount::of(count, is_taken)?;
+        let to = block(edge.to).map(|it| it.address);
+        let amount = |event: &Event| match event {
+            Event::Backward if !is_backward(to, last) => Amount::default(),
+            _ => taken,
+        };
+        Ok(EventSums {
             amounts: self.wanted.events.iter().map(amount).collect(),
-            ..EventSums::default()
-        }
+            reasons: taken.bound().map(|_| Reason::NoEdges).into_iter().collect(),
+        })
     }
 }
 
@@ -380,16 +398,11 @@ fn jumps(named: &Named<'_>) -> HashMap<LinkAddr, Jump> {
     out.into_iter().filter_map(jump).collect()
 }
 
-impl Jump {
-    /// How often it jumped, or jumped back.
-    fn amount(self, event: Event, instruction: &InstructionEvents) -> Amount {
-        let to = self.to.or(instruction.target);
-        let is_backward = to.is_some_and(|it| it <= instruction.address);
-        match event {
-            Event::Backward if !is_backward => Amount::default(),
-            _ => self.taken.into(),
-        }
-    }
+/// Whether a jump leads back: to the block that an edge names, or else where its bytes say. In a program
+/// that counts itself, those may say where a probe is.
+fn is_backward(to: Option<LinkAddr>, instruction: &InstructionEvents) -> bool {
+    let to = to.or(instruction.target);
+    to.is_some_and(|it| it <= instruction.address)
 }
 
 /// Knows the events of one block.
@@ -429,32 +442,43 @@ impl BlockEvents<'_> {
     ) -> Result<(), Error> {
         let count = self.block.at(number);
         for (sum, event) in sums.amounts.iter_mut().zip(self.wanted) {
-            let amount = match instruction.target.is_some() && event.is_of_edges() {
-                true => self.jumped(number, *event, instruction),
+            let is_jump = instruction.target.is_some() && event.is_of_edges();
+            let amount = match is_jump {
+                true => self.jumped(number, *event, instruction)?,
                 false => Amount::of(count, instruction.events[*event])?,
             };
             *sum = sum.plus(amount)?;
-            match (amount, instruction.varies) {
-                (Amount::Unknown, _) if count.is_known() => {
-                    sums.reasons.insert(Reason::NoEdges);
-                }
-                (_, Some(varies)) if amount.bound().is_some() => {
-                    sums.reasons.insert(Reason::Varies(varies));
-                }
-                _ => (),
-            }
+            let reason = match is_jump {
+                true => Some(Reason::NoEdges),
+                false => instruction.varies.map(Reason::Varies),
+            };
+            let is_bound = amount.bound().is_some();
+            sums.reasons.extend(reason.filter(|_| is_bound));
         }
         Ok(())
     }
 
-    /// How often a conditional jump jumped. Edges tell only of one that ends its block.
-    fn jumped(&self, number: u32, event: Event, instruction: &InstructionEvents) -> Amount {
+    /// How often a conditional jump jumped. Edges tell only of one that ends its block; of others, no
+    /// more is known than how often they ran.
+    fn jumped(
+        &self,
+        number: u32,
+        event: Event,
+        instruction: &InstructionEvents,
+    ) -> Result<Amount, Error> {
         let is_last = number + 1 == self.block.block.instructions;
-        match self.jump.filter(|_| is_last) {
-            _ if self.block.at(number).is_never() => Amount::default(),
-            Some(jump) => jump.amount(event, instruction),
-            None => Amount::Unknown,
-        }
+        let jump = self.jump.filter(|_| is_last);
+        let taken = match jump.filter(|it| it.taken.is_known()) {
+            Some(jump) => jump.taken.into(),
+            None => Amount::of(self.block.at(number), Bounds::up_to(1))?,
+        };
+        let to = jump.and_then(|it| it.to);
+        Ok(
+            match event == Event::Backward && !is_backward(to, instruction) {
+                true => Amount::default(),
+                false => taken,
+            },
+        )
     }
 }
 

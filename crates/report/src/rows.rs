@@ -364,7 +364,7 @@ pub fn edges(named: &Named<'_>, request: &Request<'_>, rows: &mut Vec<Row>) -> R
             Cell::Count(count),
         ];
         rows.push(Row {
-            events: events.edge(edge, named),
+            events: events.edge(edge, count, named)?,
             ..row(named, &linkage_name, count, rest)
         });
     }

@@ -200,11 +200,44 @@ fn a_jump_into_another_function_is_taken_too() {
 }
 
 #[test]
-fn without_edges_nobody_knows_what_jumped() {
-    let it = leaving("b", [None, None]);
-    let report = report(it, Unit::Module, &[Event::Taken, Event::Loads]);
-    assert_eq!(last(&report), "/it,16,2,0,,0,");
-    assert!(report.notes[0].contains("Edges"), "{:?}", report.notes);
+fn without_edges_a_jump_was_taken_as_often_as_it_ran_or_less() {
+    let wanted = [Event::Taken, Event::Backward];
+    let of_jump = |jump: &str| report(leaving(jump, [None, None]), Unit::Module, &wanted);
+    let bounds = "taken=at_most backward=at_most";
+    assert_eq!(last(&of_jump("b")), format!("/it,16,2,0,10,10,{bounds}"));
+    assert_eq!(last(&of_jump("f")), "/it,16,2,0,10,0,taken=at_most");
+    let notes = of_jump("b").notes;
+    assert!(notes[0].contains("edges were not counted"), "{notes:?}");
+}
+
+#[test]
+fn where_both_ways_lead_out_nobody_knows_which_was_taken() {
+    let both = |by: Unit| {
+        let it = counted(
+            vec![block(0x1000, "b")],
+            vec![edge(0, None, EdgeKind::Leave)],
+            FunctionCounts::whole([10], [10]),
+        );
+        last(&report(it, by, &[Event::Taken]))
+    };
+    assert_eq!(both(Unit::Module), "/it,10,1,0,10,taken=at_most");
+    assert_eq!(both(Unit::Edge), "/it,f,0x1000,,leave,10,10,taken=at_most");
+}
+
+#[test]
+fn a_way_out_behind_a_jump_is_not_taken() {
+    let it = counted(
+        vec![block(0x1000, "b")],
+        vec![
+            edge(0, Some(0), EdgeKind::Taken),
+            edge(0, None, EdgeKind::Leave),
+        ],
+        FunctionCounts::whole([10], [9, 1]),
+    );
+    let csv = csv::write(&report(it, Unit::Edge, &[Event::Taken]).table);
+    let rows: Vec<&str> = csv.lines().skip(1).collect();
+    let taken = "/it,f,0x1000,0x1000,taken,9,9,";
+    assert_eq!(rows, ["/it,f,0x1000,,leave,1,0,", taken]);
 }
 
 #[test]
