@@ -56,6 +56,7 @@ fn value(cell: &Cell) -> Value<'_> {
         Cell::Text(text) => Value::Text(text),
         Cell::Number(number) => Value::Number(*number),
         Cell::Count(count) => count.value().map_or(Value::Null, Value::Number),
+        Cell::Amount(amount) => amount.value().map_or(Value::Null, Value::Number),
         Cell::Address(address) => address.map_or(Value::Null, |it| Value::Address(it.0)),
     }
 }

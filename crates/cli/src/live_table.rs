@@ -126,13 +126,16 @@ impl Screen {
     }
 
     fn heading(&self, rates: &Rates) -> Line<'static> {
+        let title = visible(&self.title);
+        if rates.executed == 0 {
+            return Line::from(format!("{title}: reading counts…"));
+        }
         let executed = thousands(rates.executed);
         let rate = match rates.per_second(rates.grown) {
             Some(rate) => format!(", {} per second", thousands(rate)),
             None => String::new(),
         };
         let paused = if self.is_paused { "  [paused]" } else { "" };
-        let title = visible(&self.title);
         let text = format!("{title}: {executed} instructions{rate}{paused}");
         Line::styled(text, Style::new().add_modifier(Modifier::BOLD))
     }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod event;
 mod graph;
 pub mod library;
 pub mod packed;
@@ -20,6 +21,7 @@ mod source_path;
 mod source_place;
 
 pub use address::{LinkAddr, LoadAddr, LoadBias, join_ranges};
+pub use event::{Bounds, Event, Events, InstructionEvents, Varies};
 pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
 pub use plan::{GraphCounts, Place, Plan, ProbeCosts, Readings};
 pub use program::{

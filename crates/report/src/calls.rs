@@ -1,5 +1,7 @@
 //! Call sites: who called whom, and how often.
 
+use crate::Error;
+use crate::events::FunctionEvents;
 use crate::names::{Named, functions};
 use crate::report::Request;
 use crate::rows::{by_address, row};
@@ -12,16 +14,16 @@ use std::sync::Arc;
 const INDIRECT: &str = "*";
 
 /// A row for every call instruction, in the order of the program.
-pub fn calls(counted: &[Counted], request: &Request<'_>) -> Vec<Row> {
+pub fn calls(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
     for module in counted {
         let named = functions(module, request.demangle);
         let names = names(&named);
         for caller in named.iter().filter(|it| request.only.wants(it)) {
-            of_function(caller, &names, request, &mut rows);
+            of_function(caller, &names, request, &mut rows)?;
         }
     }
-    rows
+    Ok(rows)
 }
 
 /// The names of functions, by their entries.
@@ -36,13 +38,16 @@ pub fn of_function(
     names: &HashMap<LinkAddr, Arc<str>>,
     request: &Request<'_>,
     rows: &mut Vec<Row>,
-) {
+) -> Result<(), Error> {
     let linkage_name: Arc<str> = caller.function.name.as_str().into();
+    let events = FunctionEvents::new(caller, &request.events);
     for block in by_address(caller) {
+        let events = events.block(&block);
         let mut before = 0;
         for span in &block.block.code {
             for (index, address, target) in (request.calls)(span) {
-                let count = block.at(before + index);
+                let number = before + index;
+                let count = block.at(number);
                 let callee = match target {
                     None => INDIRECT.into(),
                     Some(target) => names
@@ -55,9 +60,13 @@ pub fn of_function(
                     Cell::Text(callee),
                     Cell::Count(count),
                 ];
-                rows.push(row(caller, &linkage_name, count, rest));
+                rows.push(Row {
+                    events: events.of(number..number + 1)?,
+                    ..row(caller, &linkage_name, count, rest)
+                });
             }
             before += (request.decode)(span).len() as u32;
         }
     }
+    Ok(())
 }

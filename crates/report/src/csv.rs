@@ -21,6 +21,9 @@ pub fn write(table: &Table) -> String {
                 Cell::Count(count) => {
                     out.push_str(&count.value().map_or(String::new(), |it| it.to_string()));
                 }
+                Cell::Amount(amount) => {
+                    out.push_str(&amount.value().map_or(String::new(), |it| it.to_string()));
+                }
                 Cell::Address(Some(address)) => out.push_str(&address.to_string()),
                 Cell::Address(None) => (),
             }

@@ -78,10 +78,8 @@ fn row(table: &Table, row: &Row, out: &mut String) {
         match cell {
             Cell::Text(text) => string(text, out),
             Cell::Number(number) => out.push_str(&number.to_string()),
-            Cell::Count(count) => match count.value() {
-                Some(value) => out.push_str(&value.to_string()),
-                None => out.push_str("null"),
-            },
+            Cell::Count(count) => number(count.value(), out),
+            Cell::Amount(amount) => number(amount.value(), out),
             Cell::Address(Some(address)) => out.push_str(&format!("\"{address}\"")),
             Cell::Address(None) => out.push_str("null"),
         }
@@ -94,6 +92,14 @@ fn row(table: &Table, row: &Row, out: &mut String) {
         string(name, out);
     }
     out.push('}');
+}
+
+/// A number, as far as it is known.
+fn number(value: Option<u64>, out: &mut String) {
+    match value {
+        Some(value) => out.push_str(&value.to_string()),
+        None => out.push_str("null"),
+    }
 }
 
 /// Something that is not counted.

@@ -3,6 +3,7 @@
 use crate::calls;
 use crate::count::Count;
 use crate::coverage;
+use crate::events::{self, WantedEvents};
 use crate::inlined::InlinedRuns;
 use crate::number::thousands;
 use crate::only::Only;
@@ -46,6 +47,8 @@ pub struct Request<'a> {
     pub samples: &'a [&'a Samples],
     /// Whether to say why that took so long.
     pub why: bool,
+    /// What to tell of what code did.
+    pub events: WantedEvents<'a>,
 }
 
 /// A run, as far as reports tell: nothing that differs between two equal runs.
@@ -109,6 +112,7 @@ impl Report {
                 left_out: 0,
                 is_timed: request.time.is_some() && rows::have_time(request.by),
                 has_why: false,
+                events: request.events.events().to_vec(),
             },
             runs,
             executed: whole.executed,
@@ -125,6 +129,7 @@ impl Report {
         let notes = coverage::coverage_notes(counted, request.demangle);
         report.notes.extend(notes);
         report.order(request)?;
+        report.notes.extend(events::notes(&report.table.rows));
         Ok(report)
     }
 
@@ -136,12 +141,18 @@ impl Report {
             Unit::Line => source::lines(counted, request)?,
             Unit::Function if request.never => never_ran(counted, request, notes)?,
             Unit::Function => rows::of_functions(counted, request, |named, rows| {
-                rows::function(named, request.time, rows)
+                rows::function(named, request, rows)
             })?,
-            Unit::Block => rows::of_functions(counted, request, rows::blocks)?,
-            Unit::SourceBlock => rows::of_functions(counted, request, rows::source_blocks)?,
-            Unit::Edge => rows::of_functions(counted, request, rows::edges)?,
-            Unit::Call => calls::calls(counted, request),
+            Unit::Block => rows::of_functions(counted, request, |named, rows| {
+                rows::blocks(named, request, rows)
+            })?,
+            Unit::SourceBlock => rows::of_functions(counted, request, |named, rows| {
+                rows::source_blocks(named, request, rows)
+            })?,
+            Unit::Edge => rows::of_functions(counted, request, |named, rows| {
+                rows::edges(named, request, rows)
+            })?,
+            Unit::Call => calls::calls(counted, request)?,
             Unit::Thread => time::threads(request.samples),
             Unit::Charge => time::charges(request),
             Unit::Instruction => rows::of_functions(counted, request, |named, rows| {
@@ -155,6 +166,12 @@ impl Report {
         self.notes.extend(left_out);
         self.notes
             .extend(coverage::beyond_source(request.by, counted));
+        self.add_time(request);
+        events::add_cells(&mut self.table);
+        Ok(())
+    }
+
+    fn add_time(&mut self, request: &Request<'_>) {
         if let Some(time) = request.time {
             match self.table.unit {
                 Unit::Function => rows::uncounted_functions(time, request, &mut self.table.rows),
@@ -165,7 +182,6 @@ impl Report {
                 time::add_why(&mut self.table, time, self.runs.len() as u64);
             }
         }
-        Ok(())
     }
 
     fn order(&mut self, request: &Request<'_>) -> Result<(), Error> {
@@ -208,7 +224,7 @@ fn never_ran(
     let mut left_out = 0;
     let rows = rows::of_functions(counted, request, |named, rows| {
         let before = rows.len();
-        rows::function(named, request.time, rows)?;
+        rows::function(named, request, rows)?;
         if rows[before..].iter().any(|it| !it.ran) && inlined.has(named) {
             rows.truncate(before);
             left_out += 1;

@@ -1,6 +1,7 @@
 //! Counts into rows, for the units of code: module, function, block, instruction, edge.
 
 use crate::count::{self, Count, CountedBlock};
+use crate::events::{EventSums, FunctionEvents};
 use crate::listed::Listed;
 use crate::names::Named;
 use crate::report::Request;
@@ -110,12 +111,15 @@ pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, E
         let path = &module.module.path;
         let whole = request.only.wants_module(&module.module);
         let mut tally = Tally::default();
+        let mut events = EventSums::default();
         // Nothing is not zero: of a module without a counted function there is nothing to tell.
         let functions = functions(module, request.demangle);
         let mut any = whole && (!functions.is_empty() || module.module.functions.is_empty());
         for named in functions {
             if whole || request.only.wants(&named) {
                 tally.join(Tally::of(&named)?)?;
+                let own = FunctionEvents::new(&named, &request.events);
+                events.join(own.all(&named)?)?;
                 any = true;
             }
         }
@@ -127,6 +131,7 @@ pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, E
                 linkage_name: None,
                 counted: true,
                 ran: tally.ran,
+                events,
             });
         }
     }
@@ -186,11 +191,16 @@ pub fn uncounted_functions(time: &Time, request: &Request<'_>, rows: &mut Vec<Ro
             linkage_name: Some(it.name.as_str().into()),
             counted: false,
             ran: true,
+            events: EventSums::default(),
         });
     }
 }
 
-pub fn function(named: &Named<'_>, time: Option<&Time>, rows: &mut Vec<Row>) -> Result<(), Error> {
+pub fn function(
+    named: &Named<'_>,
+    request: &Request<'_>,
+    rows: &mut Vec<Row>,
+) -> Result<(), Error> {
     let tally = Tally::of(named)?;
     let calls = calls(named);
     let line = named.function.source.map_or(0, |(_, line)| line);
@@ -202,7 +212,7 @@ pub fn function(named: &Named<'_>, time: Option<&Time>, rows: &mut Vec<Row>) -> 
         Cell::Count(calls),
     ];
     cells.extend(tally.cells());
-    if let Some(time) = time {
+    if let Some(time) = request.time {
         let here = time.of_function(&named.module.build_id, named.index);
         cells.extend(time_cells(here.map(|it| it.own).unwrap_or_default()));
     }
@@ -211,6 +221,7 @@ pub fn function(named: &Named<'_>, time: Option<&Time>, rows: &mut Vec<Row>) -> 
         linkage_name: Some(named.function.name.as_str().into()),
         counted: true,
         ran: tally.ran || !calls.is_never(),
+        events: FunctionEvents::new(named, &request.events).all(named)?,
     });
     Ok(())
 }
@@ -227,27 +238,36 @@ pub fn row(named: &Named<'_>, linkage_name: &Arc<str>, count: Count, rest: Vec<C
         linkage_name: Some(linkage_name.clone()),
         counted: count.is_known(),
         ran: !count.is_never(),
+        events: EventSums::default(),
     }
 }
 
-pub fn blocks(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
+pub fn blocks(named: &Named<'_>, request: &Request<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
     let linkage_name: Arc<str> = named.function.name.as_str().into();
+    let events = FunctionEvents::new(named, &request.events);
     for it in by_address(named) {
         let rest = vec![
             Cell::Address(Some(it.block.address)),
             Cell::Number(it.block.instructions.into()),
             Cell::Count(it.count()),
         ];
-        rows.push(row(named, &linkage_name, it.count(), rest));
+        rows.push(Row {
+            events: events.block(&it).of(0..it.block.instructions)?,
+            ..row(named, &linkage_name, it.count(), rest)
+        });
     }
     Ok(())
 }
 
 /// The same, with where each block is in its source text. Of a block of instructions that is the
 /// line it begins with.
-pub fn source_blocks(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
+pub fn source_blocks(
+    named: &Named<'_>,
+    request: &Request<'_>,
+    rows: &mut Vec<Row>,
+) -> Result<(), Error> {
     let first = rows.len();
-    blocks(named, rows)?;
+    blocks(named, request, rows)?;
     for (row, it) in rows[first..].iter_mut().zip(by_address(named)) {
         let line = it.block.lines.iter().find(|run| run.line != 0);
         let (file, line, column, kind) = match (it.block.place, line) {
@@ -281,8 +301,10 @@ pub fn instructions(
 ) -> Result<(), Error> {
     let linkage_name: Arc<str> = named.function.name.as_str().into();
     let listed = Listed::new(named, request.decode);
+    let events = FunctionEvents::new(named, &request.events);
     for it in by_address(named) {
         let block = it.block;
+        let events = events.block(&it);
         let mut found = 0;
         for (address, words) in listed.instructions(block) {
             let count = it.at(found);
@@ -295,7 +317,10 @@ pub fn instructions(
                 let here = time.of_instruction(&named.module.build_id, address);
                 rest.extend(time_cells(here));
             }
-            rows.push(row(named, &linkage_name, count, rest));
+            rows.push(Row {
+                events: events.of(found..found + 1)?,
+                ..row(named, &linkage_name, count, rest)
+            });
             found += 1;
         }
         if found != block.instructions && block.place.is_none() {
@@ -316,8 +341,9 @@ fn missing_instructions(name: &str, at: LinkAddr, wanted: u32, found: u32) -> St
     )
 }
 
-pub fn edges(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
+pub fn edges(named: &Named<'_>, request: &Request<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
     let linkage_name: Arc<str> = named.function.name.as_str().into();
+    let events = FunctionEvents::new(named, &request.events);
     let address = |end: Option<u32>| {
         let block = end.and_then(|index| named.function.blocks.get(index as usize));
         block.map(|block| block.address)
@@ -327,17 +353,20 @@ pub fn edges(named: &Named<'_>, rows: &mut Vec<Row>) -> Result<(), Error> {
         .edges
         .iter()
         .zip(count::edges(named.counts))
-        .map(|(edge, count)| (address(edge.from), address(edge.to), edge.kind, count))
+        .map(|(edge, count)| (address(edge.from), address(edge.to), edge, count))
         .collect();
-    edges.sort_by_key(|(from, to, kind, _)| (*from, *to, *kind));
-    for (from, to, kind, count) in edges {
+    edges.sort_by_key(|(from, to, edge, _)| (*from, *to, edge.kind));
+    for (from, to, edge, count) in edges {
         let rest = vec![
             Cell::Address(from),
             Cell::Address(to),
-            text(kind.name()),
+            text(edge.kind.name()),
             Cell::Count(count),
         ];
-        rows.push(row(named, &linkage_name, count, rest));
+        rows.push(Row {
+            events: events.edge(edge, count, named)?,
+            ..row(named, &linkage_name, count, rest)
+        });
     }
     Ok(())
 }

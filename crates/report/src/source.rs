@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::count::{Count, CountedBlock};
+use crate::events::{EventSums, FunctionEvents, WantedEvents};
 use crate::lines::all_lines;
 use crate::names::{Named, functions};
 use crate::only::Only;
@@ -10,7 +11,7 @@ use crate::rows::{Tally, time_cells};
 use crate::table::{Cell, Row};
 use crate::time::Time;
 use headcount_model::Counted;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,8 +20,10 @@ pub const UNKNOWN: &str = "??";
 
 pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
     let all = all_lines(counted, request.demangle, &request.only)?;
+    let mut events = line_events(counted, request)?;
     let mut rows = Vec::new();
     for (file, lines) in all {
+        let mut events = events.remove(file.as_ref()).unwrap_or_default();
         for (line, it) in lines {
             rows.push(Row {
                 cells: vec![
@@ -33,10 +36,42 @@ pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
                 linkage_name: None,
                 counted: it.counted,
                 ran: it.may_have_run,
+                events: events.remove(&line).unwrap_or_default(),
             });
         }
     }
     Ok(rows)
+}
+
+/// The wanted events of lines, by file.
+fn line_events<'a>(
+    counted: &'a [Counted],
+    request: &Request<'_>,
+) -> Result<HashMap<&'a str, HashMap<u32, EventSums>>, Error> {
+    let mut files: HashMap<&str, HashMap<u32, EventSums>> = HashMap::new();
+    if request.events.events().is_empty() {
+        return Ok(files);
+    }
+    for named in counted
+        .iter()
+        .flat_map(|it| functions(it, request.demangle))
+    {
+        let whole = request.only.names_function(&named);
+        let events = FunctionEvents::new(&named, &request.events);
+        for block in named.blocks() {
+            let events = events.block(&block);
+            for (run, range) in block.block.lines.iter().zip(block.line_ranges()) {
+                let Some(file) = named.file(run.file).filter(|_| run.line != 0) else {
+                    continue;
+                };
+                if whole || request.only.wants_file(named.module, file) {
+                    let lines = files.entry(file).or_default();
+                    lines.entry(run.line).or_default().join(events.of(range)?)?;
+                }
+            }
+        }
+    }
+    Ok(files)
 }
 
 /// Puts the time beside lines, and adds those that were only seen.
@@ -69,6 +104,7 @@ pub fn add_time(time: &Time, request: &Request<'_>, rows: &mut Vec<Row>) {
             linkage_name: None,
             counted: false,
             ran: true,
+            events: EventSums::default(),
         });
     }
 }
@@ -78,6 +114,7 @@ pub fn add_time(time: &Time, request: &Request<'_>, rows: &mut Vec<Row>) {
 pub struct FileTally {
     pub code: Tally,
     pub blocks: Tally,
+    pub events: EventSums,
 }
 
 /// The tallies of every file that is wanted, or of the wanted functions in it.
@@ -85,19 +122,23 @@ pub fn file_tallies(
     counted: &[Counted],
     demangle: bool,
     only: &Only,
+    wanted_events: &WantedEvents<'_>,
 ) -> Result<BTreeMap<String, FileTally>, Error> {
     let mut files: BTreeMap<String, FileTally> = BTreeMap::new();
     for module in counted {
         for named in functions(module, demangle) {
             let whole = only.names_function(&named);
             let wanted = |file: &str| whole || only.wants_file(named.module, file);
+            let events = FunctionEvents::new(&named, wanted_events);
             for block in named.blocks() {
+                let events = events.block(&block);
                 let pieces = pieces(&named, &block);
                 let first = pieces.first().map_or(UNKNOWN, |(file, _)| file);
                 for (file, range) in pieces {
                     if wanted(file) {
                         let tally = files.entry(file.to_owned()).or_default();
-                        tally.code.add_range(&block, range)?;
+                        tally.code.add_range(&block, range.clone())?;
+                        tally.events.join(events.of(range)?)?;
                     }
                 }
                 if wanted(first) {
@@ -113,7 +154,7 @@ pub fn file_tallies(
 }
 
 pub fn files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
-    let files = file_tallies(counted, request.demangle, &request.only)?;
+    let files = file_tallies(counted, request.demangle, &request.only, &request.events)?;
     let row = |(file, tally): (String, FileTally)| {
         let mut cells = vec![Cell::Text(file.as_str().into())];
         cells.extend(tally.code.cells());
@@ -123,6 +164,7 @@ pub fn files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
             linkage_name: None,
             counted: true,
             ran: tally.code.ran || tally.blocks.ran,
+            events: tally.events,
         }
     };
     Ok(files.into_iter().map(row).collect())

@@ -1,7 +1,8 @@
 //! What a report is a table of.
 
 use crate::count::Count;
-use headcount_model::LinkAddr;
+use crate::events::{self, Amount, EventSums};
+use headcount_model::{Event, LinkAddr};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -130,6 +131,8 @@ pub enum Cell {
     Number(u64),
     /// A number that was counted, as far as it is known.
     Count(Count),
+    /// A number of events, as far as it is known.
+    Amount(Amount),
     /// An address; `None` is outside of the function.
     Address(Option<LinkAddr>),
 }
@@ -141,6 +144,7 @@ impl Cell {
         match (self, other) {
             (Self::Number(a), Self::Number(b)) => b.cmp(a),
             (Self::Count(a), Self::Count(b)) => b.value().cmp(&a.value()),
+            (Self::Amount(a), Self::Amount(b)) => b.value().cmp(&a.value()),
             (Self::Text(a), Self::Text(b)) => a.cmp(b),
             (Self::Address(a), Self::Address(b)) => a.cmp(b),
             _ => Ordering::Equal,
@@ -159,6 +163,8 @@ pub struct Row {
     pub counted: bool,
     /// Whether any of it ran, or may have: not all of it was counted.
     pub ran: bool,
+    /// What it did, as far as the user wants to know.
+    pub events: EventSums,
 }
 
 impl Row {
@@ -182,6 +188,8 @@ pub struct Table {
     pub is_timed: bool,
     /// Whether they say why it is so much.
     pub has_why: bool,
+    /// The events that rows tell of.
+    pub events: Vec<Event>,
 }
 
 /// What rows have more, if they tell of time.
@@ -193,7 +201,16 @@ impl Table {
         let time: &[_] = if self.is_timed { &TIME } else { &[] };
         let why: &[_] = if self.has_why { &["why"] } else { &[] };
         let columns = self.unit.columns().iter().chain(time).chain(why);
-        columns.copied().collect()
+        columns
+            .copied()
+            .chain(events::columns(&self.events))
+            .collect()
+    }
+
+    /// The columns of its events; which of them are bounds is told by another, behind them.
+    pub fn event_columns(&self) -> Vec<&'static str> {
+        let columns = events::columns(&self.events);
+        columns.take(self.events.len()).collect()
     }
 
     /// The place of a column.

@@ -361,6 +361,11 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
             words("function"),
         ],
     };
+    let names = columns.iter().position(|it| !it.right);
+    let titles = report.table.event_columns();
+    let events = titles.into_iter().map(number);
+    let at = names.unwrap_or(columns.len());
+    columns.splice(at..at, events);
     if report.table.is_timed {
         columns = with_time(report, columns);
     }
@@ -487,6 +492,7 @@ fn show(cell: &Cell) -> String {
         Cell::Text(text) => visible(text).into_owned(),
         Cell::Number(number) => thousands(*number),
         Cell::Count(count) => count.to_string(),
+        Cell::Amount(amount) => amount.to_string(),
         Cell::Address(Some(address)) => address.to_string(),
         Cell::Address(None) => "outside".into(),
     }

@@ -90,6 +90,7 @@ fn report(it: &Counted, by: Unit, never: bool) -> Report {
         time: None,
         samples: &[],
         why: false,
+        events: Default::default(),
     };
     let run = RunSummary {
         command: vec!["./it".into()],

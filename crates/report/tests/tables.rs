@@ -84,6 +84,7 @@ fn request(by: Unit) -> Request<'static> {
         time: None,
         samples: &[],
         why: false,
+        events: Default::default(),
     }
 }
 

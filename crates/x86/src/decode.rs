@@ -118,7 +118,8 @@ pub fn length_at(span: &Span, at: LinkAddr) -> Option<u8> {
     (!instruction.is_invalid()).then(|| instruction.len() as u8)
 }
 
-fn walk(span: &Span) -> impl Iterator<Item = Result<iced_x86::Instruction, NotCode>> {
+/// The instructions of a span, up to the first bytes that are none.
+pub fn walk(span: &Span) -> impl Iterator<Item = Result<iced_x86::Instruction, NotCode>> {
     let mut decoder = Decoder::with_ip(64, &span.bytes, span.address.0, DecoderOptions::NONE);
     std::iter::from_fn(move || {
         if !decoder.can_decode() {

@@ -2,7 +2,10 @@
 #![forbid(unsafe_code)]
 
 mod decode;
+mod events;
+mod floating_point;
 pub mod mnemonic;
 pub mod out_of_line;
 
 pub use decode::{Call, Instruction, NotCode, calls, count, decode, is_packed, length_at, targets};
+pub use events::events;

@@ -1,6 +1,8 @@
 //! What can be typed to read, compare and export counts.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use headcount_model::Event;
 use headcount_profile::RunSelection;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +17,7 @@ Examples:
   headcount report --never                         functions that never ran
   headcount report --why                           what takes long: runs often, or is slow
   headcount report --charge-back                   time in libraries, by your line
+  headcount report --events loads,stores,flops     what they did to memory and numbers
   headcount report --by instruction --format csv -o all.csv")]
 pub struct Report {
     #[command(flatten)]
@@ -46,6 +49,10 @@ pub struct Report {
     /// line and routine. Needs samples of `headcount time`.
     #[arg(long, conflicts_with_all = ["by", "never", "why", "only"])]
     pub charge_back: bool,
+    /// Show what the code did, one column an event, or `all`. A number that the code bounds is marked
+    /// with `≥` or `≤`.
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
+    pub events: Vec<String>,
     #[command(flatten)]
     pub runs: RunsArgument,
     #[command(flatten)]
@@ -72,6 +79,7 @@ pub struct Report {
 Examples:
   headcount query 1234                         the 20 hottest functions so far
   headcount query 1234 --by line --top 5
+  headcount query 1234 --events loads,stores,syscalls
   headcount query 1234 --only 'handle_*' --json")]
 pub struct Query {
     /// The process, or the `headcount run` that counts it.
@@ -89,6 +97,9 @@ pub struct Query {
     /// Show only functions and source files with such names, as `report` does.
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
+    /// Show what the code did, one column an event, or `all`, as `report` does.
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
+    pub events: Vec<String>,
     #[command(flatten)]
     pub names: NamesArgument,
     #[command(flatten)]
@@ -570,6 +581,15 @@ pub enum ExportFormat {
     Sqlite,
     /// Samples with call stacks, for profiler.firefox.com and samply.
     Firefox,
+}
+
+/// What `--events` takes for all of them.
+pub const ALL_EVENTS: &str = "all";
+
+/// What `--events` takes.
+fn event_names() -> PossibleValuesParser {
+    let names = Event::ALL.into_iter().map(Event::name);
+    PossibleValuesParser::new(names.chain([ALL_EVENTS]))
 }
 
 fn run_selection(text: &str) -> Result<RunSelection, String> {

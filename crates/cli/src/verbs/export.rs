@@ -100,6 +100,7 @@ fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         time: None,
         samples: &[],
         why: false,
+        events: Default::default(),
     };
     let mut notes = super::notes(loaded);
     notes.extend(coverage_notes(&loaded.counted, request.demangle));

@@ -25,7 +25,7 @@ pub mod watch;
 
 use crate::{progress, readings, talk};
 use anyhow::bail;
-use headcount_model::{Counted, LinkAddr, Samples, Span};
+use headcount_model::{Counted, InstructionEvents, LinkAddr, Samples, Span};
 use headcount_profile::{Loaded, Profile, RunSelection};
 use headcount_report::time::Time;
 use headcount_report::{CallSite, Only, RunSummary, nothing_called};
@@ -162,6 +162,11 @@ fn decode(span: &Span) -> Vec<(LinkAddr, String)> {
         Ok(code) => code.into_iter().map(|it| (it.address, it.text)).collect(),
         Err(error) => vec![(span.address, format!("({error})"))],
     }
+}
+
+/// The events of each instruction in a piece of code; none, if it is no code.
+fn events(span: &Span) -> Option<Vec<InstructionEvents>> {
+    headcount_x86::events(span).ok()
 }
 
 /// The call instructions in a piece of code.

@@ -58,6 +58,7 @@ fn as_report(args: &Query) -> Report {
         never: false,
         why: false,
         charge_back: false,
+        events: args.events.clone(),
         runs: RunsArgument {
             runs: RunSelection::All,
         },

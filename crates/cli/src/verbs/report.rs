@@ -1,11 +1,12 @@
 //! Print counts as a table.
 
-use crate::args::{By, Format, Report};
+use crate::args::{ALL_EVENTS, By, Format, Report};
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
 use anyhow::bail;
+use headcount_model::Event;
 use headcount_profile::Loaded;
-use headcount_report::{self as report, Request, Unit, thousands};
+use headcount_report::{self as report, Request, Unit, WantedEvents, thousands};
 use std::process::ExitCode;
 
 pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
@@ -27,11 +28,13 @@ pub fn show(mut loaded: Loaded, args: &Report) -> anyhow::Result<ExitCode> {
     if needs_time && time.is_none() {
         bail!("{}", super::NO_TIME);
     }
+    let by = match args.charge_back {
+        true => Unit::Charge,
+        false => unit(args.by),
+    };
+    let events = events(&args.events, by)?;
     let request = Request {
-        by: match args.charge_back {
-            true => Unit::Charge,
-            false => unit(args.by),
-        },
+        by,
         sort: args.sort.clone(),
         top: args.top,
         only: super::only(&args.only, &[&loaded], !args.names.no_demangle),
@@ -42,6 +45,7 @@ pub fn show(mut loaded: Loaded, args: &Report) -> anyhow::Result<ExitCode> {
         time: time.as_ref(),
         samples: &samples,
         why: args.why,
+        events: WantedEvents::new(by, &events, &super::events),
     };
     let runs = super::summaries(&loaded);
     let notes = super::notes(&loaded);
@@ -58,6 +62,25 @@ pub fn show(mut loaded: Loaded, args: &Report) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What `--events` means for a unit.
+fn events(names: &[String], by: Unit) -> anyhow::Result<Vec<Event>> {
+    if matches!(by, Unit::Thread | Unit::Charge) && !names.is_empty() {
+        bail!("--events is about code, and a {} is none", by.name());
+    }
+    if names.iter().any(|it| it == ALL_EVENTS) {
+        return Ok(Event::ALL.to_vec());
+    }
+    let events: Vec<Event> = names.iter().filter_map(|it| Event::from_name(it)).collect();
+    let of_blocks = events.iter().find(|it| !it.is_of_edges());
+    match of_blocks.filter(|_| by == Unit::Edge) {
+        Some(event) => bail!(
+            "edges have the events taken and backward; --by block has `{}`",
+            event.name()
+        ),
+        None => Ok(events),
+    }
 }
 
 fn unit(by: By) -> Unit {

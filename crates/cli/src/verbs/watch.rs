@@ -3,8 +3,8 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use headcount_monitor::live::{Live, NotAnswered};
 use headcount_profile::RunSelection;
 use headcount_report::rates::{Order, Rates, Reading};
-use headcount_report::{self as report, Request, Unit, thousands};
+use headcount_report::{self as report, Request, Unit, WantedEvents, thousands};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
@@ -138,6 +138,7 @@ fn read(live: &Live, by: LiveUnit, only: &[String]) -> Result<Option<Reading>> {
         time: None,
         samples: &[],
         why: false,
+        events: WantedEvents::default(),
     };
     let report = report::Report::new(&loaded.counted, Vec::new(), Vec::new(), &request)?;
     Ok(Some(Reading::new(&report, moment.at)))
@@ -166,6 +167,9 @@ fn write_lines(live: &Live, table: &LiveTable) -> Result<()> {
     Ok(())
 }
 
+/// How soon a key is answered.
+const KEYS: Duration = Duration::from_millis(50);
+
 /// Shows the table until the user leaves, or the program ends: then what was seen last.
 fn show(
     live: &Live,
@@ -179,29 +183,41 @@ fn show(
     }
     let mut terminal = OwnScreen::enter()?;
     let mut screen = Screen::new(format!("process {pid}"), table.by);
-    let mut before: Option<Reading> = None;
-    let mut rates = Rates::default();
-    while !is_asked_to_end.load(Ordering::Acquire) {
-        let begin = Instant::now();
-        if !screen.is_paused {
-            let Some(now) = read(live, screen.by, &table.only)? else {
-                return Ok(before);
-            };
-            rates = now.since(before.as_ref());
-            before = Some(now);
-        }
-        loop {
-            terminal.0.draw(|frame| screen.draw(frame, &rates))?;
-            let left = table.every.saturating_sub(begin.elapsed());
-            if left.is_zero() || is_asked_to_end.load(Ordering::Acquire) {
-                break;
+    // To read counts may take longer than anybody waits for a key.
+    std::thread::scope(|scope| {
+        let (ask, asked) = mpsc::channel::<LiveUnit>();
+        let (answer, answers) = mpsc::channel();
+        scope.spawn(move || {
+            let answer_to = |by| answer.send((by, read(live, by, &table.only)));
+            asked
+                .iter()
+                .map(answer_to)
+                .take_while(Result::is_ok)
+                .count()
+        });
+        let mut before: Option<Reading> = None;
+        let mut rates = Rates::default();
+        let mut is_reading = false;
+        let mut next = Instant::now();
+        while !is_asked_to_end.load(Ordering::Acquire) {
+            if !screen.is_paused && !is_reading && Instant::now() >= next {
+                is_reading = ask.send(screen.by).is_ok();
             }
-            match next_wish(&mut screen, left)? {
-                Wish::Nothing => {}
-                Wish::Reload => {
-                    before = None;
-                    break;
+            if let Ok((by, reading)) = answers.try_recv() {
+                is_reading = false;
+                let Some(now) = reading? else {
+                    return Ok(before);
+                };
+                next = Instant::now() + table.every;
+                if by == screen.by {
+                    rates = now.since(before.as_ref());
+                    before = Some(now);
                 }
+            }
+            terminal.0.draw(|frame| screen.draw(frame, &rates))?;
+            match next_wish(&mut screen, KEYS)? {
+                Wish::Nothing => {}
+                Wish::Reload => (before, next) = (None, Instant::now()),
                 Wish::Leave => return Ok(None),
                 Wish::Interrupt => match interrupt() {
                     Some(signal) => headcount_monitor::kill(pid, signal),
@@ -209,8 +225,8 @@ fn show(
                 },
             }
         }
-    }
-    Ok(None)
+        Ok(None)
+    })
 }
 
 /// Waits for a key.

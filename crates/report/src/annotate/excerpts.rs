@@ -3,6 +3,7 @@
 use super::find::Chosen;
 use super::listing::Excerpt;
 use crate::count::Count;
+use crate::events::WantedEvents;
 use crate::inlined::InlinedRuns;
 use crate::names::{Named, functions};
 use crate::only::Only;
@@ -21,7 +22,12 @@ pub fn excerpts(
     chosen: &Chosen,
     demangle: bool,
 ) -> Result<BTreeMap<String, Vec<Excerpt>>, Error> {
-    let tallies = file_tallies(counted, demangle, &Only::default())?;
+    let tallies = file_tallies(
+        counted,
+        demangle,
+        &Only::default(),
+        &WantedEvents::default(),
+    )?;
     let mut all: BTreeMap<String, Vec<Excerpt>> = BTreeMap::new();
     for file in &chosen.files {
         let sums = match tallies.get(file) {

@@ -85,15 +85,15 @@ impl<E: From<Error>> Tables<'_, E> {
         let names = calls::names(&all);
         for named in all.iter().filter(|it| request.only.wants(it)) {
             self.functions += 1;
-            self.function(number, named)?;
+            self.function(number, named, request)?;
             self.parts(named, &names, request)?;
         }
         Ok(())
     }
 
-    fn function(&mut self, module: u64, named: &Named<'_>) -> Result<(), E> {
+    fn function(&mut self, module: u64, named: &Named<'_>, request: &Request<'_>) -> Result<(), E> {
         let mut row = Vec::new();
-        rows::function(named, None, &mut row)?;
+        rows::function(named, request, &mut row)?;
         for row in &row {
             let [_, name, file, rest @ ..] = row.cells.as_slice() else {
                 continue;
@@ -121,9 +121,9 @@ impl<E: From<Error>> Tables<'_, E> {
         request: &Request<'_>,
     ) -> Result<(), E> {
         let (mut blocks, mut edges, mut sites) = (Vec::new(), Vec::new(), Vec::new());
-        rows::source_blocks(named, &mut blocks)?;
-        rows::edges(named, &mut edges)?;
-        calls::of_function(named, names, request, &mut sites);
+        rows::source_blocks(named, request, &mut blocks)?;
+        rows::edges(named, request, &mut edges)?;
+        calls::of_function(named, names, request, &mut sites)?;
         for row in &mut blocks {
             let file = self.source(&row.cells[FILE_OF_BLOCK])?;
             row.cells[FILE_OF_BLOCK] = file;

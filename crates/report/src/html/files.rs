@@ -4,6 +4,7 @@ use super::functions::Functions;
 use super::{Page, value};
 use crate::Error;
 use crate::annotate::is_of_the_system;
+use crate::events::WantedEvents;
 use crate::lines::{LineCount, all_lines};
 use crate::rows::Tally;
 use crate::source::file_tallies;
@@ -42,7 +43,12 @@ pub struct SourceFile {
 /// All files with code of functions that are wanted.
 pub fn all(page: &Page<'_>, functions: &Functions<'_>) -> Result<Files, Error> {
     let lines = all_lines(page.counted, page.demangle, &page.only)?;
-    let tallies = file_tallies(page.counted, page.demangle, &page.only)?;
+    let tallies = file_tallies(
+        page.counted,
+        page.demangle,
+        &page.only,
+        &WantedEvents::default(),
+    )?;
     let mut of_lines = functions_of_lines(functions);
     let mut list = Vec::new();
     let mut left_out = 0;

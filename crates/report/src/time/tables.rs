@@ -19,6 +19,7 @@ fn row(cells: Vec<Cell>) -> Row {
         linkage_name: None,
         counted: true,
         ran: true,
+        events: Default::default(),
     }
 }
 
