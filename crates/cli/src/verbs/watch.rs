@@ -3,8 +3,9 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,11 @@ pub fn run(args: &Watch) -> Result<ExitCode> {
     match args.table.json {
         true => write_lines(&live, &args.table)?,
         false => {
-            let last = show(&live, args.pid, &args.table, &|| None)?;
+            let watching = Watching {
+                pid: args.pid,
+                passes_interrupts: false,
+            };
+            let last = watching.show(live, &args.table, OwnScreen::enter()?)?;
             say_last(args.pid, last.as_ref());
         }
     }
@@ -48,8 +53,6 @@ pub fn run_watched() -> Result<ExitCode> {
              `>log 2>&1`, or use `headcount watch PID` in another terminal"
         );
     }
-    let mut child = start_unwatched()?;
-    let pid = child.id() as i32;
     let table = LiveTable {
         by: LiveUnit::Function,
         every: Duration::from_secs(1),
@@ -58,9 +61,15 @@ pub fn run_watched() -> Result<ExitCode> {
         top: 0,
         times: None,
     };
+    let terminal = OwnScreen::enter()?;
+    let mut child = start_unwatched()?;
+    let pid = child.id() as i32;
     if let Some(live) = find_soon(&mut child, pid)? {
-        let interrupt = || Some(SIGINT);
-        show(&live, pid, &table, &interrupt)?;
+        let watching = Watching {
+            pid,
+            passes_interrupts: true,
+        };
+        watching.show(live, &table, terminal)?;
     }
     let status = child.wait().context("waiting for the program")?;
     Ok(ExitCode::from(status_of(status)))
@@ -170,37 +179,37 @@ fn write_lines(live: &Live, table: &LiveTable) -> Result<()> {
 /// How soon a key is answered.
 const KEYS: Duration = Duration::from_millis(50);
 
-/// Shows the table until the user leaves, or the program ends: then what was seen last.
-fn show(
-    live: &Live,
+/// Whose table is shown.
+struct Watching {
     pid: i32,
-    table: &LiveTable,
-    interrupt: &dyn Fn() -> Option<i32>,
-) -> Result<Option<Reading>> {
-    let is_asked_to_end = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&is_asked_to_end))?;
-    }
-    let mut terminal = OwnScreen::enter()?;
-    let mut screen = Screen::new(format!("process {pid}"), table.by);
-    // To read counts may take longer than anybody waits for a key.
-    std::thread::scope(|scope| {
-        let (ask, asked) = mpsc::channel::<LiveUnit>();
-        let (answer, answers) = mpsc::channel();
-        scope.spawn(move || {
-            let answer_to = |by| answer.send((by, read(live, by, &table.only)));
-            asked
-                .iter()
-                .map(answer_to)
-                .take_while(Result::is_ok)
-                .count()
-        });
+    /// Is Ctrl-C for the program?
+    passes_interrupts: bool,
+}
+
+impl Watching {
+    /// Shows the table until the user leaves, or the program ends: then what was seen last.
+    fn show(
+        &self,
+        live: Live,
+        table: &LiveTable,
+        mut terminal: OwnScreen,
+    ) -> Result<Option<Reading>> {
+        let is_asked_to_end = Arc::new(AtomicBool::new(false));
+        for signal in [SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(&is_asked_to_end))?;
+        }
+        let mut screen = Screen::new(format!("process {}", self.pid), table.by);
+        let live = Arc::new(live);
+        let (ask, answers) = reader(Arc::clone(&live), table.only.clone());
         let mut before: Option<Reading> = None;
         let mut rates = Rates::default();
         let mut is_reading = false;
         let mut next = Instant::now();
         while !is_asked_to_end.load(Ordering::Acquire) {
-            if !screen.is_paused && !is_reading && Instant::now() >= next {
+            if Instant::now() >= next && live.is_over() {
+                return Ok(before);
+            }
+            if Instant::now() >= next && !is_reading && !screen.is_paused {
                 is_reading = ask.send(screen.by).is_ok();
             }
             if let Ok((by, reading)) = answers.try_recv() {
@@ -217,16 +226,36 @@ fn show(
             terminal.0.draw(|frame| screen.draw(frame, &rates))?;
             match next_wish(&mut screen, KEYS)? {
                 Wish::Nothing => {}
-                Wish::Reload => (before, next) = (None, Instant::now()),
-                Wish::Leave => return Ok(None),
-                Wish::Interrupt => match interrupt() {
-                    Some(signal) => headcount_monitor::kill(pid, signal),
-                    None => return Ok(None),
-                },
+                Wish::Reload => {
+                    (before, rates) = (None, Rates::default());
+                    next = Instant::now();
+                }
+                Wish::Interrupt if self.passes_interrupts => {
+                    headcount_monitor::kill(self.pid, SIGINT);
+                }
+                Wish::Leave | Wish::Interrupt => return Ok(None),
             }
         }
         Ok(None)
-    })
+    }
+}
+
+/// What was asked for, and what came of it.
+type Answered = (LiveUnit, Result<Option<Reading>>);
+
+/// Reads counts when asked to, in a thread of its own: that may take longer than anybody waits for a
+/// key, or to leave.
+fn reader(live: Arc<Live>, only: Vec<String>) -> (Sender<LiveUnit>, Receiver<Answered>) {
+    let (ask, asked) = mpsc::channel();
+    let (answer, answers) = mpsc::channel();
+    std::thread::spawn(move || {
+        for by in asked {
+            if answer.send((by, read(&live, by, &only))).is_err() {
+                return;
+            }
+        }
+    });
+    (ask, answers)
 }
 
 /// Waits for a key.

@@ -89,6 +89,11 @@ impl Live {
         &self.folder
     }
 
+    /// Does nobody count any more?
+    pub fn is_over(&self) -> bool {
+        !journal::is_being_written(&self.folder)
+    }
+
     /// Asks what was counted so far.
     pub fn ask(&self) -> Result<SoFar, NotAnswered> {
         let ended = |_| NotAnswered::Ended(self.pid);
@@ -106,11 +111,9 @@ impl Live {
     }
 
     fn connect(&self) -> Result<UnixStream, NotAnswered> {
-        UnixStream::connect(self.folder.file(SOCKET)).map_err(|error| {
-            match journal::is_being_written(&self.folder) {
-                true => NotAnswered::NoSocket(self.pid, self.folder.path().join(SOCKET), error),
-                false => NotAnswered::Ended(self.pid),
-            }
+        UnixStream::connect(self.folder.file(SOCKET)).map_err(|error| match self.is_over() {
+            true => NotAnswered::Ended(self.pid),
+            false => NotAnswered::NoSocket(self.pid, self.folder.path().join(SOCKET), error),
         })
     }
 
