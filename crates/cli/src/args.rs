@@ -41,6 +41,7 @@ pub enum Verb {
     Attach(Attach),
     Query(Query),
     Watch(Watch),
+    Mark(Mark),
     Cargo(Cargo),
     Cc(Cc),
     Csource(Csource),
@@ -429,6 +430,36 @@ pub struct Collect {
     /// Leave the counter files where they are.
     #[arg(long)]
     pub keep: bool,
+}
+
+/// Mark a moment of a run that goes on, so that what runs before and after it is told apart.
+///
+/// The run becomes a run for each phase: `start` until the first mark, and one from each mark to the next, or to
+/// the end, under the mark's name. Reports add them up unless `--phase NAME` chooses one; `headcount
+/// runs` lists them, and `headcount diff --runs 2,3` compares two.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount mark 1234 steady             what runs from now on is the phase `steady`
+  headcount report --phase steady        when the run has ended
+  headcount report --phase start         what ran before the first mark")]
+pub struct Mark {
+    /// The process, or the `headcount run` that counts it.
+    #[arg(value_name = "PID")]
+    pub pid: i32,
+    /// The name of the phase that begins.
+    #[arg(value_parser = phase_name)]
+    pub name: String,
+}
+
+fn phase_name(text: &str) -> Result<String, String> {
+    let is_plain = |it: char| !it.is_control();
+    match text {
+        "" => Err("a phase needs a name".into()),
+        "start" => Err("`start` is what comes before the first mark".into()),
+        _ if text.chars().all(is_plain) && text.len() <= 200 => Ok(text.to_owned()),
+        _ => Err("say a short name without control characters".into()),
+    }
 }
 
 /// Say what this machine allows, and what to do about what it does not.

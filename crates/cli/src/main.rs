@@ -103,6 +103,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
         Verb::Attach(it) => verbs::attach::run(it),
         Verb::Query(it) => verbs::query::run(it),
         Verb::Watch(it) => verbs::watch::run(it),
+        Verb::Mark(it) => verbs::mark::run(it),
         Verb::Cargo(it) => verbs::cargo::run(it),
         Verb::Cc(it) => verbs::cc::run(it),
         Verb::Csource(it) => verbs::csource::run(it),

@@ -19,7 +19,7 @@ use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
 use crate::cache;
 use crate::progress::during_on_terminal;
 use crate::readings;
-use crate::recovered::{Counts, Facts, Recovered, recover, recover_from};
+use crate::recovered::{Counts, Facts, Recovered, recover, recover_from, recover_phases};
 use crate::reserve;
 use crate::selection::Selection;
 use crate::talk::say;
@@ -361,7 +361,11 @@ fn add(args: &Counting, outcome: &Outcome, folder: &OwnFolder, profile: &Path) -
         true => Vec::new(),
         false => reached(args.engine(), &modules, &counts)?,
     };
-    put(profile, &modules, &run, counts)?;
+    let phases = recover_phases(folder, Some(outcome), Some(&selection))?;
+    match phases.is_empty() {
+        true => put(profile, &modules, &run, counts)?,
+        false => put_all(profile, phases)?,
+    }
     Ok(Stored {
         run,
         modules,
@@ -372,6 +376,15 @@ fn add(args: &Counting, outcome: &Outcome, folder: &OwnFolder, profile: &Path) -
 
 fn put(profile: &Path, modules: &[ModuleFacts], run: &Run, counts: Vec<Counts>) -> Result<()> {
     put_into(Profile::create_or_open(profile)?, modules, run, counts)?;
+    Ok(())
+}
+
+/// The same for runs that were recovered.
+fn put_all(profile: &Path, recovered: Vec<Recovered>) -> Result<()> {
+    for Recovered { run, facts, counts } in recovered {
+        let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
+        put(profile, &modules, &run, counts)?;
+    }
     Ok(())
 }
 
@@ -427,9 +440,11 @@ pub fn collect_folder(folder: &OwnFolder, profile: &Path) -> Result<Taken> {
             false => Taken::Nothing,
         });
     }
-    let Recovered { run, facts, counts } = recover(folder, None, None)?;
-    let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
-    put(profile, &modules, &run, counts)?;
+    let mut recovered = recover_phases(folder, None, None)?;
+    if recovered.is_empty() {
+        recovered.push(recover(folder, None, None)?);
+    }
+    put_all(profile, recovered)?;
     Ok(Taken::Stored)
 }
 

@@ -1,6 +1,7 @@
 //! A run, recovered from the journal that the monitor wrote while it counted.
 
 mod flat;
+mod phases;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ use crate::copies::Reading;
 use crate::readings::ModuleReadings;
 use crate::selection::Selection;
 use flat::Flat;
+
+pub use phases::recover_phases;
 
 /// What is known of a module that was counted.
 pub enum Facts {

@@ -121,7 +121,12 @@ fn query(shop: &Workshop, pid: &str, more: &[&str]) -> Said {
 fn instructions(shop: &Workshop, pid: &str, module: &str) -> Counts {
     let said = query(shop, pid, &["--by", "instruction", "--format", "csv"]);
     assert_eq!(said.status, Some(0), "{said:?}");
-    let mut rows = said.stdout.lines().map(|it| it.split(',').collect());
+    by_address(&said.stdout, module)
+}
+
+/// Those that ran, from a table.
+fn by_address(csv: &str, module: &str) -> Counts {
+    let mut rows = csv.lines().map(|it| it.split(',').collect());
     let columns: Vec<&str> = rows.next().unwrap();
     let column = |name: &str| columns.iter().position(|it| *it == name).unwrap();
     let (in_module, address, executed) = (column("module"), column("address"), column("count"));
@@ -165,6 +170,59 @@ fn a_query_is_exact_wherever_the_program_is() {
                 before = executed;
             }
         }
+    }
+}
+
+/// How often each instruction of the program ran in a phase of the last run.
+fn of_phase(shop: &Workshop, more: &[&str]) -> Counts {
+    let words = ["report", "--by", "instruction", "--format", "csv"];
+    let said = shop.headcount(&[&words, more].concat());
+    assert_eq!(said.status, Some(0), "{said:?}");
+    by_address(&said.stdout, "again")
+}
+
+#[test]
+fn phases_are_exact_and_add_up_to_the_run() {
+    let shop = Workshop::new();
+    shop.build("again", AGAIN, &["-O2"]);
+    let course = Course::of(&shop, "again");
+    for engine in ["detour", "breakpoint"] {
+        shop.forget();
+        let words = ["--modules", "main", "--engine", engine, "--", "./again"];
+        let counted = counting(&shop, &words);
+        let pid = counted.counted();
+        for name in ["warm", "it's \"steady\""] {
+            sleep(some_milliseconds(30));
+            let said = shop.headcount(&["mark", &pid, name]);
+            assert_eq!(said.status, Some(0), "{said:?}");
+        }
+        sleep(some_milliseconds(30));
+        workshop::started::send("KILL", &pid);
+        assert_eq!(counted.rest().status, Some(137));
+        let mut before = 0;
+        let mut sum = Counts::new();
+        for name in ["start", "warm", "it's \"steady\""] {
+            let phase = of_phase(&shop, &["--phase", name]);
+            let after = before + phase.values().sum::<u64>();
+            let mut expected = course.after(after);
+            for (at, count) in course.after(before) {
+                *expected.entry(at).or_default() -= count;
+            }
+            expected.retain(|_, count| *count > 0);
+            assert_eq!(phase, expected, "{engine} {name}");
+            before = after;
+            phase
+                .iter()
+                .for_each(|(at, count)| *sum.entry(*at).or_default() += count);
+        }
+        assert_eq!(of_phase(&shop, &[]), sum, "{engine}");
+        let said = shop.headcount(&["report", "--phase", "cold"]);
+        assert_eq!(said.status, Some(2));
+        assert!(
+            said.stderr.contains("it has start, warm, it's"),
+            "{}",
+            said.stderr
+        );
     }
 }
 

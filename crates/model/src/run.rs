@@ -7,6 +7,10 @@ use crate::{LoadBias, Module, SourceFlows};
 pub struct Run {
     /// Names this run among all others, so that no run is stored twice.
     pub key: String,
+    /// The same for all runs of one command; empty if this is its only one.
+    pub batch: String,
+    /// The mark that it began with, if it is a part of what a program did; else empty.
+    pub phase: String,
     /// The command as it was started; empty if unknown.
     pub command: Vec<String>,
     /// Nanoseconds since 1970; 0 if unknown.

@@ -490,7 +490,7 @@ impl Counters {
 }
 
 /// A journal that was written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Written {
     /// Its lines.
     pub entries: Vec<Entry>,

@@ -78,6 +78,14 @@ pub enum Problem {
         /// The run asked for.
         wanted: i64,
     },
+    /// The user asked for a phase that is not there.
+    #[error("has no phase called `{wanted}` in these runs{}", phases(.known))]
+    NoSuchPhase {
+        /// The phase asked for.
+        wanted: String,
+        /// Those that are there.
+        known: Vec<String>,
+    },
     /// A number does not fit into SQLite's 64-bit signed integers, or a sum not into 64 bits.
     #[error("{0} is too large to be stored exactly")]
     TooLarge(String),
@@ -101,6 +109,14 @@ pub enum Problem {
     /// Anything else SQLite says.
     #[error("{0}")]
     Sqlite(rusqlite::Error),
+}
+
+/// What could have been asked for.
+fn phases(known: &[String]) -> String {
+    match known.is_empty() {
+        true => "; `headcount mark` makes phases of a run that goes on".to_owned(),
+        false => format!("; it has {}", known.join(", ")),
+    }
 }
 
 impl Problem {

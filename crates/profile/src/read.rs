@@ -13,12 +13,14 @@ use rusqlite::{Connection, OptionalExtension, Row};
 /// Which runs to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunSelection {
-    /// The one stored last.
+    /// Those of the command that was stored last.
     Last,
     /// The sum of all.
     All,
     /// The sum of these.
     These(Vec<i64>),
+    /// Of those, the ones that began with a mark of this name.
+    Phase(Box<RunSelection>, String),
 }
 
 /// What is known about a run besides its counts.
@@ -26,6 +28,10 @@ pub enum RunSelection {
 pub struct RunInfo {
     /// Its number in this profile.
     pub id: i64,
+    /// The same for all runs of one command.
+    pub batch: String,
+    /// The mark that it began with, if it is a part of what a program did; else empty.
+    pub phase: String,
     /// The command as it was started; empty if unknown.
     pub command: Vec<String>,
     /// Nanoseconds since 1970; 0 if unknown.
@@ -163,7 +169,7 @@ fn choose(db: &Connection, which: &RunSelection) -> Result<Chosen, Problem> {
     let is_timed = |id: &i64| sampled.contains(id);
     let is_counted = |id: &i64| !is_timed(id);
     let all = run_ids(db)?;
-    let chosen = select(all.clone(), which)?;
+    let chosen = select(db, all.clone(), which)?;
     let only = |ids: &[i64], wanted: &dyn Fn(&i64) -> bool| -> Vec<i64> {
         ids.iter().copied().filter(|id| wanted(id)).collect()
     };
@@ -172,7 +178,7 @@ fn choose(db: &Connection, which: &RunSelection) -> Result<Chosen, Problem> {
         timed: only(&chosen, &is_timed),
     };
     // Time and counts of the same command belong together.
-    if let (RunSelection::Last, [last]) = (which, chosen.as_slice()) {
+    if let (RunSelection::Last, Some(last)) = (which, chosen.last()) {
         let command = command(db, *last)?;
         let last_of = |wanted: &dyn Fn(&i64) -> bool| -> Result<Option<i64>, Problem> {
             for id in all.iter().rev().filter(|id| wanted(id)) {
@@ -213,10 +219,15 @@ pub(crate) fn run_ids(db: &Connection) -> Result<Vec<i64>, Problem> {
     all(db, "SELECT id FROM runs ORDER BY id", [], |row| row.get(0))
 }
 
-fn select(ids: Vec<i64>, which: &RunSelection) -> Result<Vec<i64>, Problem> {
+fn select(db: &Connection, ids: Vec<i64>, which: &RunSelection) -> Result<Vec<i64>, Problem> {
     let last = *ids.last().ok_or(Problem::NoRuns)?;
     match which {
-        RunSelection::Last => Ok(vec![last]),
+        RunSelection::Last => {
+            let query = "SELECT id FROM runs WHERE batch = (SELECT batch FROM runs WHERE id = ?)
+                         ORDER BY id";
+            all(db, query, [last], |row| row.get(0))
+        }
+        RunSelection::Phase(of, name) => phase(db, &select(db, ids, of)?, name),
         RunSelection::All => Ok(ids),
         RunSelection::These(wanted) => {
             let mut wanted = wanted.clone();
@@ -227,6 +238,25 @@ fn select(ids: Vec<i64>, which: &RunSelection) -> Result<Vec<i64>, Problem> {
                 None => Ok(wanted),
             }
         }
+    }
+}
+
+/// Those that began with a mark.
+fn phase(db: &Connection, runs: &[i64], name: &str) -> Result<Vec<i64>, Problem> {
+    let mut phases = Vec::new();
+    for id in runs {
+        let query = "SELECT phase FROM runs WHERE id = ?";
+        let mut query = db.prepare_cached(query)?;
+        phases.push(query.query_row([id], |row| row.get::<_, String>(0))?);
+    }
+    let named = runs.iter().zip(&phases).filter(|(_, it)| *it == name);
+    let named: Vec<i64> = named.map(|(id, _)| *id).collect();
+    match named.is_empty() {
+        false => Ok(named),
+        true => Err(Problem::NoSuchPhase {
+            wanted: name.to_owned(),
+            known: phases.into_iter().filter(|it| !it.is_empty()).collect(),
+        }),
     }
 }
 
@@ -458,6 +488,8 @@ fn run_info(db: &Connection, id: i64) -> Result<RunInfo, Problem> {
                  ORDER BY path, build_id";
     Ok(RunInfo {
         id,
+        batch: run.batch,
+        phase: run.phase,
         command: run.command,
         started: run.started,
         ended: run.ended,
@@ -472,7 +504,8 @@ fn run_info(db: &Connection, id: i64) -> Result<RunInfo, Problem> {
 
 /// A run without its counts.
 pub(crate) fn run(db: &Connection, id: i64) -> Result<Run, Problem> {
-    let query = "SELECT key, command, started, ended, status, cpu, notes FROM runs WHERE id = ?";
+    let query = "SELECT key, command, started, ended, status, cpu, notes, batch, phase
+                 FROM runs WHERE id = ?";
     let (mut run, command, notes) = db.prepare_cached(query)?.query_row([id], |row| {
         let run = Run {
             key: row.get(0)?,
@@ -480,6 +513,8 @@ pub(crate) fn run(db: &Connection, id: i64) -> Result<Run, Problem> {
             ended: row.get(3)?,
             status: row.get(4)?,
             cpu: row.get(5)?,
+            batch: row.get(7)?,
+            phase: row.get(8)?,
             ..Run::default()
         };
         Ok((run, row.get::<_, String>(1)?, row.get::<_, String>(6)?))

@@ -69,6 +69,8 @@ CREATE TABLE refusals (
 CREATE TABLE runs (
     id      INTEGER PRIMARY KEY,
     key     TEXT    NOT NULL UNIQUE, -- names the run for ever: no run is stored twice
+    batch   TEXT    NOT NULL,        -- the same for all runs of one command
+    phase   TEXT    NOT NULL,        -- the mark it began with, if it is a part of what a program did
     command TEXT    NOT NULL,        -- a JSON array of strings
     started INTEGER NOT NULL,        -- nanoseconds since 1970; 0 if unknown
     ended   INTEGER NOT NULL,

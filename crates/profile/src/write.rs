@@ -312,11 +312,17 @@ fn add_files_and_refusals(db: &Connection, id: i64, module: &ModuleFacts) -> Res
 /// Stores a run without its counts; says under which number.
 pub(crate) fn add_run(db: &Connection, run: &Run) -> Result<i64, Problem> {
     db.prepare_cached(
-        "INSERT INTO runs (key, command, started, ended, status, cpu, notes)
-         VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO runs (key, batch, phase, command, started, ended, status, cpu, notes)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         run.key,
+        if run.batch.is_empty() {
+            &run.key
+        } else {
+            &run.batch
+        },
+        run.phase,
         serde_json::Value::from(run.command.clone()).to_string(),
         fit(run.started, "the time of the run's start")?,
         fit(run.ended, "the time of the run's end")?,

@@ -462,9 +462,31 @@ pub struct InputOption {
 /// Which runs to add up.
 #[derive(Debug, Args)]
 pub struct RunsArgument {
-    /// `last`, `all`, or numbers such as `2,5` or `3-7`; several runs are added up.
+    /// `last` (all runs of the last command), `all`, or numbers such as `2,5` or `3-7`; several runs
+    /// are added up.
     #[arg(long, default_value = "last", value_parser = run_selection, value_name = "RUNS")]
-    pub runs: RunSelection,
+    runs: RunSelection,
+    /// Of those, only the phase that began with this mark (`headcount mark`), or `start`.
+    #[arg(long, value_name = "NAME")]
+    phase: Option<String>,
+}
+
+impl RunsArgument {
+    /// Which runs are meant.
+    pub fn get(&self) -> RunSelection {
+        match &self.phase {
+            Some(phase) => RunSelection::Phase(Box::new(self.runs.clone()), phase.clone()),
+            None => self.runs.clone(),
+        }
+    }
+
+    /// All that there are.
+    pub fn all() -> Self {
+        Self {
+            runs: RunSelection::All,
+            phase: None,
+        }
+    }
 }
 
 /// How to show names.

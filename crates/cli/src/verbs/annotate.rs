@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
-    let mut loaded = super::load(args.profile.input.as_ref(), &args.runs.runs)?;
+    let mut loaded = super::load(args.profile.input.as_ref(), &args.runs.get())?;
     let sources = Sources::new(&loaded, &args.source, args.profile.input.as_deref());
     source_flows::follow(&mut loaded, &sources);
     let chosen = match args.names_wanted.is_empty() {

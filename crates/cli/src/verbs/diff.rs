@@ -4,7 +4,7 @@ use crate::args::{Diff as Args, DiffBy, DiffFormat};
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
 use anyhow::{Context, bail};
-use headcount_profile::{Loaded, RunSelection};
+use headcount_profile::{Loaded, RunInfo, RunSelection};
 use headcount_report::diff::{self, Diff, Regression, Scope, Side};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -79,23 +79,26 @@ fn load(args: &Args) -> anyhow::Result<(Loaded, Loaded)> {
         return Ok((super::load(Some(old), runs)?, super::load(Some(new), runs)?));
     }
     let named = args.old.as_ref();
-    let numbers = match &args.runs {
-        Some(RunSelection::These(numbers)) => numbers.clone(),
+    let [old, new] = match &args.runs {
+        Some(RunSelection::These(numbers)) => match numbers.as_slice() {
+            [old, new] => [vec![*old], vec![*new]],
+            _ => bail!("of one profile, name two runs: --runs 2,5"),
+        },
         Some(_) => bail!("of one profile, name two runs: --runs 2,5"),
         None => last_two(named)?,
     };
-    let [old, new] = numbers.as_slice() else {
-        bail!("of one profile, name two runs: --runs 2,5");
-    };
-    let one = |number: i64| super::load(named, &RunSelection::These(vec![number]));
-    Ok((one(*old)?, one(*new)?))
+    let some = |numbers: Vec<i64>| super::load(named, &RunSelection::These(numbers));
+    Ok((some(old)?, some(new)?))
 }
 
-fn last_two(named: Option<&std::path::PathBuf>) -> anyhow::Result<Vec<i64>> {
+/// The runs of the last two commands.
+fn last_two(named: Option<&std::path::PathBuf>) -> anyhow::Result<[Vec<i64>; 2]> {
     let profile = super::open(named)?;
-    let runs: Vec<i64> = profile.runs()?.iter().map(|it| it.id).collect();
-    match runs.as_slice() {
-        [.., old, new] => Ok(vec![*old, *new]),
+    let runs = profile.runs()?;
+    let mut batches = runs.chunk_by(|one, other| one.batch == other.batch);
+    let numbers = |batch: &[RunInfo]| batch.iter().map(|it| it.id).collect();
+    match (batches.next_back(), batches.next_back()) {
+        (Some(new), Some(old)) => Ok([numbers(old), numbers(new)]),
         _ => bail!(
             "{}: has only one run: nothing to compare it with",
             named

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::process::ExitCode;
 
 pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
-    let loaded = super::load(args.profile.input.as_ref(), &args.runs.runs)?;
+    let loaded = super::load(args.profile.input.as_ref(), &args.runs.get())?;
     let is_meant = |it: &Counted, name: &str| is_meant(&args.function, it, name);
     if args.json {
         return as_json(&loaded, &is_meant, args);

@@ -17,7 +17,7 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
-    let mut loaded = super::load_with_time(named, &args.runs.runs)?;
+    let mut loaded = super::load_with_time(named, &args.runs.get())?;
     if is_of_time(args, format, &loaded) {
         return time(args, format, &loaded);
     }

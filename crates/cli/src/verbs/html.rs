@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
-    let mut loaded = super::load(named, &args.runs.runs)?;
+    let mut loaded = super::load(named, &args.runs.get())?;
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
     source_flows::follow(&mut loaded, &sources);
     let runs: Vec<RunFacts> = loaded.runs.iter().map(facts).collect();

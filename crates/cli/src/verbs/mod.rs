@@ -14,6 +14,7 @@ pub mod explain;
 pub mod export;
 pub mod html;
 pub mod man;
+pub mod mark;
 pub mod merge;
 pub mod query;
 pub mod report;

@@ -59,9 +59,7 @@ fn as_report(args: &Query) -> Report {
         why: false,
         charge_back: false,
         events: args.events.clone(),
-        runs: RunsArgument {
-            runs: RunSelection::All,
-        },
+        runs: RunsArgument::all(),
         names: args.names,
         format: args.format,
         source: args.source.clone(),

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
-    let loaded = super::load_with_time(named, &args.runs.runs)?;
+    let loaded = super::load_with_time(named, &args.runs.get())?;
     show(loaded, args)
 }
 

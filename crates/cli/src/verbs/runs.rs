@@ -61,7 +61,7 @@ fn as_text(rows: &[(RunInfo, Count)]) -> String {
         out.push_str(&format!(
             "{:>4}  {started:<20}  {executed:>20}  {}\n",
             run.id,
-            text::command(&summary)
+            text::command(&summary) + &phase(run)
         ));
     }
     if rows.is_empty() {
@@ -70,8 +70,16 @@ fn as_text(rows: &[(RunInfo, Count)]) -> String {
     out
 }
 
+/// Which part of what the command did.
+fn phase(run: &RunInfo) -> String {
+    match run.phase.as_str() {
+        "" => String::new(),
+        name => format!(" (phase {})", headcount_report::visible(name)),
+    }
+}
+
 fn as_csv(rows: &[(RunInfo, Count)]) -> String {
-    let mut out = "run,started,ended,status,executed,command,samples\n".to_owned();
+    let mut out = "run,started,ended,status,executed,command,samples,phase\n".to_owned();
     for (run, executed) in rows {
         let status = run.status.map(|it| it.to_string()).unwrap_or_default();
         let executed = executed.value().map(|it| it.to_string());
@@ -79,8 +87,9 @@ fn as_csv(rows: &[(RunInfo, Count)]) -> String {
         let command = run.command.join(" ");
         let command = csv::harmless(&command).replace('"', "\"\"");
         let samples = run.samples.map(|it| it.to_string()).unwrap_or_default();
+        let phase = csv::harmless(&run.phase).replace('"', "\"\"");
         out.push_str(&format!(
-            "{},{},{},{status},{executed},\"{command}\",{samples}\n",
+            "{},{},{},{status},{executed},\"{command}\",{samples},\"{phase}\"\n",
             run.id,
             date(run.started),
             date(run.ended)
@@ -98,6 +107,7 @@ fn as_json(rows: &[(RunInfo, Count)]) -> String {
             "status": run.status,
             "executed": executed.value(),
             "samples": run.samples,
+            "phase": run.phase,
             "command": run.command,
             "cpu": run.cpu,
             "modules": run.modules,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use libc::pid_t;
 
 use crate::journal::{self, Entry, JOURNAL, ROUTINES, Unreadable, Written};
-use crate::live::{Moment, SOCKET, Snapshot};
+use crate::live::{Moment, SOCKET, Snapshot, marks};
 use crate::own_folder::OwnFolder;
 use crate::{kernel, proc};
 
@@ -96,6 +96,21 @@ impl Live {
 
     /// Asks what was counted so far.
     pub fn ask(&self) -> Result<SoFar, NotAnswered> {
+        let answer = self.answer()?;
+        Ok(answer.read(&self.folder)?)
+    }
+
+    /// Marks this moment of the run with a name, for its phases.
+    pub fn mark(&self, name: &str) -> Result<Moment, NotAnswered> {
+        let answer = self.answer()?;
+        let moment = Snapshot::read(&answer.snapshot).map(|it| it.moment);
+        let moment = moment.map_err(|error| NotAnswered::Refused(self.pid, error.to_string()))?;
+        let kept = marks::keep(&self.folder, name, &moment, &answer.snapshot);
+        kept.map_err(|_| NotAnswered::Ended(self.pid))?;
+        Ok(moment)
+    }
+
+    fn answer(&self) -> Result<Answer, NotAnswered> {
         let ended = |_| NotAnswered::Ended(self.pid);
         let socket = self.connect()?;
         socket.set_read_timeout(Some(PATIENCE)).map_err(ended)?;
@@ -105,7 +120,11 @@ impl Live {
         })?;
         let mut files = files.into_iter();
         match (files.next(), files.next()) {
-            (Some(answer), Some(journal)) => self.read(&answer, &journal, files.next().as_ref()),
+            (Some(snapshot), Some(journal)) => Ok(Answer {
+                snapshot,
+                journal,
+                routines: files.next(),
+            }),
             _ => Err(self.why_not(socket)),
         }
     }
@@ -125,24 +144,30 @@ impl Live {
             _ => NotAnswered::Ended(self.pid),
         }
     }
+}
 
-    fn read(
-        &self,
-        answer: &File,
-        journal: &File,
-        routines: Option<&File>,
-    ) -> Result<SoFar, NotAnswered> {
-        let path = |name: &str| self.folder.path().join(name);
-        let snapshot =
-            Snapshot::read(answer).map_err(|error| Unreadable::Io(path(SOCKET), error))?;
+/// The files of a run at some moment.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub snapshot: File,
+    pub journal: File,
+    pub routines: Option<File>,
+}
+
+impl Answer {
+    /// What the run had counted at that moment.
+    pub fn read(&self, folder: &OwnFolder) -> Result<SoFar, Unreadable> {
+        let path = |name: &str| folder.path().join(name);
+        let snapshot = Snapshot::read(&self.snapshot);
+        let snapshot = snapshot.map_err(|error| Unreadable::Io(path(SOCKET), error))?;
         let Snapshot {
             moment,
             windows,
             counters,
         } = snapshot;
-        let lines = beginning(journal, moment.journal, &path(JOURNAL))?;
+        let lines = beginning(&self.journal, moment.journal, &path(JOURNAL))?;
         let mut entries = journal::parse(&path(JOURNAL), &lines)?;
-        let routines = match routines {
+        let routines = match &self.routines {
             Some(file) => {
                 let bytes = beginning(file, moment.routines, &path(ROUTINES))?;
                 journal::parse_routines(&path(ROUTINES), &bytes)?

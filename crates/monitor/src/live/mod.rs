@@ -9,6 +9,7 @@
 
 mod answer;
 mod ask;
+mod marks;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -20,6 +21,7 @@ use crate::journal::Entry;
 
 pub use answer::Listener;
 pub use ask::{Live, NotAnswered, SoFar};
+pub use marks::{Mark, marks};
 
 /// The name of the socket in the folder of a run.
 const SOCKET: &str = "live";
