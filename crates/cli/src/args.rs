@@ -233,6 +233,9 @@ pub struct ProgramArgument {
 /// What to count, and where to put it.
 #[derive(Clone, Debug, Args)]
 pub struct Counting {
+    /// What this run has in common with others of the same command.
+    #[arg(long, hide = true, value_name = "KEY")]
+    pub batch: Option<String>,
     /// The profile to add to [default: headcount.db; for stat, none].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

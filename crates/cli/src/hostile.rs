@@ -216,6 +216,7 @@ fn first_line() -> Entry {
         started: 1,
         cpu: "a processor".to_owned(),
         key: "key-1".to_owned(),
+        batch: String::new(),
     }
 }
 

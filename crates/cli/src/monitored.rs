@@ -180,6 +180,7 @@ pub fn count(
         follow: following.children,
         wait: following.wait,
         limit: args.limit,
+        batch: args.batch.as_deref().unwrap_or_default(),
         duration: following.duration,
         recall: &cache::prepared,
         remember: &cache::keep_prepared,

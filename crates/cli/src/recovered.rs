@@ -393,8 +393,12 @@ pub fn run_of(
                 started,
                 cpu,
                 key,
+                batch,
                 ..
-            } => (run.command, run.started, run.cpu, run.key) = (command, started, cpu, key),
+            } => {
+                (run.command, run.started, run.cpu) = (command, started, cpu);
+                (run.key, run.batch) = (key, batch);
+            }
             Entry::Thread { pid, tid } => births.thread(pid, tid),
             Entry::Loaded { pid, module, bias } => {
                 let build_id = facts.get(module).context(NO_SUCH_MODULE)?.build_id();

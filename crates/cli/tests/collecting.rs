@@ -300,8 +300,12 @@ fn runs_add_up() {
         assert_eq!(shop.must(&["prog"]), ANSWER);
     }
     assert_eq!(shop.counter_files().len(), 3);
-    assert_eq!(helpers(&shop, &["--runs", "all"]), 300);
+    assert_eq!(helpers(&shop, &["--runs", "3"]), 100);
+    // What ran between two readings is what was run last.
+    assert_eq!(helpers(&shop, &[]), 300);
+    assert_eq!(shop.must(&["prog"]), ANSWER);
     assert_eq!(helpers(&shop, &[]), 100);
+    assert_eq!(helpers(&shop, &["--runs", "all"]), 400);
     assert_eq!(helpers(&shop, &["--runs", "1,3"]), 200);
     assert!(shop.counter_files().is_empty());
     assert!(!shop.path("headcount.counts").exists());

@@ -14,7 +14,7 @@ fn headcount(words: &[&str]) -> String {
 
 const VERBS: &[&str] = &[
     "annotate", "attach", "cargo", "cc", "collect", "csource", "demo", "diff", "doctor", "explain",
-    "export", "html", "merge", "query", "report", "run", "runs", "stat", "time", "watch",
+    "export", "html", "mark", "merge", "query", "report", "run", "runs", "stat", "time", "watch",
 ];
 
 #[test]

@@ -27,7 +27,7 @@ use crate::own_folder::OwnFolder;
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";
@@ -51,6 +51,8 @@ pub enum Entry {
         cpu: String,
         /// Names the run for ever.
         key: String,
+        /// The same for all runs of one command; empty if this is its only one.
+        batch: String,
     },
     /// A module that is counted; the counters are in `counters.N`, N from 0 in this order.
     Module {

@@ -60,7 +60,7 @@ fn prepare<'a>(
     settings: &'a Settings<'a>,
 ) -> Result<Monitor<'a>, Error> {
     let the_journal = |it| Error::Io("the journal", it);
-    let journal = begin_journal(folder, words)?;
+    let journal = begin_journal(folder, words, settings)?;
     match kernel::seize(pid, true) {
         // Killed before it began: that is how it ends.
         Err(_) if proc::is_zombie(pid) => {}
@@ -91,7 +91,11 @@ fn c_strings(words: &[OsString]) -> io::Result<Vec<CString>> {
 }
 
 /// Begins the journal of a run.
-pub fn begin_journal(folder: &OwnFolder, command: Vec<String>) -> Result<Journal, Error> {
+pub fn begin_journal(
+    folder: &OwnFolder,
+    command: Vec<String>,
+    settings: &Settings<'_>,
+) -> Result<Journal, Error> {
     let started = now();
     let first = Entry::Run {
         version: VERSION,
@@ -99,6 +103,7 @@ pub fn begin_journal(folder: &OwnFolder, command: Vec<String>) -> Result<Journal
         started,
         cpu: processor(),
         key: format!("monitor-{started}-{}", std::process::id()),
+        batch: settings.batch.to_owned(),
     };
     Journal::create(folder, &first).map_err(|it| Error::Io("the journal", it))
 }

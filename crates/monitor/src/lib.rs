@@ -124,6 +124,8 @@ pub struct Settings<'a> {
     pub wait: bool,
     /// Stop counting a block when it was met so often.
     pub limit: Option<u64>,
+    /// What all runs of the user's command have in common; empty if this is the only one.
+    pub batch: &'a str,
     /// When attached: let go after this time.
     pub duration: Option<Duration>,
     /// What earlier runs prepared of the module with this fingerprint.

@@ -36,7 +36,9 @@ pub fn recover_phases(
         let between = difference(written.clone(), before);
         let mut recovered = recover_from(between, folder, outcome, selection)?;
         let run = &mut recovered.run;
-        run.batch.clone_from(&run.key);
+        if run.batch.is_empty() {
+            run.batch.clone_from(&run.key);
+        }
         run.key.push_str(&format!("#{number}"));
         run.phase.clone_from(name);
         run.started = started.unwrap_or(run.started);

@@ -166,6 +166,10 @@ fn runner(args: &Cargo, profile: &Path) -> anyhow::Result<String> {
     let mut words: Vec<&OsStr> = vec![this.as_os_str()];
     words.extend(["run", "--quiet", "--no-lists", "--output"].map(OsStr::new));
     words.push(profile.as_os_str());
+    // All test programs of one command are one thing to whoever reads.
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let batch = format!("cargo-{}-{}", now.as_nanos(), std::process::id());
+    words.extend(["--batch", &batch].map(OsStr::new));
     words.extend(["--modules", &args.modules].map(OsStr::new));
     for pattern in &args.only {
         words.extend([OsStr::new("--only"), OsStr::new(pattern)]);

@@ -421,10 +421,15 @@ impl Collector {
     fn store(mut self, profile_path: &Path, keep: bool) -> Result<usize> {
         let mut profile = None;
         let mut stored = 0;
+        let mut batch = None;
         for (_, mut parts) in std::mem::take(&mut self.runs) {
             parts.sort_by_key(|part| part.created);
             let run = match self.run(&parts) {
-                Ok(run) => run,
+                // What ran between two readings is one thing to whoever reads.
+                Ok(run) => Run {
+                    batch: batch.get_or_insert_with(|| run.key.clone()).clone(),
+                    ..run
+                },
                 Err(error) => {
                     self.leave(&error, &parts, keep);
                     continue;

@@ -153,6 +153,8 @@ pub fn module(folder: &Path) -> Module {
 pub fn run(key: &str, found: u64, status: i32) -> Run {
     Run {
         key: key.into(),
+        batch: String::new(),
+        phase: String::new(),
         command: vec!["./max".into(), "--of".into(), "100".into()],
         started: 4_000_000_000_000_000_000,
         ended: 4_000_000_001_000_000_000,

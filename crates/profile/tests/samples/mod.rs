@@ -123,6 +123,8 @@ pub fn run(key: &str, module: &Module, count: u64) -> Run {
     });
     Run {
         key: key.into(),
+        batch: key.into(),
+        phase: String::new(),
         command: vec!["./max".into(), "a \"b\"\n".into()],
         started: 1_700_000_000_000_000_000,
         ended: 1_700_000_001_000_000_000,
