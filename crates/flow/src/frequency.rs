@@ -10,8 +10,8 @@
 
 use headcount_model::{EdgeKind, FlowGraph, Node};
 
+use crate::groups::{Groups, exists};
 use crate::loops::Loops;
-use crate::successors::{Groups, exists};
 
 /// How often a loop runs when entered: the way back is taken with probability 7/8.
 const ROUNDS: f64 = 8.0;

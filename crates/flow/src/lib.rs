@@ -8,16 +8,21 @@
 //! 3. [`recover`] turns the readings of those counters into a count for every block and edge;
 //!    [`recover_with_visits`] does so where signals, faults and death made threads leave the graph.
 //!
+//! [`EventCounter`] is for those who want one number only, and that at any moment: it says what the same
+//! probes must add to one counter for it to count events (Ball 1994, sections 3 and 4).
+//!
 //! A guess that is wrong makes the counted program slower, never the counts wrong.
 #![forbid(unsafe_code)]
 
+mod events;
 mod frequency;
+mod groups;
 mod loops;
 mod net;
 mod placement;
 mod recovery;
-mod successors;
 
+pub use events::{EventCounter, Point, Weights};
 pub use frequency::{Frequencies, frequencies};
 pub use placement::{Unsolvable, place_counters};
 pub use recovery::{

@@ -6,7 +6,7 @@
 
 use headcount_model::{EdgeKind, FlowGraph, Node};
 
-use crate::successors::{Groups, exists};
+use crate::groups::{Groups, exists};
 
 /// How far we follow a chain of nested loops: beyond it the guess gets worse, and the walk stays
 /// linear. Frequencies reach their upper bound before (`frequency.rs`).

@@ -120,6 +120,30 @@ impl From<NoSuchBlock> for Contradiction {
     }
 }
 
+/// The pipes that carry a plan's counters, in its order.
+pub fn pipes_of(plan: &Plan, net: &Net) -> Result<Vec<usize>, Contradiction> {
+    let mut is_counted = vec![false; net.pipes.len()];
+    let mut pipes = Vec::with_capacity(plan.counters.len());
+    for &place in &plan.counters {
+        let Some(pipe) = net.pipe(place) else {
+            return Err(Contradiction::NoSuchPlace { place });
+        };
+        if std::mem::replace(&mut is_counted[pipe], true) {
+            return Err(Contradiction::CountedTwice { place });
+        }
+        pipes.push(pipe);
+    }
+    Ok(pipes)
+}
+
+/// Whether there is a reading for each counter.
+pub fn same_number(counters: usize, readings: &Readings) -> Result<(), Contradiction> {
+    match readings.0.len() {
+        readings if readings == counters => Ok(()),
+        readings => Err(Contradiction::WrongNumber { counters, readings }),
+    }
+}
+
 /// Threads that came into a block, or went out of it, by no edge of its graph: a signal, a fault,
 /// death, `fork`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,19 +341,8 @@ impl<'a> Puzzle<'a> {
     }
 
     fn read(&mut self, plan: &Plan, readings: &Readings) -> Result<(), Contradiction> {
-        if plan.counters.len() != readings.0.len() {
-            return Err(Contradiction::WrongNumber {
-                counters: plan.counters.len(),
-                readings: readings.0.len(),
-            });
-        }
-        for (&place, &reading) in plan.counters.iter().zip(&readings.0) {
-            let Some(pipe) = self.net.pipe(place) else {
-                return Err(Contradiction::NoSuchPlace { place });
-            };
-            if self.counts[pipe].is_some() {
-                return Err(Contradiction::CountedTwice { place });
-            }
+        same_number(plan.counters.len(), readings)?;
+        for (pipe, &reading) in pipes_of(plan, self.net)?.into_iter().zip(&readings.0) {
             self.settle(pipe, i128::from(reading));
         }
         Ok(())

@@ -5,7 +5,8 @@ mod dice;
 
 use dice::Dice;
 use headcount_flow::{
-    Contradiction, Frequencies, frequencies, place_counters, recover, recover_lenient,
+    Contradiction, EventCounter, Frequencies, Weights, frequencies, place_counters, recover,
+    recover_lenient,
 };
 use headcount_model::{
     BlockId, Edge, EdgeId, EdgeKind, FlowGraph, GraphCounts, Node, Place, Plan, ProbeCosts,
@@ -505,7 +506,15 @@ fn all_alike(graph: &FlowGraph) -> ProbeCosts {
 fn places_and_recovers(graph: &FlowGraph, truth: &GraphCounts) {
     let guess: Frequencies = frequencies(graph, &[]);
     let plan = place_counters(graph, &guess, &all_alike(graph)).expect("all bear probes");
-    assert!(recover(graph, &plan, &readings(truth, &plan)).as_ref() == Ok(truth));
+    let readings = readings(truth, &plan);
+    assert!(recover(graph, &plan, &readings).as_ref() == Ok(truth));
+    let weights = Weights {
+        blocks: vec![1; graph.blocks as usize],
+        edges: vec![],
+    };
+    let counter = EventCounter::new(graph, &plan, &weights).expect("the plan is enough");
+    let blocks: u64 = truth.blocks.iter().sum();
+    assert_eq!(counter.total(&readings), Ok(i128::from(blocks)));
 }
 
 /// `count` blocks in a row; block i also jumps to wherever `jump` says. Truth: the row runs once.
