@@ -121,7 +121,11 @@ fn both_engines_count_exactly_the_lines_that_were_chosen() {
 fn lines_of_functions_that_were_not_chosen_are_not_listed() {
     for level in ["-O1", "-O2", "-O3"] {
         let shop = shows(&[level, "-fno-inline"]);
-        for (only, listed) in [("chosen", 4..=14), ("shows.c:8-9", 6..=14), ("other", 15..=18)] {
+        for (only, listed) in [
+            ("chosen", 4..=14),
+            ("shows.c:8-9", 6..=14),
+            ("other", 15..=18),
+        ] {
             shop.forget();
             shop.must(&[HEADCOUNT, "run", "-q", "--only", only, "--", "./shows"]);
             let rows = shop.must(&[HEADCOUNT, "report", "--by", "line", "--format", "csv"]);
@@ -129,7 +133,10 @@ fn lines_of_functions_that_were_not_chosen_are_not_listed() {
             assert!(!rows.is_empty(), "{level} {only}");
             for row in rows {
                 let line = row.split(',').nth(1).and_then(|it| it.parse().ok());
-                assert!(line.is_some_and(|it: u32| listed.contains(&it)), "{level} {only}: {row}");
+                assert!(
+                    line.is_some_and(|it: u32| listed.contains(&it)),
+                    "{level} {only}: {row}"
+                );
             }
         }
     }

@@ -3,10 +3,11 @@
 use super::functions::Functions;
 use super::{Page, value};
 use crate::Error;
-use crate::annotate::is_of_the_system;
+use crate::annotate::{LineTime, is_of_the_system, line_times};
 use crate::lines::{LineCount, all_lines};
 use crate::rows::Tally;
 use crate::source::file_tallies;
+use crate::time::Time;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -40,13 +41,18 @@ pub struct SourceFile {
 }
 
 /// All files with code of functions that are wanted.
-pub fn all(page: &Page<'_>, functions: &Functions<'_>) -> Result<Files, Error> {
+pub fn all(
+    page: &Page<'_>,
+    functions: &Functions<'_>,
+    time: Option<&Time>,
+) -> Result<Files, Error> {
     let lines = all_lines(page.counted, page.demangle, &page.only)?;
     let tallies = file_tallies(page.counted, page.demangle, &page.only)?;
     let mut of_lines = functions_of_lines(functions);
     let mut list = Vec::new();
     let mut left_out = 0;
     for (name, lines) in &lines {
+        let times = time.map(|it| wanted_times(page, it, name, lines));
         let lines = counted_lines(lines);
         let Some(tally) = tallies.get(name.as_ref()) else {
             continue;
@@ -73,6 +79,7 @@ pub fn all(page: &Page<'_>, functions: &Functions<'_>) -> Result<Files, Error> {
                 text,
                 &lines,
                 &of_lines.remove(name.as_ref()).unwrap_or_default(),
+                times.as_ref(),
             ),
         });
     }
@@ -83,6 +90,18 @@ pub fn all(page: &Page<'_>, functions: &Functions<'_>) -> Result<Files, Error> {
         left_out,
         places,
     })
+}
+
+/// The time of the lines of a file: as in reports, those without a count only if all is wanted.
+fn wanted_times(
+    page: &Page<'_>,
+    time: &Time,
+    file: &str,
+    lines: &BTreeMap<u32, LineCount>,
+) -> BTreeMap<u32, LineTime> {
+    let mut times = line_times(time, file, lines, page.runs.len());
+    times.retain(|line, _| page.only.is_everything() || lines.contains_key(line));
+    times
 }
 
 impl Files {
@@ -139,6 +158,7 @@ fn piece(
     text: Option<Vec<String>>,
     lines: &[(u32, LineCount)],
     of_lines: &BTreeMap<u32, BTreeSet<usize>>,
+    times: Option<&BTreeMap<u32, LineTime>>,
 ) -> Value {
     let text = text.map(|lines| {
         let lines: Vec<String> = lines.iter().map(|line| value::source(line)).collect();
@@ -152,7 +172,18 @@ fn piece(
         "counts": lines.iter().map(|(_, it)| value::of_line(it)).collect::<Vec<_>>(),
         "executed": lines.iter().map(|(_, it)| value::count(it.executed)).collect::<Vec<_>>(),
         "functions": lines.iter().map(|(line, _)| functions(line)).collect::<Vec<_>>(),
+        "times": times.map(|all| all.iter().map(timed).collect::<Vec<_>>()),
     })
+}
+
+/// A line that was seen: its number, samples, nanoseconds, and how long it took each time.
+fn timed((line, time): (&u32, &LineTime)) -> Value {
+    json!([
+        line,
+        time.cost.samples,
+        value::number(time.cost.nanoseconds),
+        time.each,
+    ])
 }
 
 /// Each number less the one before: small numbers pack better.

@@ -17,6 +17,7 @@ mod value;
 use crate::count::Count;
 use crate::only::Only;
 use crate::report::{Decode, FindCalls};
+use crate::time::Time;
 use crate::{Error, escape};
 use headcount_model::{Counted, Samples};
 use std::collections::BTreeMap;
@@ -85,7 +86,8 @@ pub struct RunFacts {
 /// The whole page.
 pub fn write(page: &Page<'_>) -> Result<String, Error> {
     let functions = functions::all(page)?;
-    let files = files::all(page, &functions)?;
+    let time = Time::new(page.counted, page.samples);
+    let files = files::all(page, &functions, time.as_ref())?;
     let code = match page.assembly {
         true => code::pieces(page, &functions, &files),
         false => code::Pieces::default(),
@@ -100,8 +102,8 @@ pub fn write(page: &Page<'_>) -> Result<String, Error> {
         "branches",
         &sites::branches(&functions, &files),
     ));
-    if !page.samples.is_empty() {
-        data.push_str(&pack::element("time", &time::time(page, &functions)));
+    if let Some(time) = &time {
+        data.push_str(&pack::element("time", &time::time(page, time, &functions)));
     }
     for (number, file) in files.list.iter().enumerate() {
         data.push_str(&pack::element(&format!("file-{number}"), &file.piece));
