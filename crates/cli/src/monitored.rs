@@ -13,6 +13,7 @@ use headcount_monitor::{
 };
 use headcount_profile::{ModuleFacts, Problem, Profile, SparseCounts};
 use headcount_report::Count;
+use headcount_report::OwnModules;
 
 use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
 use crate::cache;
@@ -437,19 +438,30 @@ struct Reached {
     /// How many instructions it executed. Where there are breakpoints: how many of those it met.
     executed: u64,
     name: String,
+    /// Whether it is the user's own.
+    is_own: bool,
 }
 
 /// The functions that ran, most executed first.
 fn reached(engine: EngineName, modules: &[ModuleFacts], counts: &[Counts]) -> Result<Vec<Reached>> {
+    let own = OwnModules::of(modules.iter().map(|it| it.path.as_str()));
     let mut reached = Vec::new();
     for (module, counts) in modules.iter().zip(counts) {
         let executed = match counts {
             Counts::Made(counts) => executed(engine, module, counts)?,
             Counts::Unread(readings) => readings::executed(module, readings),
         };
-        reached.extend(executed.into_iter().map(|(function, executed)| Reached {
-            executed,
-            name: module.functions[function].name.clone(),
+        reached.extend(executed.into_iter().map(|(number, executed)| {
+            let function = &module.functions[number];
+            let file = function
+                .source
+                .and_then(|it| module.files.get(it.0.index()));
+            let file = file.map_or("", String::as_str);
+            Reached {
+                executed,
+                name: function.name.clone(),
+                is_own: own.has_function(&module.path, file, &function.name),
+            }
         }));
     }
     reached.sort_by(|a, b| b.executed.cmp(&a.executed).then(a.name.cmp(&b.name)));
@@ -550,8 +562,10 @@ fn summarise(
             )
         }
     });
-    let hottest: Vec<String> = reached
-        .iter()
+    // The user's own, if there are any.
+    let has_own = reached.iter().any(|it| it.is_own);
+    let shown = reached.iter().filter(|it| it.is_own || !has_own);
+    let hottest: Vec<String> = shown
         .take(3)
         .map(|it| {
             let name = headcount_report::demangle(&it.name);

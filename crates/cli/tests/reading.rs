@@ -295,7 +295,7 @@ fn what_was_not_counted_is_never_shown_as_zero() {
         "edge",
     ] {
         for format in ["text", "csv", "json"] {
-            let words = ["report", "--by", unit, "--format", format];
+            let words = ["report", "--all", "--by", unit, "--format", format];
             let (shown, stderr, _) = headcount(folder.path(), &words);
             all.push_str(&format!("$ {}\n{shown}{stderr}\n", words.join(" ")));
         }

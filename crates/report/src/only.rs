@@ -7,7 +7,7 @@
 
 use crate::glob::Pattern;
 use crate::names::{Named, all_functions, files_with_code, is_counted};
-use headcount_model::{Counted, Module};
+use headcount_model::{Counted, Module, Refusal};
 
 /// What is wanted of some counted modules: everything, if nothing is named.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +90,15 @@ impl Only {
     pub fn wants_module(&self, module: &Module) -> bool {
         let names = |it: &Wish| it.whole.matches_module(&module.path) || it.names_all_of(module);
         self.is_everything() || self.wishes.iter().any(names)
+    }
+
+    /// Is this wanted, although it is not counted: a function, a file's, or all of its module?
+    pub fn wants_refused(&self, module: &Module, refusal: &Refusal) -> bool {
+        let (name, file) = (&refusal.subject, &refusal.file);
+        let names = [crate::demangle(name), name.as_str().into()];
+        self.wants_module(module)
+            || self.wants_name(&module.path, &names.each_ref().map(AsRef::as_ref))
+            || (!file.is_empty() && self.wants_file(module, file))
     }
 
     /// What there is for each wish.

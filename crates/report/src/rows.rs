@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Executed, existing, and never executed instructions.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub executed: Count,
     pub instructions: u64,
@@ -124,9 +124,9 @@ pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, E
             cells.extend(tally.cells());
             rows.push(Row {
                 cells,
-                linkage_name: None,
                 counted: true,
                 ran: tally.ran,
+                ..Row::default()
             });
         }
     }
@@ -143,11 +143,21 @@ pub fn of_functions(
     for module in counted {
         for named in functions(module, request.demangle) {
             if request.only.wants(&named) {
+                let before = rows.len();
                 rows_of(&named, &mut rows)?;
+                name_library(&named, request, &mut rows[before..]);
             }
         }
     }
     Ok(rows)
+}
+
+/// Says of the rows of a function whose it is, if anybody asks.
+pub fn name_library(named: &Named<'_>, request: &Request<'_>, rows: &mut [Row]) {
+    if let Some(library) = request.own.and_then(|own| own.library(named)) {
+        rows.iter_mut()
+            .for_each(|row| row.library = Some(library.clone()));
+    }
 }
 
 /// Whether the rows of a unit can tell of time.
@@ -184,8 +194,11 @@ pub fn uncounted_functions(time: &Time, request: &Request<'_>, rows: &mut Vec<Ro
         rows.push(Row {
             cells,
             linkage_name: Some(it.name.as_str().into()),
-            counted: false,
             ran: true,
+            library: request
+                .own
+                .and_then(|own| own.library_at(&it.module, &it.file, &[&name, &it.name])),
+            ..Row::default()
         });
     }
 }
@@ -211,6 +224,7 @@ pub fn function(named: &Named<'_>, time: Option<&Time>, rows: &mut Vec<Row>) -> 
         linkage_name: Some(named.function.name.as_str().into()),
         counted: true,
         ran: tally.ran || !calls.is_never(),
+        ..Row::default()
     });
     Ok(())
 }
@@ -227,6 +241,7 @@ pub fn row(named: &Named<'_>, linkage_name: &Arc<str>, count: Count, rest: Vec<C
         linkage_name: Some(linkage_name.clone()),
         counted: count.is_known(),
         ran: !count.is_never(),
+        ..Row::default()
     }
 }
 

@@ -21,6 +21,7 @@ pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
     let all = all_lines(counted, request.demangle, &request.only)?;
     let mut rows = Vec::new();
     for (file, lines) in all {
+        let library = request.own.and_then(|own| own.library_of_file(&file));
         for (line, it) in lines {
             rows.push(Row {
                 cells: vec![
@@ -30,9 +31,10 @@ pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
                     Cell::Count(it.executed),
                     Cell::Text(it.exactness().into()),
                 ],
-                linkage_name: None,
                 counted: it.counted,
                 ran: it.may_have_run,
+                library: library.clone(),
+                ..Row::default()
             });
         }
     }
@@ -56,6 +58,7 @@ pub fn add_time(time: &Time, request: &Request<'_>, rows: &mut Vec<Row>) {
         if counted.contains(&(file.clone(), *line)) || !is_everything {
             continue;
         }
+        let library = request.own.and_then(|own| own.library_of_file(&file));
         let mut cells = vec![
             Cell::Text(file),
             Cell::Number((*line).into()),
@@ -66,9 +69,9 @@ pub fn add_time(time: &Time, request: &Request<'_>, rows: &mut Vec<Row>) {
         cells.extend(time_cells(*cost));
         rows.push(Row {
             cells,
-            linkage_name: None,
-            counted: false,
             ran: true,
+            library,
+            ..Row::default()
         });
     }
 }
@@ -120,9 +123,10 @@ pub fn files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
         cells.extend(tally.blocks.cells());
         Row {
             cells,
-            linkage_name: None,
             counted: true,
             ran: tally.code.ran || tally.blocks.ran,
+            library: request.own.and_then(|own| own.library_of_file(&file)),
+            ..Row::default()
         }
     };
     Ok(files.into_iter().map(row).collect())

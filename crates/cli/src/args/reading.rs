@@ -8,7 +8,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
-  headcount report                                 hottest functions first
+  headcount report                                 your own, hottest first
+  headcount report --all                           every function
   headcount report --by line --only max.c          every line of one file
   headcount report --only libm.so.6                every function of one library
   headcount report --never                         functions that never ran
@@ -24,9 +25,15 @@ pub struct Report {
     /// The column to sort by: numbers from the largest, names from the first.
     #[arg(long, value_name = "COLUMN")]
     pub sort: Option<String>,
-    /// Show only the first rows.
+    /// Show so many rows, the hottest (or, with --sort, the first) ones.
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
+    /// Show every row. Otherwise the text report shows your own code that ran, hottest first, as much as
+    /// fits on the screen, and a sum for each library. CSV and JSON have every row in any case.
+    #[arg(long, conflicts_with = "top")]
+    pub all: bool,
+    #[command(flatten)]
+    pub own: OwnArgument,
     /// Show only functions and source files with such names (`*` any text, `?` any character), or
     /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
     /// the whole library.
@@ -363,6 +370,17 @@ pub struct RunsArgument {
     /// `last`, `all`, or numbers such as `2,5` or `3-7`; several runs are added up.
     #[arg(long, default_value = "last", value_parser = run_selection, value_name = "RUNS")]
     pub runs: RunSelection,
+}
+
+/// What the user's own code is.
+#[derive(Debug, Args)]
+pub struct OwnArgument {
+    /// Your own code: functions, source files and modules with such names, as for --only. Without this,
+    /// it is what is neither in a module nor from a source file of the system, of Rust's library or of
+    /// a package that cargo or Go fetched; or the program itself, if that leaves nothing. May be given
+    /// several times.
+    #[arg(long, value_name = "PATTERN")]
+    pub own: Vec<String>,
 }
 
 /// How to show names.

@@ -60,7 +60,7 @@ fn all_that_ran(loaded: &Loaded) -> anyhow::Result<Chosen> {
     let files: BTreeSet<String> = ran.map(|(file, _)| file.to_string()).collect();
     let (system, files): (BTreeSet<_>, BTreeSet<_>) = files
         .into_iter()
-        .partition(|file| annotate::is_of_the_system(file));
+        .partition(|file| headcount_report::is_of_the_system(file));
     if !system.is_empty() {
         talk::say(format!(
             "files of the system are left out: {}; name them to see them",
@@ -292,7 +292,7 @@ fn ending(loaded: &Loaded, demangle: bool) -> String {
     let modules = loaded.counted.iter().map(|it| it.module.path.clone());
     let mut out = match refused.is_empty() {
         true => String::new(),
-        false => text::not_counted(&refused, &modules.collect::<Vec<_>>()),
+        false => text::not_counted(&refused, 0, &modules.collect::<Vec<_>>()),
     };
     let mut notes = super::notes(loaded);
     notes.extend(coverage_notes(&loaded.counted, demangle));

@@ -89,6 +89,7 @@ fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         bail!("--max-count is not for the format sqlite, which has room for every count");
     }
     let request = Request {
+        own: None,
         by: Unit::Function,
         sort: None,
         top: None,

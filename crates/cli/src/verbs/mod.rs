@@ -21,12 +21,13 @@ pub mod runs;
 pub mod stat;
 pub mod time;
 
+use crate::args::OwnArgument;
 use crate::{progress, readings, talk};
 use anyhow::bail;
 use headcount_model::{Counted, LinkAddr, Samples, Span};
 use headcount_profile::{Loaded, Profile, RunSelection};
 use headcount_report::time::Time;
-use headcount_report::{CallSite, Only, RunSummary, nothing_called};
+use headcount_report::{CallSite, Only, Own, RunSummary, nothing_called};
 use std::path::{Path, PathBuf};
 
 /// The profile where the user names none.
@@ -117,6 +118,11 @@ fn only(texts: &[String], loaded: &[&Loaded], demangle: bool) -> Only {
         talk::say(nothing_called(last, name));
     }
     only
+}
+
+/// What is the user's own; says which names nothing has.
+fn own(said: &OwnArgument, loaded: &Loaded, demangle: bool) -> Own {
+    Own::new(&loaded.counted, only(&said.own, &[loaded], demangle))
 }
 
 /// The runs, as far as reports tell of them.

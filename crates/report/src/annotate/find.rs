@@ -3,6 +3,7 @@
 use crate::glob::Pattern;
 use crate::names::{files_with_code, is_counted};
 use crate::only::split_module;
+use crate::own::is_of_the_system;
 use crate::unknown_name::bare_name;
 use headcount_model::Counted;
 use std::collections::BTreeSet;
@@ -88,14 +89,6 @@ fn inside_of_modules(counted: &[Counted], module: &str, name: &str) -> Chosen {
 
 fn is_called(it: &Counted, name: &str) -> bool {
     path_ends_in(&it.module.path, name) || Pattern::new(name).matches_module(&it.module.path)
-}
-
-/// Is this a file of the compiler or of a library that came with the system? Users who want to
-/// see those say so.
-pub fn is_of_the_system(file: &str) -> bool {
-    ["/usr/include/", "/usr/lib/", "/rustc/"]
-        .iter()
-        .any(|folder| file.starts_with(folder))
 }
 
 fn files_called(counted: &[Counted], name: &str) -> BTreeSet<String> {

@@ -3,10 +3,10 @@
 use super::exclusions::Exclusions;
 use super::{Exported, Material, several};
 use crate::Error;
-use crate::annotate::is_of_the_system;
 use crate::count::{Count, edges};
 use crate::lines::all_lines;
 use crate::names::{Named, functions};
+use crate::own::is_of_the_system;
 use crate::rows;
 use headcount_model::{EdgeKind, FileId};
 use std::collections::{BTreeMap, HashMap};

@@ -3,8 +3,9 @@
 use super::functions::Functions;
 use super::{Page, value};
 use crate::Error;
-use crate::annotate::{LineTime, is_of_the_system, line_times};
+use crate::annotate::{LineTime, line_times};
 use crate::lines::{LineCount, all_lines};
+use crate::own::is_of_the_system;
 use crate::rows::Tally;
 use crate::source::file_tallies;
 use crate::time::Time;

@@ -6,7 +6,6 @@
 
 mod charge_back;
 mod estimate;
-mod own;
 mod tables;
 mod why;
 
