@@ -223,6 +223,10 @@ pub fn store(args: &Counting, folder: &OwnFolder, outcome: &Outcome) -> Result<(
         return Ok(());
     }
     try_store(args, folder, outcome).map_err(|error| {
+        if error.is::<NothingChosen>() {
+            remove(folder);
+            return error;
+        }
         keep_files(folder, outcome);
         let kept = kept(args, folder, Some(&error));
         error.context(kept)
@@ -334,6 +338,26 @@ fn is_for_later(args: &Counting, outcome: &Outcome) -> bool {
     args.engine() == EngineName::Detour && outcome.files.iter().any(cache::takes_long)
 }
 
+/// The user's choice left nothing to count: there is no run to keep.
+#[derive(Debug, thiserror::Error)]
+pub struct NothingChosen {
+    notes: Vec<String>,
+}
+
+impl std::fmt::Display for NothingChosen {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Other notes may tell why, but only if these do not.
+        let is_about_it = |it: &&String| it.starts_with("Nothing ");
+        let telling = self.notes.iter().filter(is_about_it);
+        let telling: Vec<&str> = telling.map(String::as_str).collect();
+        let why = match telling.is_empty() {
+            true => self.notes.join(" "),
+            false => telling.join(" "),
+        };
+        write!(out, "no run is kept, for it would be empty: {why}")
+    }
+}
+
 /// What went into the profile.
 struct Stored {
     run: Run,
@@ -355,6 +379,9 @@ fn add(args: &Counting, outcome: &Outcome, folder: &OwnFolder, profile: &Path) -
     let has_counts = counts.iter().any(Counts::is_chosen);
     if !has_counts {
         run.notes.extend(why_nothing(&facts, &selection)?);
+        if selection.is_choosy() {
+            return Err(NothingChosen { notes: run.notes }.into());
+        }
     }
     let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
     let reached = match args.quiet {

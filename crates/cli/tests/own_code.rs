@@ -94,6 +94,54 @@ fn the_user_says_what_is_own() {
     );
 }
 
+/// What a package manager fetched is not the user's own, although its source is here.
+#[test]
+fn dependencies_are_left_out_unless_they_are_named() {
+    let shop = Workshop::new();
+    let folder = ".cargo/registry/src/index/dep-1.0";
+    shop.must(&["mkdir", "-p", folder]);
+    let dependency = format!("{folder}/dep.c");
+    shop.write(&dependency, "int dep(int n) {\n    return n * 2;\n}\n");
+    shop.write(
+        "main.c",
+        "int dep(int);\nint main(void) {\n    return dep(3) - 6;\n}\n",
+    );
+    shop.must(&["gcc", "-g", "main.c", &dependency, "-o", "prog"]);
+    let run = ["run", "-q", "--modules", "main", "--", "./prog"];
+    assert_eq!(shop.headcount(&run).status, Some(0));
+    assert!(shop.report(&[]).contains("  dep-1.0 (1 function)\n"));
+    let shown = |words: &[&str]| shop.headcount(words).stdout;
+    let is_there = |text: &str| text.contains("return n * 2;");
+    assert!(!is_there(&shown(&["annotate"])));
+    assert!(is_there(&shown(&["annotate", "dep.c"])));
+    assert!(is_there(&shown(&["annotate", "--own", "prog!"])));
+    let lcov = |words: &[&str]| shown(&[&["export", "--format", "lcov"], words].concat());
+    let files = |text: &str| text.matches("SF:").count();
+    assert_eq!(files(&lcov(&[])), 1, "{}", lcov(&[]));
+    assert_eq!(files(&lcov(&["--own", "prog!"])), 2);
+    assert_eq!(files(&lcov(&["--only", "dep.c"])), 1);
+    // One set of filters, in all verbs.
+    for unit in ["function", "line", "block", "file", "instruction"] {
+        let csv = |words: &[&str]| {
+            let report = ["report", "--format", "csv", "--by", unit];
+            shown(&[&report, words].concat())
+        };
+        let has = |csv: &str| csv.contains("dep.c") || csv.contains(",dep,");
+        assert!(has(&csv(&[])) && has(&csv(&["--module", "prog"])), "{unit}");
+        for skip in ["dep", "dep.c", "dep-1.0/dep.c", "prog!dep"] {
+            let rest = csv(&["--skip", skip]);
+            assert!(!has(&rest), "{unit} --skip {skip}: {rest}");
+            assert!(rest.contains("main"), "{unit} --skip {skip}: {rest}");
+        }
+        assert_eq!(csv(&["--module", "nosuch"]).lines().count(), 1, "{unit}");
+    }
+    assert_eq!(files(&lcov(&["--own", "prog!", "--skip", "main.c"])), 1);
+    assert!(!is_there(&shown(&["annotate", "prog", "--skip", "dep.c"])));
+    assert!(is_there(&shown(&["annotate", "--only", "dep.c"])));
+    let said = shop.headcount(&["report", "--module", "nosuch"]);
+    assert!(said.stderr.contains("nosuch"), "{said:?}");
+}
+
 #[test]
 fn lines_have_their_text_and_calls_their_place() {
     let shop = counted("main");

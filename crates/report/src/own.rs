@@ -7,7 +7,7 @@
 use crate::glob::base_name;
 use crate::names::Named;
 use crate::only::Only;
-use headcount_model::{Counted, Module};
+use headcount_model::{Counted, Module, Refusal};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -48,6 +48,8 @@ pub fn is_of_the_system(file: &str) -> bool {
 
 /// The name of the library that a source file belongs to; none, if it is the user's own.
 pub fn library_of_file(file: &str) -> Option<String> {
+    // Names may begin in the current folder.
+    let file = &format!("/{}", file.trim_start_matches('/'));
     if OF_RUST.iter().any(|it| file.contains(it)) {
         return Some("Rust's library".to_owned());
     }
@@ -62,6 +64,13 @@ pub fn library_of_file(file: &str) -> Option<String> {
 /// Whether the linker made this function, to call another one in a library.
 fn is_stub(name: &str) -> bool {
     name == "plt0" || name.ends_with("@plt")
+}
+
+/// Whether the name of a function says that it is of the standard library of Rust or C++.
+fn is_standard(name: &str) -> bool {
+    let name = name.trim_start_matches('<');
+    let crates = ["std::", "core::", "alloc::"];
+    crates.iter().any(|it| name.starts_with(it))
 }
 
 /// What came with the system.
@@ -155,7 +164,12 @@ impl Own {
         if is_stub(&named.function.name) {
             return Some("stubs of the linker".into());
         }
-        self.by_rule(&named.module.path, named.own_file().unwrap_or(""))
+        let file = named.own_file().unwrap_or("");
+        let library = self.by_rule(&named.module.path, file);
+        match is_standard(&named.name) && file.is_empty() {
+            true => library.or_else(|| Some("standard library".into())),
+            false => library,
+        }
     }
 
     /// The same for a function that was not counted.
@@ -182,8 +196,14 @@ impl Own {
         }
     }
 
-    /// Whether this is the path of a library, of the system's, or of the kernel's.
-    pub fn is_library(&self, path: &str) -> bool {
+    /// Whether something is the user's own that is not counted.
+    pub fn has_refused(&self, module: &Module, refusal: &Refusal) -> bool {
+        self.has_module(module) && self.library_of_file(&refusal.file).is_none()
+    }
+
+    /// Whether a note says that a library is not counted, of the system's or of the kernel's.
+    pub fn is_of_library(&self, note: &str) -> bool {
+        let path = note.split_once(" is not counted: ").map_or("", |it| it.0);
         path.starts_with(['/', '[']) && !self.modules.has(path)
     }
 
@@ -220,6 +240,8 @@ mod tests {
         let library = |file: &str| library_of_file(file);
         assert_eq!(library("src/main.rs"), None);
         assert_eq!(library("/home/u/prog/max.c"), None);
+        let here = ".cargo/registry/src/index.crates.io-1/memchr-2.7.4/src/lib.rs";
+        assert_eq!(library(here).as_deref(), Some("memchr-2.7.4"));
         let crates = "/home/u/.cargo/registry/src/index.crates.io-1/memchr-2.7.4/src/lib.rs";
         assert_eq!(library(crates).as_deref(), Some("memchr-2.7.4"));
         let std = "/rustc/0123/library/core/src/fmt/mod.rs";

@@ -146,7 +146,7 @@ impl Report {
     /// is wanted. Of the rest, it keeps the number.
     pub fn narrow_refusals(&mut self, counted: &[Counted], request: &Request<'_>) {
         let is_shown = |module: &Module, refusal: &Refusal| match request.own {
-            Some(own) => own.has_module(module) && own.library_of_file(&refusal.file).is_none(),
+            Some(own) => own.has_refused(module, refusal),
             None => request.only.wants_refused(module, refusal),
         };
         let all = self.refused.len();
@@ -155,12 +155,10 @@ impl Report {
             modules.any(|module| module.path == it.module && is_shown(module, &it.refusal))
         });
         self.refused_elsewhere = all - self.refused.len();
-        let (own, modules) = (request.own, self.notes.len());
-        self.notes.retain(|note| {
-            let module = note.split_once(" is not counted: ").map_or("", |it| it.0);
-            !own.is_some_and(|it| it.is_library(module))
-        });
-        self.refused_elsewhere += modules - self.notes.len();
+        let notes = self.notes.len();
+        let is_elsewhere = |note: &str| request.own.is_some_and(|own| own.is_of_library(note));
+        self.notes.retain(|note| !is_elsewhere(note));
+        self.refused_elsewhere += notes - self.notes.len();
     }
 
     /// Puts the source text beside the lines of the table.

@@ -114,7 +114,8 @@ pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, E
         let functions = functions(module, request.demangle);
         let mut any = whole && (!functions.is_empty() || module.module.functions.is_empty());
         for named in functions {
-            if whole || request.only.wants(&named) {
+            let is_part = whole && !request.only.skips(&named);
+            if is_part || request.only.wants(&named) {
                 tally.join(Tally::of(&named)?)?;
                 any = true;
             }

@@ -92,8 +92,7 @@ pub fn file_tallies(
     let mut files: BTreeMap<String, FileTally> = BTreeMap::new();
     for module in counted {
         for named in functions(module, demangle) {
-            let whole = only.names_function(&named);
-            let wanted = |file: &str| whole || only.wants_file(named.module, file);
+            let wanted = |file: &str| only.wants_code(&named, Some(file));
             for block in named.blocks() {
                 let pieces = pieces(&named, &block);
                 let first = pieces.first().map_or(UNKNOWN, |(file, _)| file);

@@ -190,7 +190,10 @@ const MANY: usize = 20;
 pub fn not_counted(refused: &[Refused], elsewhere: usize, modules: &[String]) -> String {
     let more = match elsewhere {
         0 => String::new(),
-        more => format!("{} elsewhere (--all names them)", thousands(more as u64)),
+        more => format!(
+            "{} elsewhere (`headcount report --all` names them)",
+            thousands(more as u64)
+        ),
     };
     match (refused.is_empty(), more.as_str()) {
         (true, "") => return "Not counted: nothing.\n".into(),

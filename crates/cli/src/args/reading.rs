@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use headcount_profile::RunSelection;
+use headcount_report::Filter;
 use std::path::PathBuf;
 
 /// Print counts as a table.
@@ -34,11 +35,8 @@ pub struct Report {
     pub all: bool,
     #[command(flatten)]
     pub own: OwnArgument,
-    /// Show only functions and source files with such names (`*` any text, `?` any character), or
-    /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
-    /// the whole library.
-    #[arg(long, value_name = "PATTERN")]
-    pub only: Vec<String>,
+    #[command(flatten)]
+    pub filter: FilterArgument,
     /// Show only what never ran.
     #[arg(long)]
     pub never: bool,
@@ -50,7 +48,7 @@ pub struct Report {
     pub why: bool,
     /// Book the time in libraries on the line of your own code that led there: one row for each such
     /// line and routine. Needs samples of `headcount time`.
-    #[arg(long, conflicts_with_all = ["by", "never", "why", "only"])]
+    #[arg(long, conflicts_with_all = ["by", "never", "why", "only", "skip", "module"])]
     pub charge_back: bool,
     #[command(flatten)]
     pub runs: RunsArgument,
@@ -76,7 +74,7 @@ pub struct Report {
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
-  headcount annotate                  all sources of which anything ran
+  headcount annotate                  your own sources that ran, hottest first
   headcount annotate max              all sources of the program max
   headcount annotate max.c 'max()'    one file; one function
   headcount annotate --asm main       every instruction with its count
@@ -92,6 +90,10 @@ pub struct Annotate {
     pub names_wanted: Vec<String>,
     #[command(flatten)]
     pub profile: InputOption,
+    #[command(flatten)]
+    pub filter: FilterArgument,
+    #[command(flatten)]
+    pub own: OwnArgument,
     /// Show instructions.
     #[arg(long)]
     pub asm: bool,
@@ -138,7 +140,7 @@ pub struct Annotate {
 /// Write everything as one HTML page: files, sources, functions, calls, branches, instructions.
 ///
 /// The page is one file that needs no network: open it from disk, attach it to a build, send it to
-/// a colleague. It holds the source text it shows, but for files that came with the system; it
+/// a colleague. It holds the source text it shows, that of libraries only if --only names them; it
 /// is readable only by those who may read all of that text.
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -153,11 +155,10 @@ pub struct Html {
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Show only functions and source files with such names (`*` any text, `?` any character), or
-    /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
-    /// the whole library.
-    #[arg(long, value_name = "PATTERN")]
-    pub only: Vec<String>,
+    #[command(flatten)]
+    pub filter: FilterArgument,
+    #[command(flatten)]
+    pub own: OwnArgument,
     /// Leave out instructions: the page is smaller.
     #[arg(long)]
     pub no_asm: bool,
@@ -197,8 +198,9 @@ pub struct Explain {
 
 /// Write counts in a format of another tool.
 ///
-/// Sources are found where annotate finds them. Files of the system, and files whose source is not
-/// here, are left out of coverage formats unless --only names them.
+/// Sources are found where annotate finds them. Files of libraries, and files whose source is not
+/// here, are left out of coverage formats unless --only names them. bolt and llvm-sample are about one
+/// module: the program itself, unless --module says another.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
@@ -226,15 +228,10 @@ pub struct Export {
     /// Print the JSON Schema of the format json.
     #[arg(long, conflicts_with = "format")]
     pub schema: bool,
-    /// Export only functions and source files with such names (`*` any text, `?` any character), or
-    /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
-    /// the whole library.
-    #[arg(long, value_name = "PATTERN")]
-    pub only: Vec<String>,
-    /// Export only modules with such names or paths (`*` any text, `?` any character). For bolt and
-    /// llvm-sample, which are about one module, it is the program itself unless this says another.
-    #[arg(long, value_name = "PATTERN")]
-    pub module: Option<String>,
+    #[command(flatten)]
+    pub filter: FilterArgument,
+    #[command(flatten)]
+    pub own: OwnArgument,
     /// Export the samples of `headcount time` instead of the counts, as folded, pprof or firefox.
     #[arg(long)]
     pub time: bool,
@@ -289,11 +286,8 @@ pub struct Diff {
     /// only if the bound proves that it is over the limit. May be given several times.
     #[arg(long, value_name = "LIMIT", value_parser = headcount_report::diff::Limit::parse)]
     pub fail_over: Vec<headcount_report::diff::Limit>,
-    /// Compare only functions and source files with such names (`*` any text, `?` any character), or
-    /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
-    /// the whole library.
-    #[arg(long, value_name = "PATTERN")]
-    pub only: Vec<String>,
+    #[command(flatten)]
+    pub filter: FilterArgument,
     /// Show so many functions, or lines.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
@@ -370,6 +364,33 @@ pub struct RunsArgument {
     /// `last`, `all`, or numbers such as `2,5` or `3-7`; several runs are added up.
     #[arg(long, default_value = "last", value_parser = run_selection, value_name = "RUNS")]
     pub runs: RunSelection,
+}
+
+/// What to look at.
+#[derive(Debug, Args)]
+pub struct FilterArgument {
+    /// Only functions and source files with such names (`*` any text, `?` any character), or the
+    /// module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!` the
+    /// whole library. May be given several times.
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// All but those with such names. May be given several times.
+    #[arg(long, value_name = "PATTERN")]
+    pub skip: Vec<String>,
+    /// Only modules with such names or paths.
+    #[arg(long, value_name = "PATTERN")]
+    pub module: Option<String>,
+}
+
+impl FilterArgument {
+    /// As reports want it.
+    pub fn get(&self) -> Filter<'_> {
+        Filter {
+            only: &self.only,
+            skip: &self.skip,
+            module: self.module.as_deref(),
+        }
+    }
 }
 
 /// What the user's own code is.

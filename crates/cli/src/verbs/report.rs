@@ -15,10 +15,10 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
         source_flows::follow(&mut loaded, &sources);
     }
     let demangle = !args.names.no_demangle;
-    let only = super::only(&args.only, &[&loaded], demangle);
+    let only = super::only(args.filter.get(), &[&loaded], demangle);
     let is_text = args.format.get() == Format::Text;
     // Who names what to show sees all of it.
-    let is_folded = is_text && !args.all && only.is_everything();
+    let is_folded = is_text && !args.all && only.names_nothing();
     let own = is_folded.then(|| super::own(&args.own, &loaded, demangle));
     let samples = super::samples(&loaded);
     let time = super::time(&loaded);

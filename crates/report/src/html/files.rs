@@ -5,7 +5,6 @@ use super::{Page, value};
 use crate::Error;
 use crate::annotate::{LineTime, line_times};
 use crate::lines::{LineCount, all_lines};
-use crate::own::is_of_the_system;
 use crate::rows::Tally;
 use crate::source::file_tallies;
 use crate::time::Time;
@@ -31,8 +30,8 @@ pub struct SourceFile {
     pub lines: usize,
     /// How many of those ran.
     pub ran: usize,
-    /// Whether it came with the compiler or the system.
-    pub is_of_the_system: bool,
+    /// Whether it is not the user's own.
+    pub is_of_a_library: bool,
     /// Whether its text is in the page.
     pub has_text: bool,
     /// The stretches of lines whose code never ran: first, last, and so on.
@@ -58,9 +57,9 @@ pub fn all(
         let Some(tally) = tallies.get(name.as_ref()) else {
             continue;
         };
-        let is_of_the_system = is_of_the_system(name);
+        let is_of_a_library = page.own.library_of_file(name).is_some();
         // The headers of a C++ library would bury what the user wrote.
-        let text = match is_of_the_system {
+        let text = match is_of_a_library && page.only.names_nothing() {
             true => None,
             false => (page.source)(name),
         };
@@ -73,7 +72,7 @@ pub fn all(
             tally: tally.code,
             lines: lines.len(),
             ran: lines.iter().filter(|(_, it)| it.ran()).count(),
-            is_of_the_system,
+            is_of_a_library,
             has_text: text.is_some(),
             never: never(&lines),
             piece: piece(

@@ -16,6 +16,7 @@ mod value;
 
 use crate::count::Count;
 use crate::only::Only;
+use crate::own::Own;
 use crate::report::{Decode, FindCalls};
 use crate::time::Time;
 use crate::{Error, escape};
@@ -54,6 +55,8 @@ pub struct Page<'a> {
     pub notes: Vec<String>,
     /// Only functions and files with such names; all, if there is no pattern.
     pub only: Only,
+    /// What is the user's own: the text of other files is left out.
+    pub own: &'a Own,
     /// Whether names are shown as the programmer wrote them.
     pub demangle: bool,
     /// Whether instructions are shown.

@@ -67,7 +67,7 @@ class SourceFile {
         `${shown(file.ran)} of ${number(file.lines, "line")} with code ran (${share(file.ran, file.lines)}); `,
         `${number(file.executed, "instruction")} executed, ${share(file.executed, index.total.executed)} of all.`,
         this.wholeTime === null ? null : ` ${this.timeWords()}`,
-        file.hasText ? null : file.isOfTheSystem ? " It came with the system; its text is left out." : " Its text was not found when this page was made.",
+        file.hasText ? null : file.isOfALibrary ? " It belongs to a library; its text is left out." : " Its text was not found when this page was made.",
       ),
       make(
         "div",
