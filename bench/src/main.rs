@@ -9,11 +9,13 @@ mod hits;
 mod machine;
 mod measure;
 mod optimise;
+mod sampling;
 mod startup;
 mod table;
 mod tracers;
 mod variant;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -85,6 +87,12 @@ struct Options {
     optimise: bool,
     #[arg(long, value_name = "PROGRAM", default_value = "llvm-bolt-16")]
     bolt: String,
+    /// Measure instead what samples cost: `headcount time` at two rates, `headcount run --time`, and perf
+    #[arg(long)]
+    time: bool,
+    /// How `--time` starts a program: where to write what it took, program, arguments
+    #[arg(long, hide = true, num_args = 2.., allow_hyphen_values = true, value_name = "WORD")]
+    spend: Vec<OsString>,
     /// How `--hits` starts a tracer of its own: method, address, program, argument
     #[arg(long, hide = true, num_args = 4, value_name = "WORD")]
     trace: Vec<String>,
@@ -112,6 +120,9 @@ fn run(options: &Options) -> Result<bool> {
         println!("{hits}");
         return Ok(true);
     }
+    if !options.spend.is_empty() {
+        return sampling::spend(&options.spend);
+    }
     std::fs::create_dir_all(&options.work)?;
     let work = options.work.canonicalize()?;
     let headcount = options.headcount.canonicalize().with_context(|| {
@@ -132,6 +143,11 @@ fn run(options: &Options) -> Result<bool> {
     let subjects = subjects(options, &work)?;
     if options.optimise {
         optimise::run(&work, &tools, &options.bolt, &subjects, options.rounds)?;
+        return Ok(true);
+    }
+    if options.time {
+        build_all(&work, &tools, &subjects, &[Variant::Native])?;
+        sampling::run(&work, &tools, &subjects, options.rounds)?;
         return Ok(true);
     }
     let variants = variants(options);

@@ -22,8 +22,7 @@ Examples:
   ./max && headcount annotate max           run it; its source, with counts
   headcount report --by function --top 10   where its instructions went",
     after_help = "Counts are kept in `headcount.db` in the current folder unless told otherwise. \
-                  `headcount VERB --help` says more about a verb.",
-    disable_help_subcommand = true
+                  `headcount help VERB` says more about a verb."
 )]
 pub struct Headcount {
     /// What to do.
@@ -55,9 +54,7 @@ pub enum Verb {
     Runs(Runs),
     Merge(Merge),
     Doctor(Doctor),
-    #[command(hide = true)]
     Man(Man),
-    #[command(hide = true)]
     Completions(Completions),
 }
 

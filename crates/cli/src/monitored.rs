@@ -14,6 +14,7 @@ use headcount_monitor::{
 };
 use headcount_profile::{ModuleFacts, Problem, Profile, SparseCounts};
 use headcount_report::Count;
+use headcount_report::OwnModules;
 
 use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
 use crate::cache;
@@ -224,6 +225,10 @@ pub fn store(args: &Counting, folder: &OwnFolder, outcome: &Outcome) -> Result<(
         return Ok(());
     }
     try_store(args, folder, outcome).map_err(|error| {
+        if error.is::<NothingChosen>() {
+            remove(folder);
+            return error;
+        }
         keep_files(folder, outcome);
         let kept = kept(args, folder, Some(&error));
         error.context(kept)
@@ -335,6 +340,26 @@ fn is_for_later(args: &Counting, outcome: &Outcome) -> bool {
     args.engine() == EngineName::Detour && outcome.files.iter().any(cache::takes_long)
 }
 
+/// The user's choice left nothing to count: there is no run to keep.
+#[derive(Debug, thiserror::Error)]
+pub struct NothingChosen {
+    notes: Vec<String>,
+}
+
+impl std::fmt::Display for NothingChosen {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Other notes may tell why, but only if these do not.
+        let is_about_it = |it: &&String| it.starts_with("Nothing ");
+        let telling = self.notes.iter().filter(is_about_it);
+        let telling: Vec<&str> = telling.map(String::as_str).collect();
+        let why = match telling.is_empty() {
+            true => self.notes.join(" "),
+            false => telling.join(" "),
+        };
+        write!(out, "no run is kept, for it would be empty: {why}")
+    }
+}
+
 /// What went into the profile.
 struct Stored {
     run: Run,
@@ -356,6 +381,9 @@ fn add(args: &Counting, outcome: &Outcome, folder: &OwnFolder, profile: &Path) -
     let has_counts = counts.iter().any(Counts::is_chosen);
     if !has_counts {
         run.notes.extend(why_nothing(&facts, &selection)?);
+        if selection.is_choosy() {
+            return Err(NothingChosen { notes: run.notes }.into());
+        }
     }
     let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
     let reached = match args.quiet {
@@ -473,19 +501,30 @@ struct Reached {
     /// How many instructions it executed. Where there are breakpoints: how many of those it met.
     executed: u64,
     name: String,
+    /// Whether it is the user's own.
+    is_own: bool,
 }
 
 /// The functions that ran, most executed first.
 fn reached(engine: EngineName, modules: &[ModuleFacts], counts: &[Counts]) -> Result<Vec<Reached>> {
+    let own = OwnModules::of(modules.iter().map(|it| it.path.as_str()));
     let mut reached = Vec::new();
     for (module, counts) in modules.iter().zip(counts) {
         let executed = match counts {
             Counts::Made(counts) => executed(engine, module, counts)?,
             Counts::Unread(readings) => readings::executed(module, readings),
         };
-        reached.extend(executed.into_iter().map(|(function, executed)| Reached {
-            executed,
-            name: module.functions[function].name.clone(),
+        reached.extend(executed.into_iter().map(|(number, executed)| {
+            let function = &module.functions[number];
+            let file = function
+                .source
+                .and_then(|it| module.files.get(it.0.index()));
+            let file = file.map_or("", String::as_str);
+            Reached {
+                executed,
+                name: function.name.clone(),
+                is_own: own.has_function(&module.path, file, &function.name),
+            }
         }));
     }
     reached.sort_by(|a, b| b.executed.cmp(&a.executed).then(a.name.cmp(&b.name)));
@@ -586,8 +625,10 @@ fn summarise(
             )
         }
     });
-    let hottest: Vec<String> = reached
-        .iter()
+    // The user's own, if there are any.
+    let has_own = reached.iter().any(|it| it.is_own);
+    let shown = reached.iter().filter(|it| it.is_own || !has_own);
+    let hottest: Vec<String> = shown
         .take(3)
         .map(|it| {
             let name = headcount_report::demangle(&it.name);

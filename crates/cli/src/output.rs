@@ -141,6 +141,17 @@ pub fn width(to: Option<&Path>) -> usize {
         .unwrap_or(80)
 }
 
+/// How many lines a screen has: of the terminal that a result goes to, or as many as is common. What
+/// the shell says next takes one.
+pub fn screen(to: Option<&Path>) -> usize {
+    const COMMON: usize = 24;
+    let terminal = match file(to) {
+        None => terminal_size::terminal_size_of(io::stdout()),
+        Some(_) => None,
+    };
+    terminal.map_or(COMMON, |(_, height)| height.0.into()) - 1
+}
+
 /// The file the user named; `-` is standard output.
 fn file(to: Option<&Path>) -> Option<&Path> {
     to.filter(|path| *path != Path::new("-"))

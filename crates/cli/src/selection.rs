@@ -72,6 +72,12 @@ impl Selection {
         self.unit == CountUnit::Block && self.only.is_empty() && self.skip.is_empty()
     }
 
+    /// Does it leave out what some programs have nothing but?
+    pub fn is_choosy(&self) -> bool {
+        let names_nothing = self.only.is_empty() && self.skip.is_empty();
+        !names_nothing || self.unit == CountUnit::Line
+    }
+
     /// For each block of the module: is it counted?
     pub fn choose(&self, module: &Module) -> Vec<bool> {
         let names: Vec<[String; 2]> = module.functions.iter().map(names).collect();

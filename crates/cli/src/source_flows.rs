@@ -4,7 +4,7 @@ use crate::sources::Sources;
 use headcount_csource::{Definitions, source_functions};
 use headcount_model::{Block, Counted, DirectCall, FileId, Function, LinkAddr, Module};
 use headcount_profile::Loaded;
-use headcount_report::annotate::is_of_the_system;
+use headcount_report::is_of_the_system;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 

@@ -162,14 +162,16 @@ impl Sources {
     }
 
     /// Says which files are not to be shown, and in one line which were looked for in vain.
-    pub fn say_missing(&self) {
+    /// Tells only of files that are wanted.
+    pub fn say_missing(&self, is_wanted: &dyn Fn(&str) -> bool) {
         const MOST: usize = 3;
         let known = self.known.borrow();
         let private = |found: &Option<Found>| found.as_ref().is_some_and(|it| it.is_private);
         let private = known.iter().filter(|(_, found)| private(found));
         private.for_each(|(file, _)| say_private(file));
         let missing = known.iter().filter(|(_, found)| found.is_none());
-        let missing: Vec<&str> = missing.map(|(file, _)| file.as_str()).collect();
+        let missing = missing.map(|(file, _)| file.as_str());
+        let missing: Vec<&str> = missing.filter(|file| is_wanted(file)).collect();
         let named = missing[..missing.len().min(MOST)].join(", ");
         match missing.len() {
             0 => (),

@@ -76,8 +76,9 @@ fn describe(sampled: &Sampled) -> Run {
     }
     let lost = (samples.lost > 0).then(|| {
         format!(
-            "{} records were lost because headcount could not read them fast enough: shares of time may \
-             be off, and the time in the kernel is too high; a lower -F helps.",
+            "{} records were lost because headcount could not read them fast enough, or because the \
+             kernel takes no more samples at this rate: shares of time may be off, and the time in the \
+             kernel is too high; a lower -F helps.",
             thousands(samples.lost)
         )
     });

@@ -447,5 +447,25 @@ fn the_time_is_shown_as_a_call_tree_that_can_be_walked() {
     browser.value("document.querySelector('.call').click() ?? null");
     let words = browser.text("document.querySelector('.flame + p').textContent");
     assert!(words.starts_with("all threads: "), "{words}");
+    // Beside each line of the source is what the report says of it.
+    for (width, dark) in [(1280, false), (1280, true), (400, false)] {
+        browser.open(&page, "#/file/busy.c", &Screen { width, dark });
+        let wrong = browser.value(include_str!("browser/accessible.js"));
+        assert_eq!(wrong, Value::Array(Vec::new()), "{width} {dark}");
+    }
+    let shown = browser.value(
+        "[...openFile.times].map(([line, it]) => [String(line), String(it.samples), String(it.time)])",
+    );
+    let mut wanted = csv(&shop, "line");
+    wanted.retain(|row| row[0] == "busy.c" && row[5] != "0");
+    let wanted: Vec<[&str; 3]> = wanted
+        .iter()
+        .map(|row| [1, 5, 6].map(|it| row[it].as_str()))
+        .collect();
+    assert!(!wanted.is_empty());
+    assert_eq!(shown, serde_json::json!(wanted));
+    let texts =
+        "[...document.querySelectorAll('.line .time')].filter((it) => it.textContent).length";
+    assert_eq!(browser.value(texts), wanted.len());
     assert_eq!(browser.complaints, Vec::<String>::new());
 }

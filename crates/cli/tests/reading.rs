@@ -216,7 +216,7 @@ fn annotate_says_which_source_is_missing() {
     std::fs::rename(folder.path().join("max.c"), elsewhere.join("max.c")).unwrap();
     let (stdout, stderr, status) = headcount(folder.path(), &["annotate"]);
     assert_eq!((stdout.as_str(), status), ("", 2));
-    assert!(stderr.starts_with("headcount: max.c: source not found; --source DIR says where\n"));
+    assert!(stderr.starts_with("headcount: source not found: max.c; --source DIR says where\n"));
     let found = quietly(folder.path(), &["annotate", "--source", "elsewhere"]);
     assert!(found.contains("for (int i = 1; i < n; i++)"));
     let (asm, _, status) = headcount(folder.path(), &["annotate", "--asm"]);
@@ -295,7 +295,7 @@ fn what_was_not_counted_is_never_shown_as_zero() {
         "edge",
     ] {
         for format in ["text", "csv", "json"] {
-            let words = ["report", "--by", unit, "--format", format];
+            let words = ["report", "--all", "--by", unit, "--format", format];
             let (shown, stderr, _) = headcount(folder.path(), &words);
             all.push_str(&format!("$ {}\n{shown}{stderr}\n", words.join(" ")));
         }

@@ -9,7 +9,7 @@ pub struct Samples {
     pub interval: u64,
     /// Whether the program was counted at the same time: then it did other things besides its own.
     pub is_counted: bool,
-    /// Records that the kernel had no room for.
+    /// Records that the kernel had no room for, and samples that it held back.
     pub lost: u64,
     /// The files that code was in.
     pub modules: Vec<SampledModule>,

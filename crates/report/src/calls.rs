@@ -1,10 +1,11 @@
 //! Call sites: who called whom, and how often.
 
 use crate::Error;
+use crate::count::CountedBlock;
 use crate::events::FunctionEvents;
 use crate::names::{Named, functions};
 use crate::report::Request;
-use crate::rows::{by_address, row};
+use crate::rows::{by_address, name_library, row};
 use crate::table::{Cell, Row};
 use headcount_model::{Counted, LinkAddr};
 use std::collections::HashMap;
@@ -20,7 +21,9 @@ pub fn calls(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
         let named = functions(module, request.demangle);
         let names = names(&named);
         for caller in named.iter().filter(|it| request.only.wants(it)) {
+            let before = rows.len();
             of_function(caller, &names, request, &mut rows)?;
+            name_library(caller, request, &mut rows[before..]);
         }
     }
     Ok(rows)
@@ -30,6 +33,14 @@ pub fn calls(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
 pub fn names(all: &[Named<'_>]) -> HashMap<LinkAddr, Arc<str>> {
     let name = |it: &Named<'_>| (it.function.address, it.name.clone());
     all.iter().map(name).collect()
+}
+
+/// File and line of an instruction.
+fn place(named: &Named<'_>, block: &CountedBlock<'_>, index: u32) -> Option<(Arc<str>, u32)> {
+    let runs = block.block.lines.iter().zip(block.line_ranges());
+    let mut here = runs.filter(|(run, range)| range.contains(&index) && run.line != 0);
+    let (run, _) = here.next()?;
+    Some((named.file(run.file)?.into(), run.line))
 }
 
 /// The rows of one caller.
@@ -62,6 +73,7 @@ pub fn of_function(
                 ];
                 rows.push(Row {
                     events: events.of(number..number + 1)?,
+                    place: place(caller, &block, before + index),
                     ..row(caller, &linkage_name, count, rest)
                 });
             }

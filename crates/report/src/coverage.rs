@@ -64,7 +64,7 @@ pub fn beyond_source(by: Unit, counted: &[Counted]) -> Option<String> {
 
 /// Where what the user named was counted, but no line is known of it.
 pub fn without_lines(by: Unit, rows: &[Row], only: &Only) -> Option<String> {
-    let is_found = !only.is_everything() && only.unmet().is_empty();
+    let is_found = !only.names_nothing() && only.unmet().is_empty();
     (by == Unit::Line && rows.is_empty() && is_found).then(|| {
         "No line is known of what --only names: `--by function` has its counts, and a build with \
          -g has lines."

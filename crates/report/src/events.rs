@@ -152,7 +152,7 @@ impl Amount {
         })
     }
 
-    fn plus(self, other: Self) -> Result<Self, Error> {
+    pub fn plus(self, other: Self) -> Result<Self, Error> {
         let (
             Self::Between { least: a, most: up },
             Self::Between {

@@ -1,4 +1,4 @@
-//! What `--only` names: functions, source files, or whole modules.
+//! What `--only` and `--skip` name: functions, source files, or whole modules.
 //!
 //! `NAME` is a function or a source file, in any module; only if nothing else has that name, it is
 //! a module. `MODULE!NAME` is a function or a source file of such a module, and `MODULE!` is all of
@@ -7,13 +7,28 @@
 
 use crate::glob::Pattern;
 use crate::names::{Named, all_functions, files_with_code, is_counted};
-use headcount_model::{Counted, Module};
+use headcount_model::{Counted, Module, Refusal};
 
 /// What is wanted of some counted modules: everything, if nothing is named.
 #[derive(Clone, Debug, Default)]
 pub struct Only {
     wishes: Vec<Wish>,
+    /// What is not wanted, even if it is named.
+    skipped: Vec<Wish>,
+    /// Where it must be.
+    module: Option<Pattern>,
     unmet: Vec<String>,
+}
+
+/// What the user typed to narrow a result.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filter<'a> {
+    /// What is wanted.
+    pub only: &'a [String],
+    /// What is not.
+    pub skip: &'a [String],
+    /// The modules to look at.
+    pub module: Option<&'a str>,
 }
 
 /// One text that the user typed.
@@ -28,31 +43,38 @@ struct Wish {
 impl Only {
     /// Finds out what the texts mean for these modules, with the names that reports show.
     pub fn new(texts: &[String], counted: &[&[Counted]], demangle: bool) -> Self {
-        let mut only = Self {
-            wishes: texts.iter().map(|text| Wish::new(text)).collect(),
-            unmet: Vec::new(),
+        let filter = Filter {
+            only: texts,
+            ..Filter::default()
         };
-        if texts.is_empty() {
-            return only;
+        Self::narrowed(filter, counted, demangle)
+    }
+
+    /// The same for all that narrows a result.
+    pub fn narrowed(filter: Filter<'_>, counted: &[&[Counted]], demangle: bool) -> Self {
+        let mut unmet = Vec::new();
+        let mut meant = |texts: &[String]| {
+            let (wishes, missing) = meant(texts, counted, demangle);
+            unmet.extend(missing);
+            wishes
+        };
+        let (wishes, skipped) = (meant(filter.only), meant(filter.skip));
+        Self {
+            wishes,
+            skipped,
+            module: filter.module.map(Pattern::new),
+            unmet,
         }
-        let modules = || counted.iter().copied().flatten();
-        let found = only.found(modules(), demangle);
-        for ((wish, text), found) in only.wishes.iter_mut().zip(texts).zip(found) {
-            let is_module = |it: &Counted| wish.whole.matches_module(&it.module.path);
-            match found {
-                Found::Counted => (),
-                Found::Nothing if wish.within.is_none() && modules().any(is_module) => {
-                    wish.within = Some((wish.whole.clone(), Pattern::new("*")));
-                }
-                Found::Nothing | Found::Uncounted => only.unmet.push(text.clone()),
-            }
-        }
-        only
     }
 
     /// Is everything wanted?
     pub fn is_everything(&self) -> bool {
-        self.wishes.is_empty()
+        self.names_nothing() && self.skipped.is_empty()
+    }
+
+    /// Does it say nothing of what is wanted?
+    pub fn names_nothing(&self) -> bool {
+        self.wishes.is_empty() && self.module.is_none()
     }
 
     /// What nothing that was counted is called.
@@ -62,14 +84,28 @@ impl Only {
 
     /// Is this function wanted, by its own name, by its file's, or by its module's?
     pub fn wants(&self, named: &Named<'_>) -> bool {
-        let by_file = |file| self.wants_file(named.module, file);
-        self.names_function(named) || named.own_file().is_some_and(by_file)
+        self.wants_code(named, named.own_file())
     }
 
-    /// The same, whatever file it is in.
-    pub fn names_function(&self, named: &Named<'_>) -> bool {
-        let names = |it: &Wish| it.names_function(named);
-        self.is_everything() || self.wishes.iter().any(names)
+    /// Is code of this function wanted that comes from this file?
+    pub fn wants_code(&self, named: &Named<'_>, file: Option<&str>) -> bool {
+        let module = named.module;
+        let names_it = |it: &Wish| {
+            it.names_function(named) || file.is_some_and(|file| it.names_file(module, file))
+        };
+        self.admits(&module.path, names_it)
+    }
+
+    /// Is this function not wanted, whatever else is?
+    pub fn skips(&self, named: &Named<'_>) -> bool {
+        let module = named.module;
+        let is_of = |it: &Wish| {
+            named
+                .own_file()
+                .is_some_and(|file| it.names_file(module, file))
+        };
+        let mut skipped = self.skipped.iter();
+        skipped.any(|it| it.names_function(named) || is_of(it))
     }
 
     /// Is a function wanted that has these names?
@@ -77,46 +113,88 @@ impl Only {
         let is_called = |it: &Pattern| names.iter().any(|name| it.matches(name));
         let names_it =
             |it: &Wish| is_called(&it.whole) || it.within_path(module).is_some_and(is_called);
-        self.is_everything() || self.wishes.iter().any(names_it)
+        self.admits(module, names_it)
     }
 
     /// Is all of this source file wanted that is in this module?
     pub fn wants_file(&self, module: &Module, file: &str) -> bool {
-        let names = |it: &Wish| it.names_file(module, file);
-        self.is_everything() || self.wishes.iter().any(names)
+        self.admits(&module.path, |it| it.names_file(module, file))
     }
 
     /// Is all of this module wanted? In a table of modules, every name may be one of a module.
     pub fn wants_module(&self, module: &Module) -> bool {
         let names = |it: &Wish| it.whole.matches_module(&module.path) || it.names_all_of(module);
-        self.is_everything() || self.wishes.iter().any(names)
+        self.admits(&module.path, names)
     }
 
-    /// What there is for each wish.
-    fn found<'a>(&self, modules: impl Iterator<Item = &'a Counted>, demangle: bool) -> Vec<Found> {
-        let mut found = vec![Found::Nothing; self.wishes.len()];
-        for module in modules {
-            let files = files_with_code(&module.module);
-            for (wish, found) in self.wishes.iter().zip(&mut found) {
-                let names_it = |file: &&str| wish.names_file(&module.module, file);
-                if files.iter().any(names_it) {
-                    *found = Found::Counted;
-                }
+    /// Is something wanted that is in this module?
+    fn admits(&self, module: &str, names_it: impl Fn(&Wish) -> bool) -> bool {
+        let is_there = |it: &Pattern| it.matches_module(module);
+        self.module.as_ref().is_none_or(is_there)
+            && (self.wishes.is_empty() || self.wishes.iter().any(&names_it))
+            && !self.skipped.iter().any(names_it)
+    }
+
+    /// Is this wanted, although it is not counted: a function, a file's, or all of its module?
+    pub fn wants_refused(&self, module: &Module, refusal: &Refusal) -> bool {
+        let (name, file) = (&refusal.subject, &refusal.file);
+        let names = [crate::demangle(name), name.as_str().into()];
+        self.wants_module(module)
+            || self.wants_name(&module.path, &names.each_ref().map(AsRef::as_ref))
+            || (!file.is_empty() && self.wants_file(module, file))
+    }
+}
+
+/// What texts mean for some modules, and which of them nothing is called.
+fn meant(texts: &[String], counted: &[&[Counted]], demangle: bool) -> (Vec<Wish>, Vec<String>) {
+    let mut wishes: Vec<Wish> = texts.iter().map(|text| Wish::new(text)).collect();
+    let mut unmet = Vec::new();
+    if texts.is_empty() {
+        return (wishes, unmet);
+    }
+    let modules = || counted.iter().copied().flatten();
+    let found = found(&wishes, modules(), demangle);
+    for ((wish, text), found) in wishes.iter_mut().zip(texts).zip(found) {
+        let is_module = |it: &Counted| wish.whole.matches_module(&it.module.path);
+        match found {
+            Found::Counted => (),
+            Found::Nothing if wish.within.is_none() && modules().any(is_module) => {
+                wish.within = Some((wish.whole.clone(), Pattern::new("*")));
             }
-            for named in all_functions(module, demangle) {
-                let here = match is_counted(named.counts) {
-                    true => Found::Counted,
-                    false => Found::Uncounted,
-                };
-                for (wish, found) in self.wishes.iter().zip(&mut found) {
-                    if *found < here && wish.names_function(&named) {
-                        *found = here;
-                    }
+            Found::Nothing | Found::Uncounted => unmet.push(text.clone()),
+        }
+    }
+    (wishes, unmet)
+}
+
+/// What there is for each wish.
+fn found<'a>(
+    wishes: &[Wish],
+    modules: impl Iterator<Item = &'a Counted>,
+    demangle: bool,
+) -> Vec<Found> {
+    let mut found = vec![Found::Nothing; wishes.len()];
+    for module in modules {
+        let files = files_with_code(&module.module);
+        for (wish, found) in wishes.iter().zip(&mut found) {
+            let names_it = |file: &&str| wish.names_file(&module.module, file);
+            if files.iter().any(names_it) {
+                *found = Found::Counted;
+            }
+        }
+        for named in all_functions(module, demangle) {
+            let here = match is_counted(named.counts) {
+                true => Found::Counted,
+                false => Found::Uncounted,
+            };
+            for (wish, found) in wishes.iter().zip(&mut found) {
+                if *found < here && wish.names_function(&named) {
+                    *found = here;
                 }
             }
         }
-        found
     }
+    found
 }
 
 /// What has a name.

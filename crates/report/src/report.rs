@@ -4,14 +4,20 @@ use crate::calls;
 use crate::count::Count;
 use crate::coverage;
 use crate::events::{self, WantedEvents};
+use crate::fold::{fold, folds};
+use crate::html::SourceText;
 use crate::inlined::InlinedRuns;
+use crate::names::functions;
 use crate::number::thousands;
 use crate::only::Only;
+use crate::own::Own;
 use crate::rows::{self, Tally};
-use crate::table::{Row, Table, Unit};
+use crate::table::{Cell, Row, Table, Unit};
 use crate::time::{Time, Totals};
 use crate::{Error, source, time};
-use headcount_model::{Counted, LinkAddr, Refusal, Samples, Span};
+use headcount_model::{Counted, LinkAddr, Module, Refusal, Samples, Span};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Turns a piece of code into its instructions: address and text.
 pub type Decode<'a> = &'a dyn Fn(&Span) -> Vec<(LinkAddr, String)>;
@@ -35,6 +41,8 @@ pub struct Request<'a> {
     pub only: Only,
     /// Only what never ran.
     pub never: bool,
+    /// What is the user's own, if the rest is to be folded.
+    pub own: Option<&'a Own>,
     /// Whether names are shown as the programmer wrote them.
     pub demangle: bool,
     /// Knows the instructions.
@@ -86,8 +94,12 @@ pub struct Report {
     pub of_source: bool,
     /// The paths of the modules that took part.
     pub modules: Vec<String>,
+    /// The part of it that is the user's own, where the rest is folded.
+    pub own: Option<Tally>,
     /// What is not counted.
     pub refused: Vec<Refused>,
+    /// How much is not counted of what is not shown.
+    pub refused_elsewhere: usize,
     /// How many functions are not counted because nobody asked for them.
     pub not_selected: u64,
     /// What makes the counts uncertain, in sentences.
@@ -107,12 +119,9 @@ impl Report {
         let whole = Tally::of_all(counted)?;
         let mut report = Self {
             table: Table {
-                unit: unit(counted, request.by),
-                rows: Vec::new(),
-                left_out: 0,
                 is_timed: request.time.is_some() && rows::have_time(request.by),
-                has_why: false,
                 events: request.events.events().to_vec(),
+                ..Table::new(unit(counted, request.by))
             },
             runs,
             executed: whole.executed,
@@ -120,7 +129,12 @@ impl Report {
             never: whole.never,
             of_source: whole.of_source,
             modules: counted.iter().map(|it| it.module.path.clone()).collect(),
+            own: request
+                .own
+                .map(|own| tally_of_own(counted, own))
+                .transpose()?,
             refused: refused(counted),
+            refused_elsewhere: 0,
             not_selected: coverage::not_selected(counted),
             notes: without_repetition(notes),
             time: request.time.map(|it| it.totals),
@@ -131,6 +145,40 @@ impl Report {
         report.order(request)?;
         report.notes.extend(events::notes(&report.table.rows));
         Ok(report)
+    }
+
+    /// Names only what is not counted of what the table is about: of the user's own code, or of what
+    /// is wanted. Of the rest, it keeps the number.
+    pub fn narrow_refusals(&mut self, counted: &[Counted], request: &Request<'_>) {
+        let is_shown = |module: &Module, refusal: &Refusal| match request.own {
+            Some(own) => own.has_refused(module, refusal),
+            None => request.only.wants_refused(module, refusal),
+        };
+        let all = self.refused.len();
+        self.refused.retain(|it| {
+            let mut modules = counted.iter().map(|it| &it.module);
+            modules.any(|module| module.path == it.module && is_shown(module, &it.refusal))
+        });
+        self.refused_elsewhere = all - self.refused.len();
+        let notes = self.notes.len();
+        let is_elsewhere = |note: &str| request.own.is_some_and(|own| own.is_of_library(note));
+        self.notes.retain(|note| !is_elsewhere(note));
+        self.refused_elsewhere += notes - self.notes.len();
+    }
+
+    /// Puts the source text beside the lines of the table.
+    pub fn add_source(&mut self, source: SourceText<'_>) {
+        if self.table.unit != Unit::Line {
+            return;
+        }
+        let mut known: HashMap<Arc<str>, Option<Vec<String>>> = HashMap::new();
+        for row in &mut self.table.rows {
+            if let [Cell::Text(file), Cell::Number(line @ 1..), ..] = row.cells.as_slice() {
+                let lines = known.entry(file.clone()).or_insert_with(|| source(file));
+                let line = usize::try_from(line - 1).unwrap_or(usize::MAX);
+                row.text = lines.as_ref().and_then(|it| it.get(line)).cloned();
+            }
+        }
     }
 
     fn fill(&mut self, counted: &[Counted], request: &Request<'_>) -> Result<(), Error> {
@@ -189,14 +237,12 @@ impl Report {
         if request.never {
             table.rows.retain(|row| !row.ran);
         }
-        if table.unit.hottest_first() || table.has_why {
-            let hottest = match table.column("executed") {
-                _ if table.column("nanoseconds").is_some() => "nanoseconds",
-                Some(column) if table.unit == Unit::Function && !table.knows(column) => "calls",
-                _ => "executed",
-            };
-            for key in [table.unit.name(), hottest] {
-                let column = table.column(key).unwrap_or(0);
+        let is_part = request.own.is_some() || request.top.is_some();
+        if table.unit.hottest_first() || table.has_why || is_part && !request.never {
+            let name = table.column(table.unit.name());
+            let name = name.filter(|_| table.unit.hottest_first());
+            let executed = table.column("executed");
+            for column in [name, executed, table.heat()].into_iter().flatten() {
                 table.sort_by(column);
             }
         }
@@ -207,11 +253,27 @@ impl Report {
             })?;
             table.sort_by(column);
         }
+        if request.own.is_some() && folds(table.unit) {
+            fold(table, request.never)?;
+        }
         if let Some(most) = request.top {
             table.keep_top(most);
         }
         Ok(())
     }
+}
+
+/// All functions that are the user's own.
+fn tally_of_own(counted: &[Counted], own: &Own) -> Result<Tally, Error> {
+    let mut tally = Tally::default();
+    for module in counted {
+        for named in functions(module, false) {
+            if own.library(&named).is_none() {
+                tally.join(Tally::of(&named)?)?;
+            }
+        }
+    }
+    Ok(tally)
 }
 
 /// The functions, but for those that ran only where they were inlined.

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Executed, existing, and never executed instructions.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub executed: Count,
     pub instructions: u64,
@@ -116,7 +116,8 @@ pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, E
         let functions = functions(module, request.demangle);
         let mut any = whole && (!functions.is_empty() || module.module.functions.is_empty());
         for named in functions {
-            if whole || request.only.wants(&named) {
+            let is_part = whole && !request.only.skips(&named);
+            if is_part || request.only.wants(&named) {
                 tally.join(Tally::of(&named)?)?;
                 let own = FunctionEvents::new(&named, &request.events);
                 events.join(own.all(&named)?)?;
@@ -128,10 +129,10 @@ pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, E
             cells.extend(tally.cells());
             rows.push(Row {
                 cells,
-                linkage_name: None,
                 counted: true,
                 ran: tally.ran,
                 events,
+                ..Row::default()
             });
         }
     }
@@ -148,11 +149,21 @@ pub fn of_functions(
     for module in counted {
         for named in functions(module, request.demangle) {
             if request.only.wants(&named) {
+                let before = rows.len();
                 rows_of(&named, &mut rows)?;
+                name_library(&named, request, &mut rows[before..]);
             }
         }
     }
     Ok(rows)
+}
+
+/// Says of the rows of a function whose it is, if anybody asks.
+pub fn name_library(named: &Named<'_>, request: &Request<'_>, rows: &mut [Row]) {
+    if let Some(library) = request.own.and_then(|own| own.library(named)) {
+        rows.iter_mut()
+            .for_each(|row| row.library = Some(library.clone()));
+    }
 }
 
 /// Whether the rows of a unit can tell of time.
@@ -189,9 +200,11 @@ pub fn uncounted_functions(time: &Time, request: &Request<'_>, rows: &mut Vec<Ro
         rows.push(Row {
             cells,
             linkage_name: Some(it.name.as_str().into()),
-            counted: false,
             ran: true,
-            events: EventSums::default(),
+            library: request
+                .own
+                .and_then(|own| own.library_at(&it.module, &it.file, &[&name, &it.name])),
+            ..Row::default()
         });
     }
 }
@@ -222,6 +235,7 @@ pub fn function(
         counted: true,
         ran: tally.ran || !calls.is_never(),
         events: FunctionEvents::new(named, &request.events).all(named)?,
+        ..Row::default()
     });
     Ok(())
 }
@@ -238,7 +252,7 @@ pub fn row(named: &Named<'_>, linkage_name: &Arc<str>, count: Count, rest: Vec<C
         linkage_name: Some(linkage_name.clone()),
         counted: count.is_known(),
         ran: !count.is_never(),
-        events: EventSums::default(),
+        ..Row::default()
     }
 }
 

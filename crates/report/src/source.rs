@@ -24,6 +24,7 @@ pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
     let mut rows = Vec::new();
     for (file, lines) in all {
         let mut events = events.remove(file.as_ref()).unwrap_or_default();
+        let library = request.own.and_then(|own| own.library_of_file(&file));
         for (line, it) in lines {
             rows.push(Row {
                 cells: vec![
@@ -33,10 +34,11 @@ pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
                     Cell::Count(it.executed),
                     Cell::Text(it.exactness().into()),
                 ],
-                linkage_name: None,
                 counted: it.counted,
                 ran: it.may_have_run,
                 events: events.remove(&line).unwrap_or_default(),
+                library: library.clone(),
+                ..Row::default()
             });
         }
     }
@@ -56,7 +58,6 @@ fn line_events<'a>(
         .iter()
         .flat_map(|it| functions(it, request.demangle))
     {
-        let whole = request.only.names_function(&named);
         let events = FunctionEvents::new(&named, &request.events);
         for block in named.blocks() {
             let events = events.block(&block);
@@ -64,7 +65,7 @@ fn line_events<'a>(
                 let Some(file) = named.file(run.file).filter(|_| run.line != 0) else {
                     continue;
                 };
-                if whole || request.only.wants_file(named.module, file) {
+                if request.only.wants_code(&named, Some(file)) {
                     let lines = files.entry(file).or_default();
                     lines.entry(run.line).or_default().join(events.of(range)?)?;
                 }
@@ -91,6 +92,7 @@ pub fn add_time(time: &Time, request: &Request<'_>, rows: &mut Vec<Row>) {
         if counted.contains(&(file.clone(), *line)) || !is_everything {
             continue;
         }
+        let library = request.own.and_then(|own| own.library_of_file(&file));
         let mut cells = vec![
             Cell::Text(file),
             Cell::Number((*line).into()),
@@ -101,10 +103,9 @@ pub fn add_time(time: &Time, request: &Request<'_>, rows: &mut Vec<Row>) {
         cells.extend(time_cells(*cost));
         rows.push(Row {
             cells,
-            linkage_name: None,
-            counted: false,
             ran: true,
-            events: EventSums::default(),
+            library,
+            ..Row::default()
         });
     }
 }
@@ -127,8 +128,7 @@ pub fn file_tallies(
     let mut files: BTreeMap<String, FileTally> = BTreeMap::new();
     for module in counted {
         for named in functions(module, demangle) {
-            let whole = only.names_function(&named);
-            let wanted = |file: &str| whole || only.wants_file(named.module, file);
+            let wanted = |file: &str| only.wants_code(&named, Some(file));
             let events = FunctionEvents::new(&named, wanted_events);
             for block in named.blocks() {
                 let events = events.block(&block);
@@ -161,10 +161,11 @@ pub fn files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
         cells.extend(tally.blocks.cells());
         Row {
             cells,
-            linkage_name: None,
             counted: true,
             ran: tally.code.ran || tally.blocks.ran,
             events: tally.events,
+            library: request.own.and_then(|own| own.library_of_file(&file)),
+            ..Row::default()
         }
     };
     Ok(files.into_iter().map(row).collect())

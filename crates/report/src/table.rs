@@ -138,6 +138,15 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// A number, or what is known of a count.
+    pub fn amount(&self) -> u64 {
+        match self {
+            Self::Number(number) => *number,
+            Self::Count(count) => count.value().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
     /// Numbers sort from large to small, everything else from small to large; what is not known
     /// comes last.
     fn order(&self, other: &Self) -> Ordering {
@@ -153,7 +162,7 @@ impl Cell {
 }
 
 /// One row: a cell for each column of the unit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// The fields.
     pub cells: Vec<Cell>,
@@ -165,6 +174,12 @@ pub struct Row {
     pub ran: bool,
     /// What it did, as far as the user wants to know.
     pub events: EventSums,
+    /// The library that it belongs to; none, if it is the user's own, or if nobody asked.
+    pub library: Option<Arc<str>>,
+    /// File and line of a call.
+    pub place: Option<(Arc<str>, u32)>,
+    /// The source text of a line.
+    pub text: Option<String>,
 }
 
 impl Row {
@@ -182,8 +197,14 @@ pub struct Table {
     pub unit: Unit,
     /// The rows, in the order to show them.
     pub rows: Vec<Row>,
-    /// How many rows `--top` left out.
+    /// How many rows were left out, of `--top` or because the screen is full.
     pub left_out: usize,
+    /// The sums of libraries, where their rows are left out.
+    pub libraries: Vec<Row>,
+    /// How many rows of libraries were left out that no sum tells of.
+    pub in_libraries: usize,
+    /// How many rows were left out because they never ran.
+    pub never_ran: usize,
     /// Whether rows tell of time, too.
     pub is_timed: bool,
     /// Whether they say why it is so much.
@@ -196,6 +217,31 @@ pub struct Table {
 const TIME: [&str; 2] = ["samples", "nanoseconds"];
 
 impl Table {
+    /// Without rows.
+    pub fn new(unit: Unit) -> Self {
+        Self {
+            unit,
+            rows: Vec::new(),
+            left_out: 0,
+            libraries: Vec::new(),
+            in_libraries: 0,
+            never_ran: 0,
+            is_timed: false,
+            has_why: false,
+            events: Vec::new(),
+        }
+    }
+
+    /// The column that says how hot a row is: time, if that is known.
+    pub fn heat(&self) -> Option<usize> {
+        let executed = self.column("executed");
+        let time = self.column("nanoseconds");
+        match executed.filter(|_| self.unit == Unit::Function) {
+            Some(column) if time.is_none() && !self.knows(column) => self.column("calls"),
+            _ => time.or(executed).or(self.column("count")),
+        }
+    }
+
     /// Its columns, in the order of the CSV file.
     pub fn columns(&self) -> Vec<&'static str> {
         let time: &[_] = if self.is_timed { &TIME } else { &[] };
@@ -239,7 +285,7 @@ impl Table {
 
     /// Keeps the first rows.
     pub fn keep_top(&mut self, most: usize) {
-        self.left_out = self.rows.len().saturating_sub(most);
+        self.left_out += self.rows.len().saturating_sub(most);
         self.rows.truncate(most);
     }
 }

@@ -2,39 +2,57 @@
 
 use std::collections::BTreeMap;
 
-use crate::annotate::is_of_the_system;
 use crate::count::Count;
 use crate::escape::visible;
 use crate::glob::short_name;
 use crate::number::{share, thousands, time_text};
+use crate::own::is_of_the_system;
 use crate::report::{Refused, Report, RunSummary};
+use crate::rows::Tally;
+use crate::shorten::{shorten_end, shorten_middle};
 use crate::table::{Cell, Row, Unit};
 use crate::time::{Cost, Estimate, Totals};
 
 /// Longest column of names that is still filled up with blanks; longer names stick out.
 const WIDEST: usize = 40;
 
-/// The whole report.
-pub fn write(report: &Report) -> String {
+/// However small a screen is, it shows so many rows.
+const FEWEST: usize = 5;
+
+/// Leaves out the last rows of a report that would not fit on a screen of so many lines.
+pub fn fit(report: &mut Report, lines: usize) {
+    let rows = std::mem::take(&mut report.table.rows);
+    let other = write(report, None).lines().count();
+    report.table.rows = rows;
+    report
+        .table
+        .keep_top(lines.saturating_sub(other).max(FEWEST));
+}
+
+/// The report, in so many columns, if that is of any importance.
+pub fn write(report: &Report, width: Option<usize>) -> String {
     let folder = common_folder(report);
     let mut out = heading(report);
     if !folder.is_empty() {
         out.push_str(&format!("sources in {}\n", visible(folder)));
     }
     out.push('\n');
-    out.push_str(&aligned(&layout(report, folder)));
-    if report.table.rows.is_empty() {
+    let table = &report.table;
+    let rows: Vec<&Row> = table.rows.iter().chain(&table.libraries).collect();
+    out.push_str(&aligned(layout(report, &rows, folder), width));
+    if rows.is_empty() {
         out.push_str("  (no row)\n");
     }
-    if report.table.left_out > 0 {
-        let left_out = thousands(report.table.left_out as u64);
-        out.push_str(&format!("  ({left_out} more not shown)\n"));
-    }
+    out.push_str(&left_out(report));
     out.push('\n');
     // The notes tell of functions that were not selected; of what was only timed, nothing was counted.
     let is_counted = !report.modules.is_empty() || report.time.is_none();
     if is_counted && report.not_selected == 0 || !report.refused.is_empty() {
-        out.push_str(&not_counted(&report.refused, &report.modules));
+        out.push_str(&not_counted(
+            &report.refused,
+            report.refused_elsewhere,
+            &report.modules,
+        ));
     }
     if !report.notes.is_empty() {
         out.push_str("\nNotes:\n");
@@ -43,6 +61,25 @@ pub fn write(report: &Report) -> String {
         }
     }
     out
+}
+
+/// What of the table is not shown, in a line.
+fn left_out(report: &Report) -> String {
+    let table = &report.table;
+    let parts = [
+        (table.left_out, "more", "--all"),
+        (table.in_libraries, "in libraries", "--all"),
+        (table.never_ran, "never ran", "--never"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(rows, ..)| *rows > 0)
+        .map(|(rows, what, option)| format!("{} {what}: {option}", thousands(rows as u64)))
+        .collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("  ({})\n", parts.join("; ")),
+    }
 }
 
 fn heading(report: &Report) -> String {
@@ -60,7 +97,10 @@ fn heading(report: &Report) -> String {
     if report.modules.is_empty() && report.time.is_some() {
         out.push_str("not counted; `headcount run` counts the same command\n");
     } else {
-        out.push_str(&sums(executed, never, report.instructions, words));
+        out.push_str(&match &report.own {
+            Some(own) if own.executed != executed => sums_of_own(report, own, words),
+            _ => sums(executed, never, report.instructions, words),
+        });
         out.push('\n');
     }
     if let Some(time) = &report.time {
@@ -105,6 +145,17 @@ pub fn sums(executed: Count, never: Count, instructions: u64, words: &str) -> St
     )
 }
 
+/// The same, where there is code of others.
+fn sums_of_own(report: &Report, own: &Tally, words: &str) -> String {
+    let part = part_of(own.executed, report.executed);
+    format!(
+        "{} {words} executed, {part} of them in your own code; {} of {} there never ran",
+        report.executed,
+        own.never,
+        thousands(own.instructions)
+    )
+}
+
 /// A share is as sure as both its numbers are.
 fn part_of(part: Count, whole: Count) -> String {
     match (part, whole) {
@@ -134,10 +185,20 @@ pub fn command(run: &RunSummary) -> String {
 const NAMED: usize = 3;
 const MANY: usize = 20;
 
-/// What is not counted of some modules, and why; also when there is nothing to tell.
-pub fn not_counted(refused: &[Refused], modules: &[String]) -> String {
-    if refused.is_empty() {
-        return "Not counted: nothing.\n".into();
+/// What is not counted of some modules, and why; also when there is nothing to tell. Of the rest, only
+/// how much that is.
+pub fn not_counted(refused: &[Refused], elsewhere: usize, modules: &[String]) -> String {
+    let more = match elsewhere {
+        0 => String::new(),
+        more => format!(
+            "{} elsewhere (`headcount report --all` names them)",
+            thousands(more as u64)
+        ),
+    };
+    match (refused.is_empty(), more.as_str()) {
+        (true, "") => return "Not counted: nothing.\n".into(),
+        (true, more) => return format!("Not counted: nothing here; {more}.\n"),
+        _ => (),
     }
     let reasons: Vec<String> = refused
         .iter()
@@ -163,6 +224,9 @@ pub fn not_counted(refused: &[Refused], modules: &[String]) -> String {
                 visible(reason)
             ));
         }
+    }
+    if !more.is_empty() {
+        out.push_str(&format!("  {more}\n"));
     }
     out
 }
@@ -216,8 +280,7 @@ struct Column {
 }
 
 /// The columns of the text report: numbers first, names last, where they may be long.
-fn layout(report: &Report, folder: &str) -> Vec<Column> {
-    let rows = &report.table.rows;
+fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
     let unit = report.table.unit;
     let place = |name: &str| report.table.column(name).unwrap_or(0);
     let number = |title: &'static str| Column {
@@ -239,7 +302,7 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
     let of_row = |title: &'static str, right: bool, cell: &dyn Fn(&Row) -> String| Column {
         title,
         right,
-        cells: rows.iter().map(cell).collect(),
+        cells: rows.iter().map(|row| cell(row)).collect(),
     };
     let part = || {
         let executed = place("executed");
@@ -311,7 +374,15 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
             source("source"),
             words("function"),
         ],
-        Unit::Line => vec![number("count"), number("executed"), part(), source("line")],
+        Unit::Line => vec![
+            number("count"),
+            number("executed"),
+            part(),
+            source("line"),
+            of_row("text", false, &|row| {
+                visible(row.text.as_deref().unwrap_or("").trim()).into_owned()
+            }),
+        ],
         Unit::Block => vec![
             number("count"),
             number("instructions"),
@@ -333,7 +404,10 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
         ],
         Unit::Call => vec![
             number("count"),
-            number("address"),
+            of_row("source", false, &|row| match &row.place {
+                Some((file, line)) => format!("{}:{line}", visible(below(folder, file))),
+                None => show(&row.cells[place("address")]),
+            }),
             words("caller"),
             words("callee"),
         ],
@@ -367,15 +441,26 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
     let at = names.unwrap_or(columns.len());
     columns.splice(at..at, events);
     if report.table.is_timed {
-        columns = with_time(report, columns);
+        columns = with_time(report, rows, columns);
     }
+    // Sources may not be at hand.
+    columns.retain(|it| it.title != "text" || it.cells.iter().any(|it| !it.is_empty()));
     let names_module = unit.columns()[0] == "module" && unit != Unit::Module;
-    if report.modules.len() > 1 && names_module {
+    // Where the rest is folded, most often all is in one program.
+    let first = rows.first().map(|row| &row.cells[0]);
+    let is_one = report.own.is_some()
+        && report
+            .table
+            .rows
+            .iter()
+            .all(|row| Some(&row.cells[0]) == first);
+    if report.modules.len() > 1 && names_module && !is_one {
         let module = of_row("module", false, &|row| match &row.cells[0] {
             Cell::Text(path) => visible(short_name(path, &report.modules)).into_owned(),
             _ => String::new(),
         });
-        let before_function = columns.iter().position(|it| it.title == "function");
+        let is_function = |it: &Column| matches!(it.title, "function" | "caller");
+        let before_function = columns.iter().position(is_function);
         columns.insert(before_function.unwrap_or(0), module);
     }
     columns
@@ -383,8 +468,7 @@ fn layout(report: &Report, folder: &str) -> Vec<Column> {
 
 /// The columns of a table that tells of time: that comes first, and what says how much code there is
 /// makes room for it.
-fn with_time(report: &Report, columns: Vec<Column>) -> Vec<Column> {
-    let rows = &report.table.rows;
+fn with_time(report: &Report, rows: &[&Row], columns: Vec<Column>) -> Vec<Column> {
     let number = |row: &Row, name: &str| {
         let cell = report.table.column(name).and_then(|it| row.cells.get(it));
         match cell {
@@ -416,7 +500,7 @@ fn with_time(report: &Report, columns: Vec<Column>) -> Vec<Column> {
     let column = |title: &'static str, cell: &dyn Fn(&Row) -> String| Column {
         title,
         right: true,
-        cells: rows.iter().map(cell).collect(),
+        cells: rows.iter().map(|row| cell(row)).collect(),
     };
     let nanoseconds = whole.sampled.nanoseconds;
     let mut timed = vec![
@@ -498,14 +582,36 @@ fn show(cell: &Cell) -> String {
     }
 }
 
-/// Columns side by side, two blanks between.
-fn aligned(columns: &[Column]) -> String {
+/// The narrowest that the last column is made.
+const NARROWEST: usize = 24;
+
+/// Makes the last column so narrow that lines have the wanted width.
+fn narrow(columns: &mut [Column], widths: &[usize], width: usize) {
+    if let (Some(last), [others @ .., _]) = (columns.last_mut(), widths) {
+        let others: usize = others.iter().map(|it| it + "  ".len()).sum();
+        let room = width.saturating_sub(others).max(NARROWEST);
+        let is_name = last.title != "text";
+        for cell in &mut last.cells {
+            *cell = match is_name {
+                true => shorten_middle(cell, room),
+                false => shorten_end(cell, room),
+            };
+        }
+    }
+}
+
+/// Columns side by side, two blanks between; as narrow as wanted, if that can be.
+fn aligned(mut columns: Vec<Column>, wanted: Option<usize>) -> String {
     let width = |column: &Column| {
         let cells = column.cells.iter().map(|cell| cell.chars().count());
         let most = cells.max().unwrap_or(0).max(column.title.len());
         if column.right { most } else { most.min(WIDEST) }
     };
     let widths: Vec<usize> = columns.iter().map(width).collect();
+    if let Some(wanted) = wanted {
+        narrow(&mut columns, &widths, wanted);
+    }
+    let columns = columns.as_slice();
     let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
     let mut out = line(columns, &widths, &titles);
     let rows = columns.first().map_or(0, |column| column.cells.len());

@@ -7,7 +7,7 @@ use headcount_model::{
     SourceBlock, SourceFunction, SourcePlace, Span,
 };
 use headcount_report::export::{Exported, Format, Material, Source, write};
-use headcount_report::{Only, RunSummary};
+use headcount_report::{Only, Own, RunSummary};
 use std::rc::Rc;
 
 const ALL: [Format; 10] = [
@@ -127,6 +127,7 @@ fn export(
         runs: &runs,
         notes: &[],
         only: &only,
+        own: &Own::new(counted, Only::default()),
         demangle: true,
         max_count,
         source: &found,

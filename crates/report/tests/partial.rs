@@ -84,6 +84,7 @@ fn report(it: &Counted, by: Unit, never: bool) -> Report {
         top: None,
         only: Only::default(),
         never,
+        own: None,
         demangle: true,
         decode: &decode,
         calls: &|_| Vec::new(),
@@ -160,7 +161,7 @@ fn what_was_not_selected_is_a_note_and_no_row() {
             "a.c,80,5,10,exact"
         ]
     );
-    let shown = text::write(&report(&it, Unit::Function, false));
+    let shown = shown_text(&report(&it, Unit::Function, false));
     assert!(!shown.contains("Not counted: nothing"), "{shown}");
     assert!(shown.ends_with(&format!("Notes:\n  {not_selected}\n")));
 }
@@ -284,7 +285,7 @@ Not counted: nothing.
 Notes:
   At least 1,000: busy().
 ";
-    assert_eq!(text::write(&by_function), expected);
+    assert_eq!(shown_text(&by_function), expected);
     assert_eq!(rows(&it, Unit::Line), ["a.c,1,1007,2014,at_least"]);
     let json = json::write(&report(&it, Unit::Block, false));
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -303,7 +304,7 @@ fn what_is_not_known_is_null_in_json_and_a_dash_in_text() {
     assert_eq!(row["calls"], 50);
     assert!(row.contains_key("executed") && row["executed"].is_null());
     assert!(row["never"].is_null());
-    let shown = text::write(&report);
+    let shown = shown_text(&report);
     assert!(
         shown.contains(
             "./it\ninstructions executed: not known; not all 20 were counted\n\n\
@@ -312,4 +313,9 @@ fn what_is_not_known_is_null_in_json_and_a_dash_in_text() {
         ),
         "{shown}"
     );
+}
+
+/// The text report, whole.
+fn shown_text(report: &Report) -> String {
+    text::write(report, None)
 }

@@ -78,6 +78,7 @@ fn request(by: Unit) -> Request<'static> {
         top: None,
         only: Only::default(),
         never: false,
+        own: None,
         demangle: true,
         decode: &decode,
         calls: &|_| Vec::new(),
@@ -411,7 +412,7 @@ fn nothing_in_a_name_commands_a_terminal() {
         let mut report = report(&[nasty()], &request(by));
         report.runs[0].command.push("\u{1b}c".into());
         report.notes.push("a \u{1b}c note".into());
-        for text in [text::write(&report), json::write(&report)] {
+        for text in [shown_text(&report), json::write(&report)] {
             let bad = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
             assert!(!text.contains(bad), "{by:?}: {text:?}");
         }
@@ -485,13 +486,13 @@ fn json_keeps_every_character() {
 #[test]
 fn the_text_report_ends_with_what_was_not_counted() {
     let mut it = nasty();
-    let shown = text::write(&report(std::slice::from_ref(&it), &request(Unit::Function)));
+    let shown = shown_text(&report(std::slice::from_ref(&it), &request(Unit::Function)));
     assert!(
         shown.ends_with("\nNot counted:\n  g\\x1b[m (z\\x9b.s:3): it says \\x1b[31mno\\x1b[m\n"),
         "{shown}"
     );
     it.module.refusals.clear();
-    let shown = text::write(&report(&[it], &request(Unit::Function)));
+    let shown = shown_text(&report(&[it], &request(Unit::Function)));
     assert!(shown.ends_with("\nNot counted: nothing.\n"), "{shown}");
 }
 
@@ -506,7 +507,7 @@ fn what_is_not_counted_a_thousand_times_over_is_told_once() {
     let mut it = nasty();
     it.module.path = "/bin/it".to_owned();
     it.module.refusals.extend((0..2000).map(refusal));
-    let shown = text::write(&report(std::slice::from_ref(&it), &request(Unit::Function)));
+    let shown = shown_text(&report(std::slice::from_ref(&it), &request(Unit::Function)));
     let expected = "
 Not counted:
   f0000: it has bytes that are no instructions at 0x0 (0 bytes)
@@ -517,7 +518,7 @@ Not counted:
 ";
     assert!(shown.ends_with(expected), "{shown}");
     it.module.refusals.truncate(20);
-    let shown = text::write(&report(&[it], &request(Unit::Function)));
+    let shown = shown_text(&report(&[it], &request(Unit::Function)));
     assert!(shown.contains("f0018"), "{shown}");
 }
 
@@ -538,7 +539,7 @@ fn the_text_report_is_aligned() {
         &["b.c"],
         vec![(one("_Z3foov", 0x10, 2), vec![0])],
     );
-    let shown = text::write(&report(&[a, b], &request(Unit::Function)));
+    let shown = shown_text(&report(&[a, b], &request(Unit::Function)));
     let expected = "\
 ./it
 19,925,421 instructions executed; 2 of 47 never ran
@@ -562,7 +563,7 @@ fn sources_are_named_below_the_folder_they_share() {
     let files = |names: [&str; 3]| {
         let functions = (0..3).map(|file| (of_file(file, 0x10 + u64::from(file)), vec![1]));
         let it = counted("/bin/it", &names, functions.collect());
-        text::write(&report(&[it], &request(Unit::Line)))
+        shown_text(&report(&[it], &request(Unit::Line)))
     };
     let shown = files(["/home/u/a/é.c", "/home/u/a/ê/b.c", "/usr/include/x.h"]);
     assert!(
@@ -667,4 +668,9 @@ fn anstyle_stripped(text: &str) -> String {
         }
     }
     out
+}
+
+/// The text report, whole.
+fn shown_text(report: &Report) -> String {
+    text::write(report, None)
 }

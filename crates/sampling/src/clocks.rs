@@ -120,6 +120,11 @@ impl Clocks {
         Ok(clocks)
     }
 
+    /// Nanoseconds on a processor between two samples of the same clock, on average.
+    pub fn period(&self) -> u64 {
+        self.interval.saturating_mul(SPREAD.len() as u64)
+    }
+
     /// No clock runs from now on.
     pub fn disable(&mut self) {
         let rings = self.rings.iter_mut().map(Sampler::as_counter_mut);

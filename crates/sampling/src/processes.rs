@@ -42,6 +42,10 @@ pub struct Thread {
     pub waiting: u64,
     pub ready: u64,
     pub samples: HashMap<u32, u64>,
+    /// For how long each of its clocks stood still while it was on a processor.
+    pub throttled: Vec<u64>,
+    /// The clocks that stand still, and since when.
+    standing: HashMap<u64, u64>,
     doing: Doing,
 }
 
@@ -76,6 +80,19 @@ impl Thread {
             Doing::Ready(since) => self.ready += now.saturating_sub(since),
         }
         self.doing = next;
+        // Clocks run on a processor only, and begin anew there.
+        if !matches!(next, Doing::Running(_)) {
+            let standing = self.standing.drain();
+            self.throttled
+                .extend(standing.map(|(_, since)| now.saturating_sub(since)));
+        }
+    }
+
+    /// A clock that stood still runs again.
+    fn unthrottle(&mut self, now: u64, clock: u64) {
+        let since = self.standing.remove(&clock);
+        self.throttled
+            .extend(since.map(|since| now.saturating_sub(since)));
     }
 }
 
@@ -124,6 +141,10 @@ impl<'a> Processes<'a> {
         self.now = self.now.max(time);
         match what {
             What::Lost(records) => self.lost = self.lost.saturating_add(records),
+            What::Throttled { clock } => {
+                self.thread(pid, tid).standing.insert(clock, time);
+            }
+            What::Unthrottled { clock } => self.thread(pid, tid).unthrottle(time, clock),
             What::Mapped(mapping) => self.map(pid, mapping),
             What::Exec(name) => {
                 self.spaces.remove(&pid);
@@ -175,6 +196,13 @@ impl<'a> Processes<'a> {
         for thread in self.threads.values_mut() {
             thread.turn(now, Doing::Ended);
         }
+    }
+
+    /// How many samples were not taken because clocks of such a period stood still: at least one each time.
+    pub fn throttled(&self, period: u64) -> u64 {
+        let pauses = self.threads.values().flat_map(|it| &it.throttled);
+        let samples = pauses.map(|it| (it / period.max(1)).max(1));
+        samples.fold(0, u64::saturating_add)
     }
 
     /// Whoever is in a copy is where it stands for.
@@ -425,6 +453,30 @@ mod tests {
         assert!(processes.spaces.contains_key(&7));
         processes.take(other(3, What::Exit));
         assert!(!processes.spaces.contains_key(&7));
+    }
+
+    #[test]
+    fn samples_that_the_kernel_held_back_are_lost() {
+        let mut processes = Processes::new(&|_, _| None);
+        let throttled = |clock| What::Throttled { clock };
+        for (time, what) in [
+            (0, What::SwitchedIn),
+            (10, throttled(1)),
+            (12, throttled(2)),
+            (13, What::Unthrottled { clock: 2 }),
+            (50, What::Unthrottled { clock: 1 }),
+            (60, throttled(1)),
+            // Off the processor, no sample is missed.
+            (80, What::SwitchedOut { is_waiting: true }),
+            (900, What::SwitchedIn),
+            (901, What::Unthrottled { clock: 1 }),
+            (910, throttled(3)),
+        ] {
+            processes.take(record(time, what));
+        }
+        processes.finish(940);
+        // 40 nanoseconds, 1, 20, and 30 to the end.
+        assert_eq!(processes.throttled(10), 4 + 1 + 2 + 3);
     }
 
     #[test]

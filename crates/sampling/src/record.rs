@@ -36,6 +36,13 @@ pub enum What {
     Sample(Snapshot),
     /// There was no room for so many records.
     Lost(u64),
+    /// The kernel stopped a clock of the thread that made too many samples, and let it go on.
+    Throttled {
+        clock: u64,
+    },
+    Unthrottled {
+        clock: u64,
+    },
     /// The process has room for copies of code.
     HasRoom(CopyRoom),
     /// There is a copy in all rooms of this number, at this place.
@@ -170,6 +177,12 @@ pub fn parse(record: &perf_event::Record<'_>) -> Option<Record> {
         },
         data::Record::Lost(it) => at(What::Lost(it.lost)),
         data::Record::LostSamples(it) => at(What::Lost(it.lost)),
+        data::Record::Throttle(it) => at(What::Throttled {
+            clock: it.stream_id,
+        }),
+        data::Record::Unthrottle(it) => at(What::Unthrottled {
+            clock: it.stream_id,
+        }),
         _ => return None,
     })
 }

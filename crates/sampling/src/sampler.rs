@@ -340,11 +340,12 @@ impl<'a> Sampling<'a> {
             self.processes.take(record);
         }
         self.processes.finish(self.end.unwrap_or_else(now));
+        let lost = self.processes.throttled(self.clocks.period());
         let Processes {
             modules,
             stacks,
             threads,
-            lost,
+            lost: unread,
             read,
             ..
         } = self.processes;
@@ -365,7 +366,7 @@ impl<'a> Sampling<'a> {
         Samples {
             interval: self.clocks.interval,
             is_counted: false,
-            lost,
+            lost: lost.saturating_add(unread),
             modules,
             sites,
             stacks: stacks.stacks,

@@ -281,7 +281,7 @@ impl Trial<'_> {
         collect.arg(sandbox.path("counts"));
         child::run_or_bail(&mut collect, sandbox.folder(), LONGEST)?;
         let functions = self.functions(&profile)?;
-        let text = self.said(&["report", "--runs", "all"], &profile)?;
+        let text = self.said(&["report", "--runs", "all", "--all"], &profile)?;
         let (_, refused) = text
             .split_once("\nNot counted: ")
             .context("the report does not say what is not counted")?;

@@ -4,6 +4,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use headcount_model::Event;
 use headcount_profile::RunSelection;
+use headcount_report::Filter;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
-  headcount report                                 hottest functions first
+  headcount report                                 your own, hottest first
+  headcount report --all                           every function
   headcount report --by line --only max.c          every line of one file
   headcount report --only libm.so.6                every function of one library
   headcount report --never                         functions that never ran
@@ -28,14 +30,17 @@ pub struct Report {
     /// The column to sort by: numbers from the largest, names from the first.
     #[arg(long, value_name = "COLUMN")]
     pub sort: Option<String>,
-    /// Show only the first rows.
+    /// Show so many rows, the hottest (or, with --sort, the first) ones.
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
-    /// Show only functions and source files with such names (`*` any text, `?` any character), or
-    /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
-    /// the whole library.
-    #[arg(long, value_name = "PATTERN")]
-    pub only: Vec<String>,
+    /// Show every row. Otherwise the text report shows your own code that ran, hottest first, as much as
+    /// fits on the screen, and a sum for each library. CSV and JSON have every row in any case.
+    #[arg(long, conflicts_with = "top")]
+    pub all: bool,
+    #[command(flatten)]
+    pub own: OwnArgument,
+    #[command(flatten)]
+    pub filter: FilterArgument,
     /// Show only what never ran.
     #[arg(long)]
     pub never: bool,
@@ -47,7 +52,7 @@ pub struct Report {
     pub why: bool,
     /// Book the time in libraries on the line of your own code that led there: one row for each such
     /// line and routine. Needs samples of `headcount time`.
-    #[arg(long, conflicts_with_all = ["by", "never", "why", "only"])]
+    #[arg(long, conflicts_with_all = ["by", "never", "why", "only", "skip", "module"])]
     pub charge_back: bool,
     /// Show what the code did, one column an event, or `all`. A number that the code bounds is marked
     /// with `≥` or `≤`.
@@ -70,14 +75,14 @@ pub struct Report {
 
 /// Print what a program has executed so far while it is being counted.
 ///
-/// The counts are exact, and all of one instant: the threads of the program are held for as long as it
-/// takes to read their counters, some tens of microseconds, and go on. They are at most those of the next query,
-/// and the last are those of the run. A program built with `headcount cc` can be asked, too; blocks
+/// The counts are exact, and all of one moment: threads that run are held for as long as it takes to
+/// read their counters, a fraction of a millisecond, and go on. Counts never go down from one query to
+/// the next, and the last are those of the run. A program built with `headcount cc` can be asked, too; blocks
 /// that its threads are in count whole.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
-  headcount query 1234                         the 20 hottest functions so far
+  headcount query 1234                         your own functions, hottest first
   headcount query 1234 --by line --top 5
   headcount query 1234 --events loads,stores,syscalls
   headcount query 1234 --only 'handle_*' --json")]
@@ -91,12 +96,16 @@ pub struct Query {
     /// The column to sort by: numbers from the largest, names from the first.
     #[arg(long, value_name = "COLUMN")]
     pub sort: Option<String>,
-    /// Show only the first rows [default: 20 as text; all as CSV or JSON].
+    /// Show so many rows, the hottest (or, with --sort, the first) ones.
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
-    /// Show only functions and source files with such names, as `report` does.
-    #[arg(long, value_name = "PATTERN")]
-    pub only: Vec<String>,
+    /// Show every row, as `report --all` does.
+    #[arg(long, conflicts_with = "top")]
+    pub all: bool,
+    #[command(flatten)]
+    pub own: OwnArgument,
+    #[command(flatten)]
+    pub filter: FilterArgument,
     /// Show what the code did, one column an event, or `all`, as `report` does.
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
     pub events: Vec<String>,
@@ -141,9 +150,8 @@ pub struct LiveTable {
     /// How often to look, such as `500ms` or `2s`.
     #[arg(long, value_name = "TIME", value_parser = super::duration, default_value = "1s")]
     pub every: Duration,
-    /// Show only functions and source files with such names, as `report` does.
-    #[arg(long, value_name = "PATTERN")]
-    pub only: Vec<String>,
+    #[command(flatten)]
+    pub filter: FilterArgument,
     /// Write one JSON object a line in place of the table.
     #[arg(long)]
     pub json: bool,
@@ -171,7 +179,7 @@ pub enum LiveUnit {
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
-  headcount annotate                  all sources of which anything ran
+  headcount annotate                  your own sources that ran, hottest first
   headcount annotate max              all sources of the program max
   headcount annotate max.c 'max()'    one file; one function
   headcount annotate --asm main       every instruction with its count
@@ -187,6 +195,10 @@ pub struct Annotate {
     pub names_wanted: Vec<String>,
     #[command(flatten)]
     pub profile: InputOption,
+    #[command(flatten)]
+    pub filter: FilterArgument,
+    #[command(flatten)]
+    pub own: OwnArgument,
     /// Show instructions.
     #[arg(long)]
     pub asm: bool,
@@ -233,7 +245,7 @@ pub struct Annotate {
 /// Write everything as one HTML page: files, sources, functions, calls, branches, instructions.
 ///
 /// The page is one file that needs no network: open it from disk, attach it to a build, send it to
-/// a colleague. It holds the source text it shows, but for files that came with the system; it
+/// a colleague. It holds the source text it shows, that of libraries only if --only names them; it
 /// is readable only by those who may read all of that text.
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -248,11 +260,10 @@ pub struct Html {
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Show only functions and source files with such names (`*` any text, `?` any character), or
-    /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
-    /// the whole library.
-    #[arg(long, value_name = "PATTERN")]
-    pub only: Vec<String>,
+    #[command(flatten)]
+    pub filter: FilterArgument,
+    #[command(flatten)]
+    pub own: OwnArgument,
     /// Leave out instructions: the page is smaller.
     #[arg(long)]
     pub no_asm: bool,
@@ -292,8 +303,9 @@ pub struct Explain {
 
 /// Write counts in a format of another tool.
 ///
-/// Sources are found where annotate finds them. Files of the system, and files whose source is not
-/// here, are left out of coverage formats unless --only names them.
+/// Sources are found where annotate finds them. Files of libraries, and files whose source is not
+/// here, are left out of coverage formats unless --only names them. bolt and llvm-sample are about one
+/// module: the program itself, unless --module says another.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
@@ -321,15 +333,10 @@ pub struct Export {
     /// Print the JSON Schema of the format json.
     #[arg(long, conflicts_with = "format")]
     pub schema: bool,
-    /// Export only functions and source files with such names (`*` any text, `?` any character), or
-    /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
-    /// the whole library.
-    #[arg(long, value_name = "PATTERN")]
-    pub only: Vec<String>,
-    /// Export only modules with such names or paths (`*` any text, `?` any character). For bolt and
-    /// llvm-sample, which are about one module, it is the program itself unless this says another.
-    #[arg(long, value_name = "PATTERN")]
-    pub module: Option<String>,
+    #[command(flatten)]
+    pub filter: FilterArgument,
+    #[command(flatten)]
+    pub own: OwnArgument,
     /// Export the samples of `headcount time` instead of the counts, as folded, pprof or firefox.
     #[arg(long)]
     pub time: bool,
@@ -384,11 +391,8 @@ pub struct Diff {
     /// only if the bound proves that it is over the limit. May be given several times.
     #[arg(long, value_name = "LIMIT", value_parser = headcount_report::diff::Limit::parse)]
     pub fail_over: Vec<headcount_report::diff::Limit>,
-    /// Compare only functions and source files with such names (`*` any text, `?` any character), or
-    /// the module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!`
-    /// the whole library.
-    #[arg(long, value_name = "PATTERN")]
-    pub only: Vec<String>,
+    #[command(flatten)]
+    pub filter: FilterArgument,
     /// Show so many functions, or lines.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
@@ -487,6 +491,44 @@ impl RunsArgument {
             phase: None,
         }
     }
+}
+
+/// What to look at.
+#[derive(Clone, Debug, Default, Args)]
+pub struct FilterArgument {
+    /// Only functions and source files with such names (`*` any text, `?` any character), or the
+    /// module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!` the
+    /// whole library. May be given several times.
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// All but those with such names. May be given several times.
+    #[arg(long, value_name = "PATTERN")]
+    pub skip: Vec<String>,
+    /// Only modules with such names or paths.
+    #[arg(long, value_name = "PATTERN")]
+    pub module: Option<String>,
+}
+
+impl FilterArgument {
+    /// As reports want it.
+    pub fn get(&self) -> Filter<'_> {
+        Filter {
+            only: &self.only,
+            skip: &self.skip,
+            module: self.module.as_deref(),
+        }
+    }
+}
+
+/// What the user's own code is.
+#[derive(Clone, Debug, Args)]
+pub struct OwnArgument {
+    /// Your own code: functions, source files and modules with such names, as for --only. Without this,
+    /// it is what is neither in a module nor from a source file of the system, of Rust's library or of
+    /// a package that cargo or Go fetched; or the program itself, if that leaves nothing. May be given
+    /// several times.
+    #[arg(long, value_name = "PATTERN")]
+    pub own: Vec<String>,
 }
 
 /// How to show names.

@@ -1,17 +1,17 @@
 //! Print source text, or instructions, with counts in the margin.
 
 use crate::args::{Annotate, Histogram};
-use crate::sources::{Look, Sources, say_private};
+use crate::sources::{Lines, Look, Sources, say_private};
 use crate::{output, source_flows, talk};
 use anyhow::bail;
-use headcount_model::Counted;
+use headcount_model::{Counted, Module};
 use headcount_profile::Loaded;
 use headcount_report::{
-    LineCount,
+    Filter, LineCount, Own, Refused,
     annotate::{self, Around, Chosen, Fold, Scale, View},
-    coverage_notes, line_counts, nothing_called, text, visible,
+    coverage_notes, line_counts, nothing_called, text, thousands, visible,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
@@ -19,10 +19,13 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
     let mut loaded = super::load(args.profile.input.as_ref(), &args.runs.get())?;
     let sources = Sources::new(&loaded, &args.source, args.profile.input.as_deref());
     source_flows::follow(&mut loaded, &sources);
-    let chosen = match args.names_wanted.is_empty() {
-        true => all_that_ran(&loaded)?,
-        false => chosen(&loaded, &args.names_wanted)?,
+    let own = super::own(&args.own, &loaded, !args.names.no_demangle);
+    let names = [args.names_wanted.as_slice(), &args.filter.only].concat();
+    let mut chosen = match names.is_empty() {
+        true => all_that_ran(&loaded, &own, args)?,
+        false => chosen(&loaded, &names)?,
     };
+    narrow(&mut chosen, &loaded, args);
     if let Some(suffix) = &args.write {
         return write_beside(&loaded, &chosen, suffix, &sources);
     }
@@ -32,16 +35,21 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         output::write_exact(args.output.as_deref(), &format!("{json:#}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let is_named = !names.is_empty();
     let mut shown = match args.asm {
-        true => assembly(&loaded, &chosen, args, &sources)?,
-        false => listings(&loaded, &chosen, args, &sources)?,
+        true => assembly(&loaded, &chosen, args, is_named, &sources)?,
+        false => listings(&loaded, &chosen, args, is_named, &sources)?,
     };
+    if !is_named {
+        sources.say_missing(&|file| own.library_of_file(file).is_none());
+    }
     if shown.is_empty() {
         bail!(
             "nothing to show: no source was found that may be shown; `headcount annotate --asm` needs none"
         );
     }
-    shown.push_str(&ending(&loaded, !args.names.no_demangle));
+    let own = (!is_named).then_some(&own);
+    shown.push_str(&ending(&loaded, own, &chosen, !args.names.no_demangle));
     output::keep_from(args.output.as_deref(), sources.kept_from())?;
     match args.no_pager {
         true => output::write(args.output.as_deref(), &shown)?,
@@ -50,27 +58,21 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every source file of which a line ran. Those of the system are only numbered: the headers of
-/// a C++ library would bury what the user wrote.
-fn all_that_ran(loaded: &Loaded) -> anyhow::Result<Chosen> {
-    let lines = line_counts(&loaded.counted)?;
-    let ran = lines
-        .iter()
-        .filter(|(_, lines)| lines.values().any(LineCount::ran));
-    let files: BTreeSet<String> = ran.map(|(file, _)| file.to_string()).collect();
-    let (system, files): (BTreeSet<_>, BTreeSet<_>) = files
-        .into_iter()
-        .partition(|file| annotate::is_of_the_system(file));
-    if !system.is_empty() {
-        talk::say(format!(
-            "files of the system are left out: {}; name them to see them",
-            system.len()
-        ));
-    }
-    Ok(Chosen {
-        files,
-        ..Chosen::default()
-    })
+/// The user's own files of which a line ran, or functions. Others are only numbered.
+fn all_that_ran(loaded: &Loaded, own: &Own, args: &Annotate) -> anyhow::Result<Chosen> {
+    let (chosen, left_out) = annotate::own(&loaded.counted, own, args.asm)?;
+    let what = match (args.asm, left_out) {
+        (_, 0) => return Ok(chosen),
+        (true, 1) => "function",
+        (true, _) => "functions",
+        (false, 1) => "file",
+        (false, _) => "files",
+    };
+    let left_out = thousands(left_out as u64);
+    talk::say(format!(
+        "{left_out} {what} of libraries left out; name them to see them"
+    ));
+    Ok(chosen)
 }
 
 fn chosen(loaded: &Loaded, names: &[String]) -> anyhow::Result<Chosen> {
@@ -86,10 +88,22 @@ fn chosen(loaded: &Loaded, names: &[String]) -> anyhow::Result<Chosen> {
     Ok(all)
 }
 
+/// Leaves out what is not wanted.
+fn narrow(chosen: &mut Chosen, loaded: &Loaded, args: &Annotate) {
+    // What is wanted was chosen already, by rules that know more.
+    let filter = Filter {
+        only: &[],
+        ..args.filter.get()
+    };
+    let only = super::only(filter, &[loaded], !args.names.no_demangle);
+    chosen.narrow(&loaded.counted, &only);
+}
+
 fn listings(
     loaded: &Loaded,
     chosen: &Chosen,
     args: &Annotate,
+    is_named: bool,
     sources: &Sources,
 ) -> anyhow::Result<String> {
     let counts = line_counts(&loaded.counted)?;
@@ -98,8 +112,14 @@ fn listings(
     let branches = annotate::line_branches(&loaded.counted);
     let time = super::time(loaded);
     let mut shown = String::new();
-    for (file, excerpts) in &excerpts {
-        let Some(lines) = sources.lines(file) else {
+    let mut excerpts: Vec<_> = excerpts.iter().collect();
+    if !is_named {
+        // Those that nobody named come as hot as they are.
+        let executed = |file: &str| counts.get(file).map_or(0, executed_in);
+        excerpts.sort_by_key(|(file, _)| std::cmp::Reverse(executed(file)));
+    }
+    for (file, excerpts) in excerpts {
+        let Some(lines) = lines_of(sources, file, is_named) else {
             continue;
         };
         let counts = counts.get(file.as_str()).unwrap_or(&none);
@@ -131,6 +151,20 @@ fn listings(
     Ok(shown)
 }
 
+/// The lines of a file, if they may be shown. Of files that somebody named, each that is missing is told.
+fn lines_of(sources: &Sources, file: &str, is_named: bool) -> Option<Lines> {
+    match is_named {
+        true => sources.lines(file),
+        false => sources.quietly(file),
+    }
+}
+
+/// The instructions that the lines of a file executed, as far as that is known.
+fn executed_in(lines: &BTreeMap<u32, LineCount>) -> u64 {
+    let executed = lines.values().filter_map(|it| it.executed.value());
+    executed.fold(0, u64::saturating_add)
+}
+
 /// What to fold away. Who asks for what never ran wants to see it in its place.
 fn fold(args: &Annotate) -> Option<Fold> {
     const SOME: u32 = 3;
@@ -158,7 +192,7 @@ fn as_json(
     if args.asm {
         let mut functions = Vec::new();
         for (module, it) in loaded.counted.iter().enumerate() {
-            let is_chosen = |function: usize| is_chosen(it, module, function, chosen, args);
+            let is_chosen = |function: usize| is_chosen(it, module, function, chosen);
             let some = annotate::functions_as_json(it, &is_chosen, demangle, &super::decode)?;
             functions.extend(some);
         }
@@ -182,18 +216,11 @@ fn as_json(
 }
 
 /// Is this function among what the user named, by itself or by its file?
-fn is_chosen(
-    it: &Counted,
-    module: usize,
-    function: usize,
-    chosen: &Chosen,
-    args: &Annotate,
-) -> bool {
+fn is_chosen(it: &Counted, module: usize, function: usize, chosen: &Chosen) -> bool {
     let source = it.module.functions[function].source;
     let file = source.and_then(|(file, _)| it.module.files.get(file.index()));
     chosen.functions.contains(&(module, function))
         || file.is_some_and(|file| chosen.files.contains(file))
-        || args.names_wanted.is_empty()
 }
 
 /// Writes each file with its counts beside the original. A profile may come from anyone: only files
@@ -259,16 +286,17 @@ fn assembly(
     loaded: &Loaded,
     chosen: &Chosen,
     args: &Annotate,
+    is_named: bool,
     sources: &Sources,
 ) -> anyhow::Result<String> {
     let line = |file: &str, line: u32| {
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
-        sources.lines(file)?.get(index).cloned()
+        lines_of(sources, file, is_named)?.get(index).cloned()
     };
     let time = super::time(loaded);
     let mut shown = String::new();
     for (index, it) in loaded.counted.iter().enumerate() {
-        let is_chosen = |function: usize| is_chosen(it, index, function, chosen, args);
+        let is_chosen = |function: usize| is_chosen(it, index, function, chosen);
         let demangle = !args.names.no_demangle;
         let listing = annotate::assembly(
             it,
@@ -286,18 +314,35 @@ fn assembly(
     Ok(shown)
 }
 
-/// What was not counted, if anything, and what makes counts uncertain.
-fn ending(loaded: &Loaded, demangle: bool) -> String {
+/// What was not counted of what is shown, if anything, and what makes counts uncertain.
+fn ending(loaded: &Loaded, own: Option<&Own>, chosen: &Chosen, demangle: bool) -> String {
+    let is_shown = |it: &Refused| {
+        let modules = loaded.counted.iter().map(|it| &it.module).enumerate();
+        let mut here = modules.filter(|(_, module)| module.path == it.module);
+        here.any(|(index, module)| match own {
+            Some(own) => own.has_refused(module, &it.refusal),
+            None => is_of_chosen(index, module, chosen),
+        })
+    };
     let refused = headcount_report::refused(&loaded.counted);
+    let (refused, others): (Vec<_>, Vec<_>) = refused.into_iter().partition(is_shown);
     let modules = loaded.counted.iter().map(|it| it.module.path.clone());
-    let mut out = match refused.is_empty() {
-        true => String::new(),
-        false => text::not_counted(&refused, &modules.collect::<Vec<_>>()),
+    let mut out = match (refused.is_empty(), others.is_empty()) {
+        (true, true) => String::new(),
+        _ => text::not_counted(&refused, others.len(), &modules.collect::<Vec<_>>()),
     };
     let mut notes = super::notes(loaded);
+    notes.retain(|note| !own.is_some_and(|own| own.is_of_library(note)));
     notes.extend(coverage_notes(&loaded.counted, demangle));
     for note in notes {
         out.push_str(&format!("Note: {}\n", visible(&note)));
     }
     out
+}
+
+/// Whether anything of a module is chosen.
+fn is_of_chosen(index: usize, module: &Module, chosen: &Chosen) -> bool {
+    let mut functions = chosen.functions.iter();
+    functions.any(|(module, _)| *module == index)
+        || module.files.iter().any(|file| chosen.files.contains(file))
 }

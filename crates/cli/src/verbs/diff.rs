@@ -22,7 +22,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         true => follow_sources(args, &mut old, &mut new),
         false => Vec::new(),
     };
-    let only = super::only(&args.only, &[&old, &new], true);
+    let only = super::only(args.filter.get(), &[&old, &new], true);
     let compare = || Diff::new(&side(&old), &side(&new), &only, by_line);
     let mut diff = progress::during("comparing", compare)?;
     let regressions = diff.regressions(&args.fail_over);

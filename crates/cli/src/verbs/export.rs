@@ -22,7 +22,7 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         return time(args, format, &loaded);
     }
     super::has_counts(&loaded)?;
-    choose_modules(&mut loaded, args.module.as_deref(), format)?;
+    choose_modules(&mut loaded, args.filter.module.as_deref(), format)?;
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
     source_flows::follow(&mut loaded, &sources);
     let Some(format) = text_format(format) else {
@@ -31,13 +31,16 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     let files = Files::default();
     let mut notes = super::notes(&loaded);
     notes.extend(coverage_notes(&loaded.counted, true));
-    let only = super::only(&args.only, &[&loaded], !args.names.no_demangle);
+    let demangle = !args.names.no_demangle;
+    let only = super::only(args.filter.get(), &[&loaded], demangle);
+    let own = super::own(&args.own, &loaded, demangle);
     let material = Material {
         counted: &loaded.counted,
         runs: &super::summaries(&loaded),
         notes: &notes,
         only: &only,
-        demangle: !args.names.no_demangle,
+        own: &own,
+        demangle,
         max_count: args.max_count,
         source: &|file| sources.whole(file),
         lengths: &lengths,
@@ -89,10 +92,11 @@ fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         bail!("--max-count is not for the format sqlite, which has room for every count");
     }
     let request = Request {
+        own: None,
         by: Unit::Function,
         sort: None,
         top: None,
-        only: super::only(&args.only, &[loaded], !args.names.no_demangle),
+        only: super::only(args.filter.get(), &[loaded], !args.names.no_demangle),
         never: false,
         demangle: !args.names.no_demangle,
         decode: &super::decode,

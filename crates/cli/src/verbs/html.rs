@@ -15,12 +15,15 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     source_flows::follow(&mut loaded, &sources);
     let runs: Vec<RunFacts> = loaded.runs.iter().map(facts).collect();
     let samples = super::samples(&loaded);
+    let demangle = !args.names.no_demangle;
+    let own = super::own(&args.own, &loaded, demangle);
     let page = Page {
         counted: &loaded.counted,
         runs: &runs,
         notes: super::notes(&loaded),
-        only: super::only(&args.only, &[&loaded], !args.names.no_demangle),
-        demangle: !args.names.no_demangle,
+        only: super::only(args.filter.get(), &[&loaded], demangle),
+        own: &own,
+        demangle,
         assembly: !args.no_asm,
         decode: &super::decode,
         calls: &super::calls,
@@ -30,7 +33,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let written = progress::during("making the page", || html::write(&page))?;
     output::keep_from(Some(&args.output), sources.kept_from())?;
     output::write_exact(Some(&args.output), &written)?;
-    sources.say_missing();
+    sources.say_missing(&|file| own.library_of_file(file).is_none());
     if args.output != Path::new("-") {
         let kilobytes = written.len().div_ceil(1000) as u64;
         talk::say(format!(

@@ -15,7 +15,10 @@ pub fn run(args: &Man) -> anyhow::Result<ExitCode> {
     };
     let cannot = || format!("{}: cannot be written", dir.display());
     std::fs::create_dir_all(dir).with_context(cannot)?;
-    let verbs = command.get_subcommands().filter(|it| !it.is_hide_set());
+    // `help` says what its page would.
+    let verbs = command
+        .get_subcommands()
+        .filter(|it| it.get_name() != "help");
     for command in std::iter::once(&command).chain(verbs) {
         let name = command.get_display_name().unwrap_or(command.get_name());
         let file = dir.join(format!("{name}.1"));

@@ -24,12 +24,15 @@ pub mod stat;
 pub mod time;
 pub mod watch;
 
+use crate::args::OwnArgument;
 use crate::{progress, readings, talk};
 use anyhow::bail;
 use headcount_model::{Counted, InstructionEvents, LinkAddr, Samples, Span};
 use headcount_profile::{Loaded, Profile, RunSelection};
 use headcount_report::time::Time;
-use headcount_report::{CallSite, Only, RunSummary, nothing_called};
+use headcount_report::{
+    CallSite, Filter, Only, Own, Pattern, RunSummary, no_module_called, nothing_called,
+};
 use std::path::{Path, PathBuf};
 
 /// The profile where the user names none.
@@ -115,15 +118,32 @@ fn shorten(file: &mut String, here: &Path) {
     }
 }
 
-/// What `--only` means in some profiles; says which names nothing has in the last of them.
-fn only(texts: &[String], loaded: &[&Loaded], demangle: bool) -> Only {
+/// What is wanted of some profiles; says which names nothing has in the last of them.
+fn only(filter: Filter<'_>, loaded: &[&Loaded], demangle: bool) -> Only {
     let counted: Vec<&[Counted]> = loaded.iter().map(|it| it.counted.as_slice()).collect();
-    let only = Only::new(texts, &counted, demangle);
+    let only = Only::narrowed(filter, &counted, demangle);
     let last = counted.last().copied().unwrap_or_default();
     for name in only.unmet() {
         talk::say(nothing_called(last, name));
     }
+    let is_called = |name: &&str| {
+        let pattern = Pattern::new(name);
+        last.iter()
+            .any(|it| pattern.matches_module(&it.module.path))
+    };
+    if let Some(module) = filter.module.filter(|it| !is_called(it)) {
+        talk::say(no_module_called(last, module));
+    }
     only
+}
+
+/// What is the user's own; says which names nothing has.
+fn own(said: &OwnArgument, loaded: &Loaded, demangle: bool) -> Own {
+    let said = Filter {
+        only: &said.own,
+        ..Filter::default()
+    };
+    Own::new(&loaded.counted, only(said, &[loaded], demangle))
 }
 
 /// The runs, as far as reports tell of them.

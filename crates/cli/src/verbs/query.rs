@@ -6,11 +6,8 @@ use headcount_monitor::live::{Live, Moment, NotAnswered};
 use headcount_profile::{Profile, RunSelection};
 
 use super::{collect, load_from, report};
-use crate::args::{Format, ProfileArgument, Query, Report, RunsArgument};
+use crate::args::{ProfileArgument, Query, Report, RunsArgument};
 use crate::monitored;
-
-/// How many rows a text has if nobody says.
-const ROWS: usize = 20;
 
 pub fn run(args: &Query) -> anyhow::Result<ExitCode> {
     let (profile, moment) = ask(args.pid)?;
@@ -45,7 +42,6 @@ fn told(moment: &Moment) -> String {
 }
 
 fn as_report(args: &Query) -> Report {
-    let is_text = matches!(args.format.get(), Format::Text);
     Report {
         profile: ProfileArgument {
             file: None,
@@ -53,8 +49,10 @@ fn as_report(args: &Query) -> Report {
         },
         by: args.by,
         sort: args.sort.clone(),
-        top: args.top.or(is_text.then_some(ROWS)),
-        only: args.only.clone(),
+        top: args.top,
+        all: args.all,
+        own: args.own.clone(),
+        filter: args.filter.clone(),
         never: false,
         why: false,
         charge_back: false,

@@ -22,6 +22,12 @@ pub fn show(mut loaded: Loaded, args: &Report) -> anyhow::Result<ExitCode> {
         let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
         source_flows::follow(&mut loaded, &sources);
     }
+    let demangle = !args.names.no_demangle;
+    let only = super::only(args.filter.get(), &[&loaded], demangle);
+    let is_text = args.format.get() == Format::Text;
+    // Who names what to show sees all of it.
+    let is_folded = is_text && !args.all && only.names_nothing();
+    let own = is_folded.then(|| super::own(&args.own, &loaded, demangle));
     let samples = super::samples(&loaded);
     let time = super::time(&loaded);
     let needs_time = args.why || args.charge_back || matches!(args.by, By::Thread);
@@ -37,9 +43,10 @@ pub fn show(mut loaded: Loaded, args: &Report) -> anyhow::Result<ExitCode> {
         by,
         sort: args.sort.clone(),
         top: args.top,
-        only: super::only(&args.only, &[&loaded], !args.names.no_demangle),
+        only,
         never: args.never,
-        demangle: !args.names.no_demangle,
+        own: own.as_ref(),
+        demangle,
         decode: &super::decode,
         calls: &super::calls,
         time: time.as_ref(),
@@ -49,12 +56,24 @@ pub fn show(mut loaded: Loaded, args: &Report) -> anyhow::Result<ExitCode> {
     };
     let runs = super::summaries(&loaded);
     let notes = super::notes(&loaded);
-    let report = progress::during("making the report", || {
+    let mut report = progress::during("making the report", || {
         report::Report::new(&loaded.counted, runs, notes, &request)
     })?;
     let to = args.output.as_deref();
     match args.format.get() {
-        Format::Text => output::write_exact(to, &report::text::write(&report))?,
+        Format::Text => {
+            if !args.all {
+                report.narrow_refusals(&loaded.counted, &request);
+            }
+            if is_folded && args.top.is_none() {
+                report::text::fit(&mut report, output::screen(to));
+            }
+            let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
+            report.add_source(&|file| sources.quietly(file).map(|it| it.to_vec()));
+            output::keep_from(to, sources.kept_from())?;
+            let text = report::text::write(&report, output::terminal_width(to));
+            output::page(to, &text)?;
+        }
         Format::Json => output::write_exact(to, &report::json::write(&report))?,
         Format::Csv => {
             output::write_exact(to, &report::csv::write(&report.table))?;

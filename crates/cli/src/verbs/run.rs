@@ -6,7 +6,7 @@ use anyhow::Result;
 use headcount_monitor::Onlooker;
 
 use crate::args::Run;
-use crate::monitored;
+use crate::monitored::{self, NothingChosen};
 use crate::talk::say;
 use crate::timed::{self, Sampled, WhileCounted};
 use crate::uncounted::become_program;
@@ -46,6 +46,10 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     }
     // Whoever waits for the program is to see how it ended, whatever became of our books.
     if let Err(error) = ran.stored {
+        // But what was asked for makes no sense.
+        if error.is::<NothingChosen>() {
+            return Err(error);
+        }
         say(format!("{error:#}"));
     }
     let status = ran.outcome.status.unwrap_or(125);

@@ -23,7 +23,7 @@ use ratatui::crossterm::terminal::{
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::args::{LiveTable, LiveUnit, Watch};
+use crate::args::{FilterArgument, LiveTable, LiveUnit, Watch};
 use crate::live_table::{Screen, Wish};
 use crate::monitored;
 use crate::talk::say;
@@ -56,7 +56,7 @@ pub fn run_watched() -> Result<ExitCode> {
     let table = LiveTable {
         by: LiveUnit::Function,
         every: Duration::from_secs(1),
-        only: Vec::new(),
+        filter: FilterArgument::default(),
         json: false,
         top: 0,
         times: None,
@@ -121,7 +121,7 @@ fn say_last(pid: i32, last: Option<&Reading>) {
 }
 
 /// What a program has executed so far; `None` if it has ended.
-fn read(live: &Live, by: LiveUnit, only: &[String]) -> Result<Option<Reading>> {
+fn read(live: &Live, by: LiveUnit, filter: &FilterArgument) -> Result<Option<Reading>> {
     let (profile, moment) = match monitored::so_far(live) {
         Ok(so_far) => so_far,
         Err(error) => {
@@ -139,8 +139,9 @@ fn read(live: &Live, by: LiveUnit, only: &[String]) -> Result<Option<Reading>> {
         },
         sort: None,
         top: None,
-        only: super::only(only, &[&loaded], true),
+        only: super::only(filter.get(), &[&loaded], true),
         never: false,
+        own: None,
         demangle: true,
         decode: &super::decode,
         calls: &super::calls,
@@ -159,7 +160,7 @@ fn write_lines(live: &Live, table: &LiveTable) -> Result<()> {
     let mut left = table.times.unwrap_or(u64::MAX);
     while left > 0 {
         let begin = Instant::now();
-        let Some(now) = read(live, table.by, &table.only)? else {
+        let Some(now) = read(live, table.by, &table.filter)? else {
             break;
         };
         let mut rates = now.since(before.as_ref());
@@ -200,7 +201,7 @@ impl Watching {
         }
         let mut screen = Screen::new(format!("process {}", self.pid), table.by);
         let live = Arc::new(live);
-        let (ask, answers) = reader(Arc::clone(&live), table.only.clone());
+        let (ask, answers) = reader(Arc::clone(&live), table.filter.clone());
         let mut before: Option<Reading> = None;
         let mut rates = Rates::default();
         let mut is_reading = false;
@@ -245,12 +246,12 @@ type Answered = (LiveUnit, Result<Option<Reading>>);
 
 /// Reads counts when asked to, in a thread of its own: that may take longer than anybody waits for a
 /// key, or to leave.
-fn reader(live: Arc<Live>, only: Vec<String>) -> (Sender<LiveUnit>, Receiver<Answered>) {
+fn reader(live: Arc<Live>, filter: FilterArgument) -> (Sender<LiveUnit>, Receiver<Answered>) {
     let (ask, asked) = mpsc::channel();
     let (answer, answers) = mpsc::channel();
     std::thread::spawn(move || {
         for by in asked {
-            if answer.send((by, read(&live, by, &only))).is_err() {
+            if answer.send((by, read(&live, by, &filter))).is_err() {
                 return;
             }
         }

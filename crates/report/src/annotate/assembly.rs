@@ -4,6 +4,7 @@ use super::excerpts::function_heading;
 use super::listing::source;
 use super::{HEADING, Margin, QUIET};
 use crate::Error;
+use crate::calls::names;
 use crate::count::CountedBlock;
 use crate::escape::{visible, visible_lines};
 use crate::inlined::InlinedRuns;
@@ -13,7 +14,9 @@ use crate::number::share;
 use crate::report::Decode;
 use crate::rows::by_address;
 use crate::time::Time;
-use headcount_model::{Block, Counted, LineRun};
+use headcount_model::{Block, Counted, LineRun, LinkAddr, Span};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Finds one line of one file, if the source is at hand.
 pub type SourceLine<'a> = &'a dyn Fn(&str, u32) -> Option<String>;
@@ -30,15 +33,33 @@ pub fn assembly(
 ) -> Result<String, Error> {
     let mut out = String::new();
     let inlined = InlinedRuns::of(std::slice::from_ref(counted));
-    for named in functions(counted, demangle) {
-        if chosen(named.index) {
-            if !out.is_empty() {
-                out.push('\n');
-            }
-            one_function(&named, &inlined, decode, source_line, time, &mut out)?;
+    let all = functions(counted, demangle);
+    let names = names(&all);
+    let named_decode = |span: &Span| {
+        let code = decode(span).into_iter();
+        let with_name = |(at, text): (LinkAddr, String)| (at, with_target(text, &names));
+        code.map(with_name).collect()
+    };
+    for named in all.iter().filter(|it| chosen(it.index)) {
+        if !out.is_empty() {
+            out.push('\n');
         }
+        one_function(named, &inlined, &named_decode, source_line, time, &mut out)?;
     }
     Ok(out)
+}
+
+/// A call, or a jump to another function, with the name of that function.
+fn with_target(text: String, names: &HashMap<LinkAddr, Arc<str>>) -> String {
+    let is_transfer = text.starts_with("call") || text.starts_with('j');
+    let target = text
+        .rsplit_once("0x")
+        .filter(|(before, _)| is_transfer && before.ends_with(' '));
+    let target = target.and_then(|(_, digits)| u64::from_str_radix(digits, 16).ok());
+    match target.and_then(|it| names.get(&LinkAddr(it))) {
+        Some(name) => format!("{text} <{name}>"),
+        None => text,
+    }
 }
 
 fn one_function(
@@ -130,4 +151,25 @@ fn line_heading(
         source(&text)
     );
     format!("{}\n", row.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_and_jumps_to_functions_are_named() {
+        let names = HashMap::from([(LinkAddr(0x1129), Arc::from("inner"))]);
+        let shown = |text: &str| with_target(text.to_owned(), &names);
+        assert_eq!(shown("call 0x1129"), "call 0x1129 <inner>");
+        assert_eq!(shown("jmp 0x1129"), "jmp 0x1129 <inner>");
+        for other in [
+            "call 0x112a",
+            "call *0x1129(%rip)",
+            "mov $0x1129, %eax",
+            "je 0x1140",
+        ] {
+            assert_eq!(shown(other), other);
+        }
+    }
 }

@@ -1,10 +1,13 @@
 //! What did the user mean by this name: a program, a source file, or a function?
 
+use crate::Error;
 use crate::glob::Pattern;
+use crate::lines::{LineCount, line_counts};
 use crate::names::{files_with_code, is_counted};
-use crate::only::split_module;
+use crate::only::{Only, split_module};
+use crate::own::{Own, is_of_the_system};
 use crate::unknown_name::bare_name;
-use headcount_model::Counted;
+use headcount_model::{Counted, Module};
 use std::collections::BTreeSet;
 
 /// What to show.
@@ -21,6 +24,55 @@ impl Chosen {
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.functions.is_empty()
     }
+
+    /// Leaves out what is not wanted.
+    pub fn narrow(&mut self, counted: &[Counted], only: &Only) {
+        if only.is_everything() {
+            return;
+        }
+        let modules = || counted.iter().map(|it| &it.module);
+        let has = |module: &Module, file: &String| module.files.contains(file);
+        self.files.retain(|file| {
+            let mut there = modules().filter(|it| has(it, file));
+            there.any(|module| only.wants_file(module, file))
+        });
+        let wanted = counted.iter().enumerate().flat_map(|(index, module)| {
+            let all = crate::names::functions(module, true).into_iter();
+            let wanted = all.filter(|it| only.wants(it));
+            wanted.map(move |it| (index, it.index))
+        });
+        let wanted: BTreeSet<(usize, usize)> = wanted.collect();
+        self.functions.retain(|it| wanted.contains(it));
+    }
+}
+
+/// The user's own files of which a line ran, and how many of libraries there are besides; or the
+/// functions, which need no files.
+pub fn own(counted: &[Counted], own: &Own, by_function: bool) -> Result<(Chosen, usize), Error> {
+    let mut chosen = Chosen::default();
+    let mut left_out = 0;
+    if by_function {
+        for (index, module) in counted.iter().enumerate() {
+            let all = crate::names::functions(module, false);
+            let (mine, others): (Vec<_>, Vec<_>) =
+                all.iter().partition(|it| own.library(it).is_none());
+            left_out += others.len();
+            chosen
+                .functions
+                .extend(mine.into_iter().map(|it| (index, it.index)));
+        }
+        return Ok((chosen, left_out));
+    }
+    for (file, lines) in line_counts(counted)? {
+        match lines.values().any(LineCount::ran) {
+            true if own.library_of_file(&file).is_none() => {
+                chosen.files.insert(file.to_string());
+            }
+            true => left_out += 1,
+            false => (),
+        }
+    }
+    Ok((chosen, left_out))
 }
 
 /// Finds what `name` means. A program or a library means all source files it has code of, but
@@ -88,14 +140,6 @@ fn inside_of_modules(counted: &[Counted], module: &str, name: &str) -> Chosen {
 
 fn is_called(it: &Counted, name: &str) -> bool {
     path_ends_in(&it.module.path, name) || Pattern::new(name).matches_module(&it.module.path)
-}
-
-/// Is this a file of the compiler or of a library that came with the system? Users who want to
-/// see those say so.
-pub fn is_of_the_system(file: &str) -> bool {
-    ["/usr/include/", "/usr/lib/", "/rustc/"]
-        .iter()
-        .any(|folder| file.starts_with(folder))
 }
 
 fn files_called(counted: &[Counted], name: &str) -> BTreeSet<String> {

@@ -1,12 +1,12 @@
 //! Listings for machines.
 
-use super::find::is_of_the_system;
 use super::jumps::LineBranches;
 use super::listing::Excerpt;
 use crate::Error;
 use crate::lines::LineCount;
 use crate::listed::Listed;
 use crate::names::functions;
+use crate::own::is_of_the_system;
 use crate::report::Decode;
 use crate::rows::{Tally, by_address, calls};
 use headcount_model::Counted;

@@ -20,7 +20,7 @@ pub use assembly::assembly;
 pub use beside::beside;
 pub use columns::{ColumnCount, column_counts, columns};
 pub use excerpts::excerpts;
-pub use find::{Chosen, choose, is_of_the_system};
+pub use find::{Chosen, choose, own};
 pub use fold::{Around, Fold};
 pub use histogram::{Scale, histogram};
 pub use json::{functions_as_json, lines_as_json};

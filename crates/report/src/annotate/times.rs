@@ -4,12 +4,14 @@ use super::QUIET;
 use crate::count::Count;
 use crate::lines::LineCount;
 use crate::number::share;
-use crate::time::{Estimate, Time};
+use crate::time::{Cost, Estimate, Time};
 use std::collections::BTreeMap;
 
 /// What is said of the time of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineTime {
+    /// The samples taken there.
+    pub cost: Cost,
     /// Its share of all time.
     pub share: String,
     /// How long it took each time; empty where nobody can tell.
@@ -26,13 +28,14 @@ pub fn line_times(
     let whole = time.totals.sampled.nanoseconds;
     let runs = runs.max(1) as f64 / time.totals.runs.max(1) as f64;
     let here = (file.to_owned(), 0)..=(file.to_owned(), u32::MAX);
-    let line_time = |((_, line), cost): (&(String, u32), &crate::time::Cost)| {
+    let line_time = |((_, line), cost): (&(String, u32), &Cost)| {
         let count = counts.get(line).map(|it| it.count);
         let each = match count {
             Some(Count::Exact(count)) => Estimate::new(*cost, count as f64 / runs),
             _ => None,
         };
         let shown = LineTime {
+            cost: *cost,
             share: share(cost.nanoseconds, whole),
             each: each.map_or(String::new(), |it| it.to_string()),
         };

@@ -3,7 +3,6 @@
 use super::exclusions::Exclusions;
 use super::{Exported, Material, several};
 use crate::Error;
-use crate::annotate::is_of_the_system;
 use crate::count::{Count, edges};
 use crate::lines::all_lines;
 use crate::names::{Named, functions};
@@ -64,8 +63,8 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Of all files that are wanted. Where the user names none, that is every file that is not the
-    /// system's, and whose source is here: tools that read the format want to show it.
+    /// Of all files that are wanted. Where the user names none, that is every file that is the
+    /// user's own, and whose source is here: tools that read the format want to show it.
     pub fn new(material: &Material<'_>) -> Result<Self, Error> {
         let mut coverage = Self {
             files: BTreeMap::new(),
@@ -88,7 +87,7 @@ impl Coverage {
         let mut notes = Vec::new();
         if self.left_out > 0 {
             notes.push(format!(
-                "{} left out: of the system, or its source is not here. --only '*' exports all.",
+                "{} left out: of a library, or its source is not here. --only '*' exports all.",
                 several(self.left_out, "file")
             ));
         }
@@ -125,8 +124,9 @@ impl Coverage {
 
     fn add_lines(&mut self, material: &Material<'_>) -> Result<(), Error> {
         for (name, lines) in all_lines(material.counted, material.demangle, material.only)? {
-            let is_here = || !is_of_the_system(&name) && (material.source)(&name).is_some();
-            if material.only.is_everything() && !is_here() {
+            let is_own = material.own.library_of_file(&name).is_none();
+            let is_here = || is_own && (material.source)(&name).is_some();
+            if material.only.names_nothing() && !is_here() {
                 self.left_out += 1;
                 continue;
             }

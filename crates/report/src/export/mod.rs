@@ -26,6 +26,7 @@ pub use tables::tables;
 pub use time::{TimeMaterial, has_time, write_time};
 
 use crate::only::Only;
+use crate::own::Own;
 use crate::report::FindCalls;
 use crate::{Error, RunSummary};
 use headcount_model::{CodeSymbol, Counted, InlineFrame, LinkAddr, Module, Span};
@@ -69,6 +70,8 @@ pub struct Material<'a> {
     pub notes: &'a [String],
     /// What to export.
     pub only: &'a Only,
+    /// What is the user's own.
+    pub own: &'a Own,
     /// Whether names are shown as the programmer wrote them, where the format does not care.
     pub demangle: bool,
     /// The largest count to write.

@@ -3,11 +3,12 @@
 use super::functions::Functions;
 use super::{Page, value};
 use crate::Error;
-use crate::annotate::is_of_the_system;
+use crate::annotate::{LineTime, line_times};
 use crate::events::WantedEvents;
 use crate::lines::{LineCount, all_lines};
 use crate::rows::Tally;
 use crate::source::file_tallies;
+use crate::time::Time;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -30,8 +31,8 @@ pub struct SourceFile {
     pub lines: usize,
     /// How many of those ran.
     pub ran: usize,
-    /// Whether it came with the compiler or the system.
-    pub is_of_the_system: bool,
+    /// Whether it is not the user's own.
+    pub is_of_a_library: bool,
     /// Whether its text is in the page.
     pub has_text: bool,
     /// The stretches of lines whose code never ran: first, last, and so on.
@@ -41,7 +42,11 @@ pub struct SourceFile {
 }
 
 /// All files with code of functions that are wanted.
-pub fn all(page: &Page<'_>, functions: &Functions<'_>) -> Result<Files, Error> {
+pub fn all(
+    page: &Page<'_>,
+    functions: &Functions<'_>,
+    time: Option<&Time>,
+) -> Result<Files, Error> {
     let lines = all_lines(page.counted, page.demangle, &page.only)?;
     let tallies = file_tallies(
         page.counted,
@@ -53,13 +58,14 @@ pub fn all(page: &Page<'_>, functions: &Functions<'_>) -> Result<Files, Error> {
     let mut list = Vec::new();
     let mut left_out = 0;
     for (name, lines) in &lines {
+        let times = time.map(|it| wanted_times(page, it, name, lines));
         let lines = counted_lines(lines);
         let Some(tally) = tallies.get(name.as_ref()) else {
             continue;
         };
-        let is_of_the_system = is_of_the_system(name);
+        let is_of_a_library = page.own.library_of_file(name).is_some();
         // The headers of a C++ library would bury what the user wrote.
-        let text = match is_of_the_system {
+        let text = match is_of_a_library && page.only.names_nothing() {
             true => None,
             false => (page.source)(name),
         };
@@ -72,13 +78,14 @@ pub fn all(page: &Page<'_>, functions: &Functions<'_>) -> Result<Files, Error> {
             tally: tally.code,
             lines: lines.len(),
             ran: lines.iter().filter(|(_, it)| it.ran()).count(),
-            is_of_the_system,
+            is_of_a_library,
             has_text: text.is_some(),
             never: never(&lines),
             piece: piece(
                 text,
                 &lines,
                 &of_lines.remove(name.as_ref()).unwrap_or_default(),
+                times.as_ref(),
             ),
         });
     }
@@ -89,6 +96,18 @@ pub fn all(page: &Page<'_>, functions: &Functions<'_>) -> Result<Files, Error> {
         left_out,
         places,
     })
+}
+
+/// The time of the lines of a file: as in reports, those without a count only if all is wanted.
+fn wanted_times(
+    page: &Page<'_>,
+    time: &Time,
+    file: &str,
+    lines: &BTreeMap<u32, LineCount>,
+) -> BTreeMap<u32, LineTime> {
+    let mut times = line_times(time, file, lines, page.runs.len());
+    times.retain(|line, _| page.only.is_everything() || lines.contains_key(line));
+    times
 }
 
 impl Files {
@@ -145,6 +164,7 @@ fn piece(
     text: Option<Vec<String>>,
     lines: &[(u32, LineCount)],
     of_lines: &BTreeMap<u32, BTreeSet<usize>>,
+    times: Option<&BTreeMap<u32, LineTime>>,
 ) -> Value {
     let text = text.map(|lines| {
         let lines: Vec<String> = lines.iter().map(|line| value::source(line)).collect();
@@ -158,7 +178,18 @@ fn piece(
         "counts": lines.iter().map(|(_, it)| value::of_line(it)).collect::<Vec<_>>(),
         "executed": lines.iter().map(|(_, it)| value::count(it.executed)).collect::<Vec<_>>(),
         "functions": lines.iter().map(|(line, _)| functions(line)).collect::<Vec<_>>(),
+        "times": times.map(|all| all.iter().map(timed).collect::<Vec<_>>()),
     })
+}
+
+/// A line that was seen: its number, samples, nanoseconds, and how long it took each time.
+fn timed((line, time): (&u32, &LineTime)) -> Value {
+    json!([
+        line,
+        time.cost.samples,
+        value::number(time.cost.nanoseconds),
+        time.each,
+    ])
 }
 
 /// Each number less the one before: small numbers pack better.

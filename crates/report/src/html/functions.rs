@@ -22,6 +22,8 @@ pub struct Shown<'a> {
     pub module: usize,
     pub named: Named<'a>,
     pub calls: Count,
+    /// Whether it is the user's own.
+    pub is_own: bool,
     pub tally: Tally,
 }
 
@@ -36,6 +38,7 @@ pub fn all<'a>(page: &Page<'a>) -> Result<Functions<'a>, Error> {
             list.push(Shown {
                 module,
                 calls: calls(&named),
+                is_own: page.own.library(&named).is_none(),
                 tally: Tally::of(&named)?,
                 named,
             });
@@ -71,6 +74,7 @@ impl Shown<'_> {
             format!("{:x}", function.address.0),
             function.blocks.len(),
             code.map_or(Value::from(-1), Value::from),
+            u8::from(self.is_own),
         ])
     }
 }

@@ -87,7 +87,7 @@ fn file(file: &super::files::SourceFile) -> Value {
         value::count(file.tally.never),
         file.lines,
         file.ran,
-        u8::from(file.has_text) + 2 * u8::from(file.is_of_the_system),
+        u8::from(file.has_text) + 2 * u8::from(file.is_of_a_library),
         file.never,
     ])
 }

@@ -16,7 +16,9 @@ mod value;
 
 use crate::count::Count;
 use crate::only::Only;
+use crate::own::Own;
 use crate::report::{Decode, FindCalls};
+use crate::time::Time;
 use crate::{Error, escape};
 use headcount_model::{Counted, Samples};
 use std::collections::BTreeMap;
@@ -53,6 +55,8 @@ pub struct Page<'a> {
     pub notes: Vec<String>,
     /// Only functions and files with such names; all, if there is no pattern.
     pub only: Only,
+    /// What is the user's own: the text of other files is left out.
+    pub own: &'a Own,
     /// Whether names are shown as the programmer wrote them.
     pub demangle: bool,
     /// Whether instructions are shown.
@@ -85,7 +89,8 @@ pub struct RunFacts {
 /// The whole page.
 pub fn write(page: &Page<'_>) -> Result<String, Error> {
     let functions = functions::all(page)?;
-    let files = files::all(page, &functions)?;
+    let time = Time::new(page.counted, page.samples);
+    let files = files::all(page, &functions, time.as_ref())?;
     let code = match page.assembly {
         true => code::pieces(page, &functions, &files),
         false => code::Pieces::default(),
@@ -100,8 +105,8 @@ pub fn write(page: &Page<'_>) -> Result<String, Error> {
         "branches",
         &sites::branches(&functions, &files),
     ));
-    if !page.samples.is_empty() {
-        data.push_str(&pack::element("time", &time::time(page, &functions)));
+    if let Some(time) = &time {
+        data.push_str(&pack::element("time", &time::time(page, time, &functions)));
     }
     for (number, file) in files.list.iter().enumerate() {
         data.push_str(&pack::element(&format!("file-{number}"), &file.piece));

@@ -11,6 +11,7 @@ fn page(counted: &[Counted], runs: &[RunFacts], notes: &[&str]) -> String {
         runs,
         notes: notes.iter().map(|it| (*it).to_owned()).collect(),
         only: Default::default(),
+        own: &Own::new(counted, Default::default()),
         demangle: true,
         assembly: true,
         decode: &|_| Vec::new(),

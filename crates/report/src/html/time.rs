@@ -8,11 +8,8 @@ use headcount_model::Samples;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// What the page tells of time; null, if there are no samples.
-pub fn time(page: &Page<'_>, functions: &Functions<'_>) -> Value {
-    let Some(time) = Time::new(page.counted, page.samples) else {
-        return Value::Null;
-    };
+/// What the page tells of time.
+pub fn time(page: &Page<'_>, time: &Time, functions: &Functions<'_>) -> Value {
     let totals = &time.totals;
     let mut tree = Tree::default();
     for samples in page.samples {
@@ -24,7 +21,7 @@ pub fn time(page: &Page<'_>, functions: &Functions<'_>) -> Value {
         "kernel": value::number(totals.in_kernel()),
         "waiting": value::number(totals.waiting),
         "counted": totals.is_counted,
-        "functions": rows(page, &time, functions),
+        "functions": rows(page, time, functions),
         "names": tree.names,
         "nodes": tree.nodes.iter().map(Node::row).collect::<Vec<_>>(),
     })

@@ -89,17 +89,16 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
             .collect();
         let mut evidence = Evidence::default();
         let mut uncounted = Uncounted::default();
-        let mut wanted: HashMap<FileId, bool> = HashMap::new();
         for named in all_functions(module, demangle) {
             let selected = is_counted(named.counts);
-            let whole = only.names_function(&named);
+            // Asked once for each file: a function has many lines.
+            let mut wanted: HashMap<FileId, bool> = HashMap::new();
             let mut is_wanted = |file: FileId| {
                 let name = names.get(file.index());
-                let wants = |name: &Arc<str>| only.wants_file(named.module, name);
-                whole
-                    || *wanted
-                        .entry(file)
-                        .or_insert_with(|| name.is_some_and(wants))
+                let wants = |name: &Arc<str>| only.wants_code(&named, Some(name));
+                *wanted
+                    .entry(file)
+                    .or_insert_with(|| name.is_some_and(wants))
             };
             let is_optimised = named.function.compiled.is_optimised;
             for (place, copy) in lines_of(&named)? {

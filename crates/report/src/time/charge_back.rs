@@ -4,8 +4,8 @@
 //! code that led to it, and on the routine of a library that was running on its behalf. So the rows,
 //! and the columns, add up to the samples.
 
-use super::own::is_own;
 use super::{Cost, UNKNOWN_CODE};
+use crate::own::OwnModules;
 use crate::source::UNKNOWN;
 use headcount_model::{Frame, SampledModule, Samples, Site};
 use std::collections::BTreeMap;
@@ -35,10 +35,11 @@ pub struct Charge {
 pub fn charge_back(samples: &[&Samples]) -> BTreeMap<Charge, Cost> {
     let mut charges: BTreeMap<Charge, Cost> = BTreeMap::new();
     for samples in samples {
+        let own = OwnModules::of(samples.modules.iter().map(|it| it.path.as_str()));
         for (stack, count) in samples.threads.iter().flat_map(|it| &it.samples) {
             let cost = Cost::of(*count, samples.interval);
             charges
-                .entry(charge(samples, *stack))
+                .entry(charge(samples, own, *stack))
                 .or_default()
                 .add(cost);
         }
@@ -46,14 +47,18 @@ pub fn charge_back(samples: &[&Samples]) -> BTreeMap<Charge, Cost> {
     charges
 }
 
-fn charge(samples: &Samples, stack: u32) -> Charge {
+fn charge(samples: &Samples, own: OwnModules, stack: u32) -> Charge {
     let frames = frames(samples, stack);
-    let own = frames
-        .iter()
-        .position(|(site, frame)| is_own(samples, site, frame));
+    let is_own = |(site, frame): &(&Site, &Frame)| {
+        own.has_function(module_path(samples, site), &frame.file, &frame.function)
+    };
+    let own = frames.iter().position(is_own);
     let (routine, module) = match (own, frames.first()) {
         (Some(0), _) => (ITSELF.to_owned(), String::new()),
-        (_, Some((site, frame))) => (named(&frame.function), module_of(samples, site)),
+        (_, Some((site, frame))) => (
+            named(&frame.function),
+            module_path(samples, site).to_owned(),
+        ),
         (_, None) => (UNKNOWN_CODE.to_owned(), String::new()),
     };
     let (file, line, function) = match own.and_then(|it| frames.get(it)) {
@@ -104,9 +109,10 @@ fn named(function: &str) -> String {
     }
 }
 
-fn module_of(samples: &Samples, site: &Site) -> String {
+/// The path of the module that a site is in; empty, if it is in none.
+fn module_path<'a>(samples: &'a Samples, site: &Site) -> &'a str {
     let module = site.module.and_then(|it| samples.modules.get(it as usize));
-    module.map_or(String::new(), |it: &SampledModule| it.path.clone())
+    module.map_or("", |it: &SampledModule| it.path.as_str())
 }
 
 #[cfg(test)]

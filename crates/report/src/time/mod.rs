@@ -6,7 +6,6 @@
 
 mod charge_back;
 mod estimate;
-mod own;
 mod tables;
 mod why;
 
@@ -58,7 +57,7 @@ pub struct Totals {
     pub waiting: u64,
     /// Nanoseconds of waiting for a processor.
     pub ready: u64,
-    /// Records that the kernel had no room for.
+    /// Records that the kernel had no room for, and samples that it held back.
     pub lost: u64,
     /// Whether a program was counted while it was timed.
     pub is_counted: bool,

@@ -16,10 +16,9 @@ fn text(text: &str) -> Cell {
 fn row(cells: Vec<Cell>) -> Row {
     Row {
         cells,
-        linkage_name: None,
         counted: true,
         ran: true,
-        events: Default::default(),
+        ..Row::default()
     }
 }
 

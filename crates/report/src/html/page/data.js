@@ -38,7 +38,7 @@ async function openIndex() {
       lines: it[4],
       ran: it[5],
       hasText: (it[6] & 1) !== 0,
-      isOfTheSystem: (it[6] & 2) !== 0,
+      isOfALibrary: (it[6] & 2) !== 0,
       never: pairs(it[7]),
     })),
     functions: known.functions.map((it, id) => ({
@@ -54,6 +54,7 @@ async function openIndex() {
       address: it[8],
       blocks: it[9],
       code: it[10],
+      isOwn: it[11] === 1,
     })),
     refused: known.refused.map((it) => ({
       module: it[0],

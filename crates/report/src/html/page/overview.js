@@ -35,18 +35,23 @@ function card(title, value, detail, href, part) {
   );
 }
 
-/** The files whose text is here: what the reader wrote, or could have. All, if there is none. */
+/** The reader's own files; all, if there is none. */
 function ownFiles() {
-  const own = index.files.filter((it) => it.hasText);
+  const own = index.files.filter((it) => !it.isOfALibrary);
   return own.length > 0 ? own : index.files;
 }
 
+/** The reader's own functions; all, if there is none. */
+function ownFunctions() {
+  const own = index.functions.filter((it) => it.isOwn);
+  return own.length > 0 ? own : index.functions;
+}
+
 function cards() {
-  const own = new Set(ownFiles().map((it) => it.id));
-  const isOwn = (it) => own.has(it.file) || index.files.length === 0;
   const sum = (of) => ownFiles().reduce((sum, it) => sum + of(it), 0);
   const [lines, ranLines] = [sum((it) => it.lines), sum((it) => it.ran)];
-  const functions = index.functions.filter(isOwn);
+  const functions = ownFunctions();
+  const own = new Set(functions);
   const ranFunctions = functions.filter(ran).length;
   const others = functions.length < index.functions.length ? `; ${shown(index.functions.filter(ran).length)} of ${shown(index.functions.length)} in all` : "";
   const { executed, instructions, neverRan } = index.total;
@@ -69,7 +74,7 @@ function cards() {
   const ofBranches = card("Branch ways gone", "…", "", "#/branches", 0);
   all.push(ofBranches);
   branches().then((rows) => {
-    const counted = rows.filter((it) => met(it) !== null && isOwn(it.function));
+    const counted = rows.filter((it) => met(it) !== null && own.has(it.function));
     const waysGone = counted.reduce((sum, it) => sum + gone(it), 0);
     const waysAll = counted.reduce((sum, it) => sum + it.ways.length, 0);
     const detail = waysAll > 0 ? `${shown(waysGone)} of ${shown(waysAll)} in functions that ran` : "no branch was counted";
@@ -87,7 +92,7 @@ function notCounted(refused) {
 }
 
 function hottest() {
-  const rows = index.functions.filter(ran).sort((a, b) => size(b.executed) - size(a.executed)).slice(0, 12);
+  const rows = ownFunctions().filter(ran).sort((a, b) => size(b.executed) - size(a.executed)).slice(0, 12);
   return [
     table({ caption: "Hottest functions", columns: functionColumns(), rows, sort: "Executed", empty: "No function ran." }).element,
     make("p", null, make("a", { href: "#/functions" }, `All ${number(index.functions.length, "function")}`)),
@@ -148,8 +153,8 @@ function tree() {
   const body = make("tbody");
   const groups = [
     ["", index.files.filter((it) => it.hasText)],
-    ["source not found", index.files.filter((it) => !it.hasText && !it.isOfTheSystem)],
-    ["files of the system", index.files.filter((it) => it.isOfTheSystem)],
+    ["source not found", index.files.filter((it) => !it.hasText && !it.isOfALibrary)],
+    ["libraries", index.files.filter((it) => !it.hasText && it.isOfALibrary)],
   ].filter(([, files]) => files.length > 0);
   for (const [place, [name, files]] of groups.entries()) {
     const root = treeOf(files);

@@ -1,4 +1,4 @@
-// A source file: counts, branches and heat beside each line, blocks and instructions below it.
+// A source file: counts, time, branches and heat beside each line, blocks and instructions below it.
 
 /** Lines are made in stretches, and in large files only when they come into sight. */
 const STRETCH = 200;
@@ -13,14 +13,18 @@ async function fileView(path, line) {
   if (!file) return [heading("No such file", `No counted code comes from ${path}.`)];
   const known = await piece(`file-${file.id}`);
   const onLines = await branchesOfFile(file);
-  openFile = new SourceFile(file, known, onLines);
+  const wholeTime = known.times === null ? null : size((await timeData()).nanoseconds);
+  openFile = new SourceFile(file, known, onLines, wholeTime);
   return [openFile.heading(), openFile.element, () => openFile.goTo(line, false)];
 }
 
 class SourceFile {
-  constructor(file, known, onLines) {
+  constructor(file, known, onLines, wholeTime) {
     this.file = file;
     this.onLines = onLines;
+    this.wholeTime = wholeTime;
+    const timed = known.times ?? [];
+    this.times = new Map(timed.map(([line, samples, time, each]) => [line, { samples, time: size(time), each }]));
     this.byLine = new Map();
     let line = 0;
     const lines = known.lines.map((distance) => (line += distance));
@@ -62,7 +66,8 @@ class SourceFile {
         { class: "muted" },
         `${shown(file.ran)} of ${number(file.lines, "line")} with code ran (${share(file.ran, file.lines)}); `,
         `${number(file.executed, "instruction")} executed, ${share(file.executed, index.total.executed)} of all.`,
-        file.hasText ? null : file.isOfTheSystem ? " It came with the system; its text is left out." : " Its text was not found when this page was made.",
+        this.wholeTime === null ? null : ` ${this.timeWords()}`,
+        file.hasText ? null : file.isOfALibrary ? " It belongs to a library; its text is left out." : " Its text was not found when this page was made.",
       ),
       make(
         "div",
@@ -73,6 +78,11 @@ class SourceFile {
         functions.length > 0 ? this.functionMenu(functions) : null,
       ),
     );
+  }
+
+  timeWords() {
+    const time = [...this.times.values()].reduce((sum, it) => sum + it.time, 0);
+    return `Its lines took ${duration(time)}, ${smallShare(time, this.wholeTime)} of the time in the program.`;
   }
 
   functionMenu(functions) {
@@ -95,6 +105,7 @@ class SourceFile {
     const element = make("div", {
       class: "source",
       "--count-width": `${countWidth + 2}ch`,
+      "--time-width": this.wholeTime === null ? "0ch" : "7ch",
       "--number-width": `${String(last).length + 2}ch`,
       "--longest": `${this.rows.reduce((most, it) => Math.max(most, width(it.text)), 0) + 2}ch`,
     });
@@ -134,7 +145,7 @@ class SourceFile {
     return make(
       "div",
       { class: `line ${kind}`, id: `L${number}`, "--heat": it ? heat(it.executed, this.most) : null },
-      span("gutter", this.count(it), this.branch(number), link),
+      span("gutter", this.count(it), this.time(number), this.branch(number), link),
       code,
     );
   }
@@ -154,6 +165,16 @@ class SourceFile {
       },
       words(it),
     );
+  }
+
+  /** The line's share of the time in the program, where there are samples. */
+  time(line) {
+    if (this.wholeTime === null) return null;
+    const it = this.times.get(line);
+    if (!it) return span("time");
+    const each = it.each === "" ? "" : `, ${it.each} each time`;
+    const title = `${duration(it.time)}${each} (${number(it.samples, "sample")})`;
+    return make("span", { class: "time", title }, smallShare(it.time, this.wholeTime));
   }
 
   /** How many ways of the branches on a line were gone, or how often the only one jumped. */
@@ -230,6 +251,11 @@ const isCold = (it) => isNever(it.count) && isNever(it.executed);
 
 function words(it) {
   return isCold(it) ? "never" : shown(it.count);
+}
+
+/** A share of the time; not 0% unless it is that. */
+function smallShare(part, whole) {
+  return part > 0 && part / whole < 0.001 ? "<0.1%" : percent(part / Math.max(1, whole));
 }
 
 /** A percentage in four places; not 0% or 100% unless it is that. */
