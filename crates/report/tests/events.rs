@@ -92,6 +92,7 @@ fn report(counted: Counted, by: Unit, events: &[Event]) -> Report {
         top: None,
         only: Only::default(),
         never: false,
+        own: None,
         demangle: true,
         decode: &|span| {
             let all = span.address.0..span.address.0 + span.bytes.len() as u64;
@@ -151,13 +152,13 @@ fn what_the_code_only_bounds_is_marked() {
     let both = row("lmr");
     assert!(last(&both).ends_with(",10,loads=at_least"));
     assert!(json::write(&both).contains(r#""loads":10,"bounds":"loads=at_least""#));
-    let shown = text::write(&both);
+    let shown = text::write(&both, None);
     assert!(shown.contains("≥ 10"), "{shown}");
     assert!(
         shown.contains("`rep`") && shown.contains("Masks"),
         "{shown}"
     );
-    assert!(text::write(&row("lm")).contains("≤ 20"));
+    assert!(text::write(&row("lm"), None).contains("≤ 20"));
 }
 
 #[test]
