@@ -446,3 +446,117 @@ fn a_program_that_was_built_to_count_can_be_asked() {
     assert!(said.stdout.contains(" work\n"), "{}", said.stdout);
     assert!(said.stdout.contains("still running"), "{}", said.stdout);
 }
+
+/// Becomes itself again and again, until it has done so a hundred times.
+const REBORN: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    int left = count > 1 ? atoi(words[1]) : 100;
+    if (left == 100) { puts("started"); fflush(stdout); }
+    if (left == 0) return 7;
+    char text[16];
+    snprintf(text, sizeof text, "%d", left - 1);
+    usleep(5000);
+    execl("/proc/self/exe", words[0], text, (char *)0);
+    return 1;
+}
+"#;
+
+#[test]
+fn many_may_ask_at_once_and_while_the_program_becomes_another() {
+    let shop = Workshop::with("reborn", REBORN, &[]);
+    let counted = counting(&shop, &["--modules", "main", "--", "./reborn"]);
+    let headcount = counted.child.id().to_string();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut before = 0;
+                for _ in 0..8 {
+                    let said = query(&shop, &headcount, &["--by", "module", "--format", "csv"]);
+                    if said.status != Some(0) {
+                        assert!(is_over(&said), "{said:?}");
+                        break;
+                    }
+                    let row = said.stdout.lines().nth(1).unwrap_or_default();
+                    let executed = row.split(',').nth(1).map_or(0, |it| it.parse().unwrap());
+                    assert!(executed >= before, "{said:?}");
+                    before = executed;
+                }
+            });
+        }
+    });
+    assert_eq!(counted.rest().status, Some(7));
+    assert_eq!(shop.calls("main"), Some(101));
+}
+
+/// Whoever asks too late is told so.
+fn is_over(said: &Said) -> bool {
+    let words = ["ended", "there is no process", "is not being counted"];
+    said.status == Some(2) && words.iter().any(|it| said.stderr.contains(it))
+}
+
+#[test]
+fn nothing_is_lost_when_headcount_is_killed_while_it_answers() {
+    let shop = Workshop::new();
+    shop.build("again", AGAIN, &["-O1"]);
+    let counted = counting(&shop, &["--modules", "main", "--", "./again"]);
+    let headcount = counted.child.id().to_string();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    let said = query(&shop, &headcount, &["--top", "1"]);
+                    if said.status != Some(0) {
+                        assert!(is_over(&said), "{said:?}");
+                        return;
+                    }
+                }
+            });
+        }
+        sleep(Duration::from_millis(50));
+        counted.signal("KILL");
+    });
+    let executed = shop.functions()["work"].executed;
+    assert!(executed > 0);
+}
+
+/// Threads that all run at once.
+const MANY: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static volatile int over;
+static void *works(void *arg) { unsigned long n = 0; while (!over) n++; *(unsigned long *)arg = n; return 0; }
+int main(void)
+{
+    pthread_t threads[64];
+    unsigned long rounds[64];
+    for (int i = 0; i < 64; i++) pthread_create(threads + i, 0, works, rounds + i);
+    puts("started");
+    fflush(stdout);
+    getchar();
+    over = 1;
+    for (int i = 0; i < 64; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn sixty_four_threads_are_asked_at_once() {
+    let shop = Workshop::with("many", MANY, &["-O1", "-pthread"]);
+    let mut counted = counting(&shop, &["--modules", "main", "--", "./many"]);
+    let pid = counted.counted();
+    for _ in 0..3 {
+        let counts = instructions(&shop, &pid, "many");
+        // Of the instructions of the loop, each thread has executed one at most once more than another.
+        let mut loops: Vec<u64> = counts.values().copied().filter(|it| *it > 1000).collect();
+        loops.sort_unstable();
+        let (least, most) = (loops[0], loops[loops.len() - 1]);
+        assert!(loops.len() >= 3 && most - least <= 64, "{counts:?}");
+    }
+    counted.tell("end\n");
+    assert_eq!(counted.rest().status, Some(0));
+}
