@@ -103,9 +103,79 @@ pub struct Run {
     /// output must go elsewhere; it reads nothing from the terminal.
     #[arg(long)]
     pub watch: bool,
+    /// Stop when a thread has come to its N-th event, exactly, wherever that is: `instructions=N`, or
+    /// `calls(FUNCTION)=N` for the N-th time that a function is entered. Each thread counts its own,
+    /// from its birth. A program that does the same in every run stops at the same instruction in
+    /// every run.
+    #[arg(long, value_name = "EVENT=N", conflicts_with_all = ["time", "watch", "limit"])]
+    pub until: Option<Until>,
+    /// What to do then: let go of the program, which stays stopped there (`stop`; a debugger can
+    /// attach, and `kill -CONT` makes it go on); write a core file and go on (`core`); start gdb on it
+    /// (`gdb`); or count on, and print in the end what it had executed by then (`report`), which
+    /// `report --phase start` shows again.
+    #[arg(
+        long,
+        value_name = "ACTION",
+        default_value = "stop",
+        requires = "until"
+    )]
+    pub then: Then,
     /// Let a program that is only asked for a list of its tests run uncounted.
     #[arg(long, hide = true)]
     pub no_lists: bool,
+}
+
+/// What `--until` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Until {
+    /// What is counted down.
+    pub event: UntilEvent,
+    /// How many of them.
+    pub times: u64,
+}
+
+/// An event that can be counted down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UntilEvent {
+    /// Instructions.
+    Instructions,
+    /// Entries of functions with this name.
+    Calls(String),
+}
+
+impl std::str::FromStr for Until {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let usage = "say instructions=N or calls(FUNCTION)=N";
+        let (event, times) = text.rsplit_once('=').ok_or(usage)?;
+        let called = event
+            .strip_prefix("calls(")
+            .and_then(|it| it.strip_suffix(')'));
+        let event = match (event, called) {
+            ("instructions", _) => UntilEvent::Instructions,
+            (_, Some(name)) if !name.is_empty() => UntilEvent::Calls(name.to_owned()),
+            _ => return Err(format!("{event} cannot be counted down: {usage}")),
+        };
+        let digits = times.replace(['_', ','], "");
+        match digits.parse() {
+            Ok(0) | Err(_) => Err(format!("{times} is no number of events from 1 on")),
+            Ok(times) => Ok(Self { event, times }),
+        }
+    }
+}
+
+/// What to do when a program has come so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Then {
+    /// Leave it stopped.
+    Stop,
+    /// Write a core file, and go on.
+    Core,
+    /// Start gdb.
+    Gdb,
+    /// Print what it has executed, and count on.
+    Report,
 }
 
 /// Run a program at its own speed and sample where its time goes.

@@ -6,7 +6,7 @@ use std::path::Path;
 use headcount_binary::Outline;
 use headcount_model::{Function, LinkAddr, Module, Place};
 use headcount_monitor::foreign_file;
-use headcount_patch::{Sketch, template};
+use headcount_patch::{Events, Sketch, template};
 use headcount_report::thousands;
 
 /// How the routines of a function are copied.
@@ -76,7 +76,10 @@ impl Copied {
         let frequencies = headcount_flow::frequencies(sketch.natural_graph(), &[]);
         let plan = headcount_flow::place_counters(sketch.graph(), &frequencies, sketch.costs());
         let plan = plan.ok()?;
-        let copy = template(&sketch, &plan).ok()?.copy_at(place, 0, &[]).ok()?;
+        let copy = template(&sketch, &plan, Events::None)
+            .ok()?
+            .copy_at(place, 0, &[])
+            .ok()?;
         let in_blocks = plan.counters.iter();
         let in_blocks = in_blocks.filter(|it| matches!(it, Place::Block(_))).count() as u64;
         self.routines += 1;

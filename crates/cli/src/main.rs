@@ -36,6 +36,7 @@ mod talk;
 mod text_counts;
 mod timed;
 mod uncounted;
+mod until;
 mod verbs;
 
 use args::{Headcount, Verb};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use headcount_model::{FunctionCounts, Run};
+use headcount_model::{FunctionCounts, LinkAddr, Run};
 use headcount_monitor::journal;
 use headcount_monitor::live::{Live, Moment, SoFar};
 use headcount_monitor::{
@@ -16,7 +16,7 @@ use headcount_profile::{ModuleFacts, Problem, Profile, SparseCounts};
 use headcount_report::Count;
 use headcount_report::OwnModules;
 
-use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
+use crate::args::{CountUnit, Counting, EngineName, ProgramArgument, Then, Until, UntilEvent};
 use crate::cache;
 use crate::progress::during_on_terminal;
 use crate::readings;
@@ -25,6 +25,7 @@ use crate::reserve;
 use crate::selection::Selection;
 use crate::talk::say;
 use crate::uncounted::{become_program, shortage};
+use crate::until;
 use crate::verbs::{DEFAULT_PROFILE, collect};
 
 /// The end of a journal folder's name.
@@ -88,12 +89,14 @@ pub fn run(
     counting: &Counting,
     program: &ProgramArgument,
     onlooker: Option<&dyn Onlooker>,
+    until: Option<&Countdown>,
 ) -> Result<Ran> {
     let following = Following {
         children: !program.no_follow,
         wait: program.wait,
         duration: None,
         onlooker,
+        until,
     };
     let folder = match set_aside().and_then(|()| new_folder(counting)) {
         Ok(folder) => folder,
@@ -107,6 +110,9 @@ pub fn run(
         uncounted(program, error.into())
     })?;
     let stored = store(counting, &folder, &outcome);
+    if let Some(countdown) = until {
+        until::tell(&countdown.until, &outcome);
+    }
     Ok(Ran { outcome, stored })
 }
 
@@ -139,6 +145,31 @@ pub struct Following<'a> {
     /// Also when the program has ended.
     pub wait: bool,
     pub duration: Option<Duration>,
+    pub until: Option<&'a Countdown>,
+}
+
+/// How far a program is to come, and what then.
+#[derive(Clone, Debug)]
+pub struct Countdown {
+    pub until: Until,
+    pub then: Then,
+}
+
+impl Countdown {
+    fn for_monitor<'a>(
+        &self,
+        entries: &'a dyn Fn(&str, &str, &FileBytes) -> Vec<LinkAddr>,
+    ) -> headcount_monitor::Until<'a> {
+        use headcount_monitor::UntilEvent as Event;
+        headcount_monitor::Until {
+            event: match self.until.event {
+                UntilEvent::Instructions => Event::Instructions,
+                UntilEvent::Calls(_) => Event::Calls(entries),
+            },
+            times: self.until.times,
+            goes_on: self.then == Then::Report,
+        }
+    }
 }
 
 /// Makes the monitor's settings of what the user typed, and lets it count.
@@ -152,7 +183,16 @@ pub fn count(
         let why = std::io::Error::other("only breakpoints stop counting; add --engine breakpoint");
         return Err(Error::Io("--limit", why));
     }
+    if args.engine() == EngineName::Breakpoint && following.until.is_some() {
+        let why = std::io::Error::other("only copies count down; leave --engine breakpoint out");
+        return Err(Error::Io("--until", why));
+    }
     let selection = Selection::new(args);
+    let name = match following.until.map(|it| &it.until.event) {
+        Some(UntilEvent::Calls(name)) => name.as_str(),
+        _ => "",
+    };
+    let entries = |path: &str, key: &str, bytes: &FileBytes| until::entries(name, path, key, bytes);
     let begin = Instant::now();
     let told = std::cell::Cell::new(begin);
     let progress = |hits: u64| {
@@ -182,6 +222,7 @@ pub fn count(
         wait: following.wait,
         limit: args.limit,
         batch: args.batch.as_deref().unwrap_or_default(),
+        until: following.until.map(|it| it.for_monitor(&entries)),
         duration: following.duration,
         recall: &cache::prepared,
         remember: &cache::keep_prepared,

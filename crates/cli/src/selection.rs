@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use headcount_model::{Block, FileId, Function, Module};
+use headcount_model::{Block, FileId, Function, LinkAddr, Module};
 use headcount_report::{Pattern, demangle, split_module};
 
 use crate::args::{CountUnit, Counting};
@@ -138,6 +138,17 @@ impl Selection {
     }
 }
 
+/// Where the functions of a module begin that a name stands for: `NAME` or `MODULE!NAME`.
+pub fn entries_of(name: &str, module: &Module) -> Vec<LinkAddr> {
+    let wish = Wish::new(name);
+    let is_meant = |function: &&Function| {
+        let mut names = names(function).into_iter();
+        names.any(|name| wish.whole.matches(&name) || wish.names(&module.path, &name))
+    };
+    let functions = module.functions.iter().filter(is_meant);
+    functions.map(|it| it.address).collect()
+}
+
 /// The names of a function: the linker's and the programmer's.
 fn names(function: &Function) -> [String; 2] {
     [function.name.clone(), demangle(&function.name).into_owned()]
@@ -168,6 +179,12 @@ impl Wish {
             name: Pattern::new(name),
             lines,
         }
+    }
+
+    /// Is it a function's name, in this module?
+    fn names(&self, path: &str, name: &str) -> bool {
+        let module = self.module.as_ref();
+        module.is_none_or(|it| it.matches_module(path)) && self.name.matches(name)
     }
 
     fn has_library(&self) -> bool {

@@ -11,7 +11,7 @@
 
 use std::ops::RangeInclusive;
 
-use headcount_model::{BlockId, EdgeId, FlowGraph, Place, Plan, Readings};
+use headcount_model::{BlockId, EdgeId, EventPlan, FlowGraph, Place, Plan, Readings};
 
 use crate::Contradiction;
 use crate::groups::Groups;
@@ -97,6 +97,21 @@ impl EventCounter {
     /// not be there.
     pub fn increments(&self) -> &[i64] {
         &self.increments
+    }
+
+    /// The same for whoever makes the probes; `None` if a number is too large for an instruction.
+    pub fn plan(&self) -> Option<EventPlan> {
+        let small = |it: i64| i32::try_from(it).ok();
+        let blocks = self.net.blocks();
+        let leads = blocks.map(|pipe| small(self.leads[self.net.pipes[pipe].from]));
+        Some(EventPlan {
+            increments: self
+                .increments
+                .iter()
+                .map(|it| small(*it))
+                .collect::<Option<_>>()?,
+            leads: leads.collect::<Option<_>>()?,
+        })
     }
 
     /// How many events there were, where the probes kept a counter each as the plan has it, and

@@ -57,6 +57,11 @@ impl Net {
         })
     }
 
+    /// The pipes of blocks.
+    pub fn blocks(&self) -> std::ops::Range<usize> {
+        0..self.blocks as usize
+    }
+
     /// The place that a pipe stands for.
     pub fn place(&self, pipe: usize) -> Place {
         let blocks = self.blocks as usize;

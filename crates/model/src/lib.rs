@@ -23,7 +23,7 @@ mod source_place;
 pub use address::{LinkAddr, LoadAddr, LoadBias, join_ranges};
 pub use event::{Bounds, Event, Events, InstructionEvents, Varies};
 pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
-pub use plan::{GraphCounts, Place, Plan, ProbeCosts, Readings};
+pub use plan::{EventPlan, GraphCounts, Place, Plan, ProbeCosts, Readings};
 pub use program::{
     Block, CodeSymbol, Compiled, FileId, Function, FunctionEdge, InlineFrame, InlinedCall, LineRun,
     Module, Span,

@@ -28,6 +28,15 @@ pub struct Plan {
     pub counters: Vec<Place>,
 }
 
+/// What the probes of a plan do besides, so that one number a thread counts all events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventPlan {
+    /// What each probe adds to the number, in the plan's order.
+    pub increments: Vec<i32>,
+    /// By how much the true number of events is ahead where each block begins.
+    pub leads: Vec<i32>,
+}
+
 /// What the counters of one plan said, in the plan's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Readings(pub Vec<u64>);

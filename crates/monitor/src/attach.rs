@@ -413,7 +413,12 @@ impl Monitor<'_> {
         if !self.gives_up {
             self.wait_for_borrowers()?;
         }
-        let held = self.hold_all()?;
+        self.let_go_of_all_with(Held::new())
+    }
+
+    /// The same when some of their threads are held.
+    pub fn let_go_of_all_with(&mut self, held: Held) -> io::Result<()> {
+        let held = self.hold(Scope::default(), held)?;
         self.let_go_of_held(held)
     }
 
@@ -612,6 +617,7 @@ impl Monitor<'_> {
         if !is_in_use {
             self.unmap_all(&stopped, space)?;
         }
+        self.keep_stopped(self.threads[&stopped.tid()].pid);
         stopped.detach(signal)
     }
 

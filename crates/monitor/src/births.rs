@@ -36,6 +36,7 @@ impl Monitor<'_> {
             has_left: false,
             start: None,
             last: None,
+            stepping: None,
         };
         self.threads.insert(tid, thread);
         self.processes.entry(pid).or_default();
@@ -140,6 +141,7 @@ impl Monitor<'_> {
             true => self.look_at_modules(stopped)?,
             false => stopped,
         };
+        self.begin_countdown(&stopped);
         self.go_on(stopped, 0)
     }
 
@@ -220,6 +222,7 @@ impl Monitor<'_> {
             process.trap_ignored |= ignored & bit(libc::SIGTRAP) != 0;
         }
         let stopped = self.look_at_modules(stopped)?;
+        self.begin_countdown(&stopped);
         self.go_on(stopped, 0)
     }
 

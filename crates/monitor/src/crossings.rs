@@ -14,6 +14,9 @@ use crate::monitor::Monitor;
 use crate::wait::Stopped;
 use crate::workshop::Unit;
 
+/// How many instructions a routine has that signal handlers return through.
+const RESTORER_INSTRUCTIONS: i64 = 2;
+
 /// An address in the original code of a routine that has a copy.
 struct InUnit<'a> {
     module: &'a Installed,
@@ -47,7 +50,12 @@ impl Monitor<'_> {
     /// The spot of a thread at an address, if it is in a copy, or at a call that copies jump to;
     /// with the number of the routine, and where the original is.
     pub fn spot(&self, space: usize, at: LoadAddr) -> Option<(Spot, usize, LoadAddr)> {
-        let (module, unit, spot) = match self.find(space, at)? {
+        let (module, unit, spot) = self.unit_and_spot(space, at)?;
+        Some((spot, unit.number, module.load(spot.at.0)))
+    }
+
+    fn unit_and_spot(&self, space: usize, at: LoadAddr) -> Option<(&Installed, &Unit, Spot)> {
+        Some(match self.find(space, at)? {
             Where::Copies(index, offset) => {
                 let module = self.module(space, index)?;
                 let workshop = &self.workshops[module.workshop];
@@ -64,8 +72,32 @@ impl Monitor<'_> {
                 } = self.unit_at(space, at)?;
                 (module, unit, unit.copy.call(offset)?)
             }
+        })
+    }
+
+    /// By how much the event counter of a thread at an address is behind.
+    pub fn events_owed(&self, space: usize, at: LoadAddr) -> i64 {
+        if let Some((_, unit, spot)) = self.unit_and_spot(space, at) {
+            return unit.copy.events_owed(&spot);
+        }
+        // What handlers return through is not copied, and counted as a whole.
+        let Some(Where::Text(index)) = self.find(space, at) else {
+            return 0;
         };
-        Some((spot, unit.number, module.load(spot.at.0)))
+        let is_in_restorer = self.module(space, index).is_some_and(|module| {
+            let (workshop, link) = (&self.workshops[module.workshop], module.link(at));
+            workshop.restorer(link).is_some() && workshop.restorer_call(link).is_none()
+        });
+        i64::from(is_in_restorer)
+    }
+
+    /// Adds to the event counter of a thread that stands still.
+    pub fn add_events(&mut self, stopped: &Stopped, space: usize, events: i64) -> io::Result<()> {
+        let window = self.window_of(stopped, space);
+        match (window, &self.windows) {
+            (Some(window), Some(windows)) if events != 0 => windows.add_events(window, events),
+            _ => Ok(()),
+        }
     }
 
     /// Where a thread would be at an address, were it not in a copy.
@@ -133,6 +165,9 @@ impl Monitor<'_> {
             let window = self.window_of(stopped, space);
             if let (Some(window), Some(windows)) = (window, &self.windows) {
                 registers.rax = windows.scratch(window)?;
+                if spot.undo.restores_rcx() {
+                    registers.rcx = windows.second_scratch(window)?;
+                }
             }
         }
         if spot.undo.pops_return() {
@@ -150,6 +185,7 @@ impl Monitor<'_> {
             return Ok(());
         };
         self.fix(stopped, space, spot.fix, 1)?;
+        self.add_events(stopped, space, self.events_owed(space, at))?;
         match spot.is_inside {
             true => self.visit(stopped, number, spot.at, -1),
             false => Ok(()),
@@ -161,6 +197,7 @@ impl Monitor<'_> {
     pub fn arrives_in_copy(&mut self, stopped: &Stopped, at: LoadAddr) -> io::Result<()> {
         let space = self.thread(stopped).space;
         if let Some((spot, number, _)) = self.spot(space, at) {
+            self.add_events(stopped, space, -self.events_owed(space, at))?;
             return self.arrives_at_spot(stopped, space, &spot, number);
         }
         let Some(Where::Text(index)) = self.find(space, at) else {
@@ -179,10 +216,7 @@ impl Monitor<'_> {
                 let region = self.module(space, index).map_or(0, |it| it.region.start);
                 let there = region + unit.offset + u64::from(call.behind());
                 stopped.go_to(there)?;
-                return match self.spot(space, LoadAddr(there)) {
-                    Some((spot, number, _)) => self.arrives_at_spot(stopped, space, &spot, number),
-                    None => Ok(()),
-                };
+                return self.arrives_in_copy(stopped, LoadAddr(there));
             }
         }
         self.go_into_copy(stopped, space, index, at, Arrival::Sent)
@@ -215,7 +249,12 @@ impl Monitor<'_> {
             workshop.restorer(module.link(at))
         });
         match restorer {
-            Some(counter) => self.fix(stopped, space, Fix::Add(counter), 1),
+            Some(counter) => {
+                if self.counts_instructions_down() {
+                    self.add_events(stopped, space, RESTORER_INSTRUCTIONS)?;
+                }
+                self.fix(stopped, space, Fix::Add(counter), 1)
+            }
             None => Ok(()),
         }
     }

@@ -43,7 +43,7 @@ impl Monitor<'_> {
         let index = match self.find(space, at) {
             Some(Where::Text(index)) => index,
             Some(Where::Copies(index, offset)) => {
-                return self.met_system_call(stopped, space, index, offset);
+                return self.met_trap_in_copy(stopped, space, index, offset);
             }
             None => return Ok(false),
         };
@@ -73,20 +73,34 @@ impl Monitor<'_> {
         Ok(true)
     }
 
-    /// A thread is about to make a system call from a copy, by a number that was to trap.
-    fn met_system_call(
+    /// A thread met a trap in a copy: its event counter has come to its end, or it is about to make a
+    /// system call by a number that was to trap.
+    fn met_trap_in_copy(
         &mut self,
         stopped: &Stopped,
         space: usize,
         index: usize,
         offset: u64,
     ) -> io::Result<bool> {
+        if self.ends_countdown(space, index, offset) {
+            self.hits += 1;
+            self.met_countdown(stopped)?;
+            return Ok(true);
+        }
         let is_ours = self.traps_before_call(space, index, offset);
         if is_ours {
             self.hits += 1;
             self.may_watch_call(stopped)?;
         }
         Ok(is_ours)
+    }
+
+    fn ends_countdown(&self, space: usize, index: usize, offset: u64) -> bool {
+        self.module(space, index).is_some_and(|module| {
+            let workshop = &self.workshops[module.workshop];
+            let unit = workshop.unit_in_copies(offset);
+            unit.is_some_and(|(unit, offset)| workshop.units[unit].copy.ends_countdown(offset))
+        })
     }
 
     fn traps_before_call(&self, space: usize, index: usize, offset: u64) -> bool {
@@ -104,7 +118,10 @@ impl Monitor<'_> {
                 let (workshop, link) = (&self.workshops[module.workshop], module.link(at));
                 workshop.has_trap(link) || workshop.original(link) != Some(INT3)
             }),
-            Some(Where::Copies(index, offset)) => self.traps_before_call(space, index, offset),
+            Some(Where::Copies(index, offset)) => {
+                self.traps_before_call(space, index, offset)
+                    || self.ends_countdown(space, index, offset)
+            }
             None => false,
         }
     }
@@ -144,7 +161,9 @@ impl Monitor<'_> {
             return stopped.go_to(region + start + u64::from(landing));
         }
         let number = unit.number;
-        let Some(resume) = unit.copy.resume(offset) else {
+        let resume = unit.copy.resume(offset);
+        let resume = resume.map(|it| (it, unit.copy.events_lent(link, &it)));
+        let Some((resume, lent)) = resume else {
             if let Some(windows) = &mut self.windows
                 && self.workshops[workshop].arrived_at(link)
             {
@@ -167,6 +186,7 @@ impl Monitor<'_> {
             }
         }
         self.fix(stopped, space, resume.fix, 1)?;
+        self.add_events(stopped, space, -lent)?;
         self.visit(stopped, number, link, 1)?;
         let region = self.module(space, index).map_or(0, |it| it.region.start);
         stopped.go_to(region + start + u64::from(resume.offset))

@@ -27,7 +27,8 @@ impl Monitor<'_> {
         if let Some(signal) = self.take_postponed(&stopped)? {
             return self.deliver_postponed(stopped, &signal);
         }
-        match self.was_ours(&stopped)? {
+        match self.was_ours(&stopped)? || self.has_stepped(&stopped)? {
+            true if self.has_come_so_far(&stopped)? => self.end_countdown(stopped),
             true => self.go_on(stopped, 0),
             false => self.deliver(stopped, libc::SIGTRAP),
         }

@@ -42,6 +42,7 @@ mod births;
 mod catalog;
 mod copied_modules;
 mod copies;
+mod countdown;
 mod crossings;
 mod debug_files;
 mod detours;
@@ -83,7 +84,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
-use headcount_model::{LinkAddr, LoadBias, Module};
+use headcount_model::{LinkAddr, LoadAddr, LoadBias, Module};
 
 pub use catalog::{Analysed, analyse_bytes, analyse_counted};
 pub use debug_files::find as find_debug_file;
@@ -126,6 +127,8 @@ pub struct Settings<'a> {
     pub limit: Option<u64>,
     /// What all runs of the user's command have in common; empty if this is the only one.
     pub batch: &'a str,
+    /// Stop when a thread has come so far.
+    pub until: Option<Until<'a>>,
     /// When attached: let go after this time.
     pub duration: Option<Duration>,
     /// What earlier runs prepared of the module with this fingerprint.
@@ -142,6 +145,25 @@ pub struct Settings<'a> {
     pub progress: &'a dyn Fn(u64),
     /// Whoever looks at the program from outside meanwhile.
     pub onlooker: Option<&'a dyn Onlooker>,
+}
+
+/// How far a thread is to come before everything stops.
+pub struct Until<'a> {
+    /// What is counted down.
+    pub event: UntilEvent<'a>,
+    /// How many of them.
+    pub times: u64,
+    /// Is everything to go on then? Else it is let go of, and stays stopped.
+    pub goes_on: bool,
+}
+
+/// What is counted down.
+#[derive(Clone, Copy)]
+pub enum UntilEvent<'a> {
+    /// Instructions that are counted.
+    Instructions,
+    /// Entries of functions: where they begin in the module with this path, this key and these bytes.
+    Calls(&'a dyn Fn(&str, &str, &FileBytes) -> Vec<LinkAddr>),
 }
 
 /// Looks at a program from outside while it is counted, and is told what is in its memory that is not
@@ -168,6 +190,8 @@ pub struct Outcome {
     /// Why counting ended before the program did, if it had to. The program was let go of, and ran
     /// on by itself.
     pub trouble: Option<io::Error>,
+    /// Where a thread has come so far as it was to.
+    pub reached: Option<Reached>,
     /// How many traps of ours were met: breakpoints, or what leads into copies.
     pub hits: u64,
     /// What took a tenth of the time or more.
@@ -176,6 +200,21 @@ pub struct Outcome {
     pub modules: Vec<Rc<Module>>,
     /// The files of all modules, in the same order, as they were when they were mapped.
     pub files: Vec<ModuleFile>,
+}
+
+/// Where a thread stood when it had come so far as it was to.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    /// Its process.
+    pub pid: i32,
+    /// The thread.
+    pub tid: i32,
+    /// Its next instruction.
+    pub at: LoadAddr,
+    /// The same in a file, by its number in the journal.
+    pub in_file: Option<(usize, LinkAddr)>,
+    /// How many events there were.
+    pub times: u64,
 }
 
 /// Stops of threads that took a good part of the time.
@@ -236,3 +275,4 @@ pub use kernel::kill;
 pub use launch::run;
 pub use trial::{Step, trace_a_child};
 pub use wait::Ending;
+pub use wait::wait_for_end;

@@ -11,6 +11,7 @@ use libc::pid_t;
 use crate::attach::Hold;
 use crate::catalog::Catalog;
 use crate::copied_modules::Original;
+use crate::countdown::{Stepping, first_event};
 use crate::fate::Fate;
 use crate::image::Position;
 use crate::journal::{Entry, Journal};
@@ -26,7 +27,7 @@ use crate::used_before::UsedBefore;
 use crate::wait::{Event, Stop, Stopped, wait};
 use crate::windows::Windows;
 use crate::workshop::Workshop;
-use crate::{Engine, Outcome, Settings, interrupted_calls};
+use crate::{Engine, Outcome, Reached, Settings, interrupted_calls};
 
 /// A thread that we trace.
 #[derive(Clone, Debug)]
@@ -69,6 +70,8 @@ pub struct Thread {
     pub start: Option<LoadAddr>,
     /// Module and block that it counted last.
     pub last: Option<(u32, u32)>,
+    /// It goes on step by step, to where it is to stop.
+    pub stepping: Option<Stepping>,
 }
 
 /// A signal that waits while its thread goes one instruction further.
@@ -153,6 +156,10 @@ pub struct Monitor<'a> {
     pub lets_go: bool,
     /// Do we let go of everything because we cannot go on?
     pub gives_up: bool,
+    /// Where a thread has come to its last event.
+    pub reached: Option<Reached>,
+    /// Are processes that we let go of to stand still?
+    pub stays_stopped: bool,
     next_space: usize,
 }
 
@@ -165,7 +172,11 @@ impl<'a> Monitor<'a> {
         main: pid_t,
     ) -> io::Result<Self> {
         let windows = match settings.engine {
-            Engine::Detour => Some(Windows::create(journal.folder())?),
+            Engine::Detour => {
+                let mut windows = Windows::create(journal.folder())?;
+                windows.first_event = settings.until.as_ref().map(first_event);
+                Some(windows)
+            }
             Engine::Breakpoint => None,
         };
         Ok(Self {
@@ -198,6 +209,8 @@ impl<'a> Monitor<'a> {
             handling: Vec::new(),
             lets_go: false,
             gives_up: false,
+            reached: None,
+            stays_stopped: false,
             next_space: 0,
         })
     }
@@ -218,6 +231,7 @@ impl<'a> Monitor<'a> {
         Outcome {
             status: self.status,
             trouble,
+            reached: self.reached,
             hits: self.hits,
             costly,
             modules: self
@@ -240,6 +254,9 @@ impl<'a> Monitor<'a> {
         loop {
             if self.requests.is_asked_to_let_go() {
                 return self.end_as_asked();
+            }
+            if self.stays_stopped {
+                return Ok(());
             }
             if self.status.is_some() && !self.settings.wait {
                 return self.leave_the_others();

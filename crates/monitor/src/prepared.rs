@@ -10,6 +10,7 @@ use headcount_model::LinkAddr;
 use headcount_model::packed::{Packed, Packer};
 use headcount_patch::{CounterNumber, Sketch, Template, template};
 
+use crate::countdown::CountDown;
 use crate::journal::RoutineFlow;
 
 /// A routine about to be copied.
@@ -59,7 +60,11 @@ pub struct Asked {
 
 impl Prepared {
     /// Looks at a routine.
-    pub fn of(outline: &mut Outline, asked: &Asked) -> Result<Self, String> {
+    pub fn of(
+        outline: &mut Outline,
+        asked: &Asked,
+        count_down: &CountDown,
+    ) -> Result<Self, String> {
         let Found {
             routine,
             leads_to,
@@ -70,7 +75,7 @@ impl Prepared {
             let islands = asked.islands.iter();
             routine.islands = islands.map(|it| (it.0 - asked.start) as u32).collect();
             routine.keeps_flags = asked.keeps_flags;
-            Made::of(routine)
+            Made::of(routine, count_down)
         });
         Ok(Self {
             leads_to,
@@ -127,7 +132,7 @@ impl Prepared {
 }
 
 impl Made {
-    fn of(routine: headcount_model::Routine) -> Result<Self, String> {
+    fn of(routine: headcount_model::Routine, count_down: &CountDown) -> Result<Self, String> {
         let start = routine.start.0;
         let text = start..start + routine.bytes.len() as u64;
         let filler = routine.filler;
@@ -135,7 +140,8 @@ impl Made {
         let frequencies = headcount_flow::frequencies(sketch.natural_graph(), &[]);
         let plan = headcount_flow::place_counters(sketch.graph(), &frequencies, sketch.costs());
         let plan = plan.map_err(|it| it.to_string())?;
-        let template = template(&sketch, &plan).map_err(|it| it.to_string())?;
+        let events = count_down.events_of(&sketch, &plan)?;
+        let template = template(&sketch, &plan, events).map_err(|it| it.to_string())?;
         Ok(Self {
             text,
             filler,
@@ -167,6 +173,8 @@ impl Made {
 pub struct Kept {
     /// Names everything that they depend on; none if nothing is to be kept.
     pub fingerprint: Option<Rc<str>>,
+    /// What their copies count down.
+    pub count_down: CountDown,
     /// What other runs left, and then what this one added.
     bytes: Vec<u8>,
     places: HashMap<Asked, Range<usize>>,
@@ -313,11 +321,11 @@ mod tests {
             let starts = starts(&forwards);
             let mut found = Vec::new();
             for start in &starts {
-                found.push(Prepared::of(&mut forwards, &at(*start)));
+                found.push(Prepared::of(&mut forwards, &at(*start), &CountDown::No));
             }
             let mut settled = 0;
             for (start, found) in starts.iter().zip(found).rev() {
-                let again = Prepared::of(&mut backwards, &at(*start));
+                let again = Prepared::of(&mut backwards, &at(*start), &CountDown::No);
                 let (Ok(found), Ok(again)) = (found, again) else {
                     continue;
                 };
@@ -339,8 +347,12 @@ mod tests {
             let mut outline = outline(&path);
             let mut kept = Kept::default();
             let mut all = Vec::new();
-            for start in starts(&outline).into_iter().step_by(7) {
-                if let Ok(prepared) = Prepared::of(&mut outline, &at(start)) {
+            for (number, start) in starts(&outline).into_iter().step_by(7).enumerate() {
+                let count_down = match number % 2 {
+                    0 => CountDown::No,
+                    _ => CountDown::Instructions,
+                };
+                if let Ok(prepared) = Prepared::of(&mut outline, &at(start), &count_down) {
                     kept.put(&at(start), &prepared);
                     all.push((start, prepared));
                 }
@@ -372,7 +384,8 @@ mod tests {
         let mut kept = Kept::default();
         let starts = starts(&outline);
         for start in starts.iter().step_by(97) {
-            if let Ok(prepared) = Prepared::of(&mut outline, &at(*start)) {
+            if let Ok(prepared) = Prepared::of(&mut outline, &at(*start), &CountDown::Instructions)
+            {
                 kept.put(&at(*start), &prepared);
             }
         }

@@ -16,7 +16,7 @@ use crate::wait::Stopped;
 use headcount_model::LoadAddr;
 
 /// `si_code` after a single step.
-const STEPPED: i32 = 2;
+pub const STEPPED: i32 = 2;
 
 /// `pushf`.
 const PUSHF: u8 = 0x9c;
@@ -87,7 +87,7 @@ impl Monitor<'_> {
     }
 
     /// Is what a thread runs next a `pushf`?
-    fn is_before_pushf(&mut self, stopped: &Stopped) -> io::Result<bool> {
+    pub fn is_before_pushf(&mut self, stopped: &Stopped) -> io::Result<bool> {
         let space = self.thread(stopped).space;
         let at = LoadAddr(stopped.instruction_pointer()?);
         let Some(space) = self.spaces.get(&space) else {
@@ -115,7 +115,7 @@ impl Monitor<'_> {
 
     /// A thread has stored the flags while one of them was set for a step of ours. Were it to load
     /// them again, it would trap. (If the flag is its own, the kernel shows it to us; else not.)
-    fn hide_step(&mut self, stopped: &Stopped) -> io::Result<()> {
+    pub fn hide_step(&mut self, stopped: &Stopped) -> io::Result<()> {
         let registers = stopped.registers()?;
         let is_own = registers.eflags & u64::from(TRAP_FLAG) != 0;
         let space = self.thread(stopped).space;

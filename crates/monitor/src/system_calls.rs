@@ -205,9 +205,11 @@ impl Monitor<'_> {
             let held = Held::from([(stopped.tid(), (stopped, stop))]);
             return self.let_go_of_space(space, held);
         }
-        let pace = match self.must_watch(stopped.tid()) {
-            true => Pace::ToSystemCall,
-            false => Pace::Free,
+        let watch = self.must_watch(stopped.tid());
+        let pace = match self.stepping_pace(&stopped, watch)? {
+            Some(pace) => pace,
+            None if watch => Pace::ToSystemCall,
+            None => Pace::Free,
         };
         stopped.resume(pace, signal)
     }

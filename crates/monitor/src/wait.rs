@@ -146,6 +146,22 @@ pub fn wait_for_one(tid: pid_t) -> io::Result<Event> {
     Err(io::Error::from_raw_os_error(libc::ESRCH))
 }
 
+/// Waits until a child ends that we have let go of. Its exit status, or 128 + signal.
+pub fn wait_for_end(pid: pid_t) -> io::Result<i32> {
+    loop {
+        match kernel::wait(pid) {
+            Ok(Some((tid, status))) => {
+                if let Event::Ended(_, ending) = event(tid, status) {
+                    return Ok(ending.status());
+                }
+            }
+            Ok(None) => return Err(kernel::gone()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 fn event(tid: pid_t, status: c_int) -> Event {
     if libc::WIFEXITED(status) {
         return Event::Ended(tid, Ending::Exit(libc::WEXITSTATUS(status)));

@@ -15,7 +15,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use headcount_patch::{CALL_TABLE, CALL_TABLE_BYTES, CounterNumber};
+use headcount_patch::{CALL_TABLE, CALL_TABLE_BYTES, CounterNumber, EVENT_COUNTER, SECOND_SCRATCH};
 use libc::pid_t;
 
 use crate::foreign_file;
@@ -47,6 +47,8 @@ pub struct Windows {
     /// Those that nobody counts in.
     unused: BTreeSet<u32>,
     next: CounterNumber,
+    /// What the event counter of a thread begins with, if its copies have one.
+    pub first_event: Option<i64>,
     /// How many bytes of counters of each window are sure to have a place on the disk.
     allocated: u64,
 }
@@ -63,6 +65,7 @@ impl Windows {
             used: BTreeSet::new(),
             unused: BTreeSet::new(),
             next: FIRST,
+            first_event: None,
             allocated: STEP,
         })
     }
@@ -111,7 +114,13 @@ impl Windows {
     pub fn begin(&mut self, window: u32, tid: pid_t) -> io::Result<()> {
         self.keep(window)?;
         self.users.insert(tid, window);
-        Ok(())
+        match self.first_event {
+            Some(events) => {
+                let at = u64::from(window) * STRIDE + u64::from(EVENT_COUNTER);
+                self.file.write_all_at(&events.to_le_bytes(), at)
+            }
+            None => Ok(()),
+        }
     }
 
     /// From now on a window is nobody's to take.
@@ -184,8 +193,27 @@ impl Windows {
 
     /// The scratch word of a window whose thread stands still.
     pub fn scratch(&self, window: u32) -> io::Result<u64> {
+        self.word(window, 0)
+    }
+
+    /// The second one.
+    pub fn second_scratch(&self, window: u32) -> io::Result<u64> {
+        self.word(window, SECOND_SCRATCH)
+    }
+
+    /// The event counter of a window whose thread stands still.
+    pub fn events(&self, window: u32) -> io::Result<i64> {
+        self.word(window, EVENT_COUNTER).map(u64::cast_signed)
+    }
+
+    /// Adds to it.
+    pub fn add_events(&self, window: u32, delta: i64) -> io::Result<()> {
+        self.add_to(window, EVENT_COUNTER / 8, delta)
+    }
+
+    fn word(&self, window: u32, offset: u32) -> io::Result<u64> {
         let mut word = [0; 8];
-        let at = u64::from(window) * STRIDE;
+        let at = u64::from(window) * STRIDE + u64::from(offset);
         self.file.read_exact_at(&mut word, at)?;
         Ok(u64::from_le_bytes(word))
     }

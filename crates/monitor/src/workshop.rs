@@ -609,7 +609,7 @@ impl Workshop {
         if let Some(known) = kept.get(asked, &mut outline) {
             return Ok(known);
         }
-        let prepared = Prepared::of(&mut outline, asked)?;
+        let prepared = Prepared::of(&mut outline, asked, &kept.count_down)?;
         kept.put(asked, &prepared);
         Ok(prepared)
     }

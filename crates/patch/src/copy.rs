@@ -195,6 +195,43 @@ impl Copy {
         Some(Resume { fix, ..resume })
     }
 
+    /// By how much the event counter of a thread at a spot is behind what it would say, had the
+    /// thread gone away from the original instruction.
+    pub fn events_owed(&self, spot: &Spot) -> i64 {
+        let lead = match spot.is_inside {
+            true => self.lead(spot.at),
+            false => 0,
+        };
+        lead + self.events_of(spot.fix) - i64::from(spot.ahead)
+    }
+
+    /// What the event counter of a thread that goes on in the copy at an original instruction must
+    /// be less than the true number.
+    pub fn events_lent(&self, at: LinkAddr, resume: &Resume) -> i64 {
+        self.lead(at) - self.events_of(resume.fix)
+    }
+
+    fn lead(&self, at: LinkAddr) -> i64 {
+        let offset = at.0.wrapping_sub(self.start.0) as u32;
+        let leads = &self.template.leads;
+        let found = leads.binary_search_by_key(&offset, |it| it.0);
+        found.map_or(0, |index| leads[index].1.into())
+    }
+
+    /// What a change of a counter means for the event counter.
+    fn events_of(&self, fix: Fix) -> i64 {
+        let increments = &self.template.increments;
+        fix.change().map_or(0, |(counter, delta)| {
+            let increment = increments.get(counter.wrapping_sub(self.first) as usize);
+            delta * increment.copied().map_or(0, i64::from)
+        })
+    }
+
+    /// Does the copy trap at this offset of it because the event counter has come to its end?
+    pub fn ends_countdown(&self, offset: u32) -> bool {
+        self.template.countdowns.binary_search(&offset).is_ok()
+    }
+
     fn fix(&self, fix: Fix) -> Fix {
         match fix {
             Fix::Nothing => Fix::Nothing,

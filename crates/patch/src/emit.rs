@@ -5,6 +5,7 @@ use headcount_x86::out_of_line;
 use iced_x86::{Code, ConstantOffsets, Decoder, DecoderOptions, Encoder, Instruction};
 
 use crate::detours::{self, Detours, LONG, SHORT};
+use crate::event_counter::{self, Events};
 use crate::sketch::{CannotCopy, End, Sketch, Target, Way, falls_into};
 use crate::spots::{CounterNumber, Fix, Resume, Spot, Undo};
 use crate::system_calls::{LOOK, SystemCall};
@@ -12,12 +13,16 @@ use crate::tables::{Resumes, Spots};
 use crate::template::Template;
 
 /// Makes the copy of a routine with the plan's counters, for any place.
-pub fn template(sketch: &Sketch, plan: &Plan) -> Result<Template, CannotCopy> {
+pub fn template(sketch: &Sketch, plan: &Plan, events: Events) -> Result<Template, CannotCopy> {
     let detours = detours::plan(sketch)?;
     let counters = Counters::of(sketch, plan)?;
+    if !events.fit(sketch.blocks.len(), plan) {
+        return Err(CannotCopy::WrongPlan);
+    }
     let mut emitter = Emitter {
         sketch,
         counters,
+        events,
         moved: &detours.moved,
         base: sketch.routine.start.0,
         code: Vec::with_capacity(sketch.routine.bytes.len() * 2 + 64),
@@ -32,11 +37,15 @@ pub fn template(sketch: &Sketch, plan: &Plan) -> Result<Template, CannotCopy> {
         system_calls: Vec::new(),
         jumps: Vec::new(),
         stubs: Vec::new(),
+        leads: Vec::new(),
+        countdowns: Vec::new(),
+        alarms: Vec::new(),
     };
     for number in 0..sketch.blocks.len() {
         emitter.block(number)?;
     }
     emitter.stubs()?;
+    emitter.alarms();
     emitter.link()?;
     finish(emitter, &detours, plan)
 }
@@ -53,8 +62,13 @@ fn finish(emitter: Emitter<'_>, detours: &Detours, plan: &Plan) -> Result<Templa
         mut resumes,
         mut calls,
         system_calls,
+        events,
+        mut leads,
+        mut countdowns,
         ..
     } = emitter;
+    leads.sort_unstable();
+    countdowns.sort_unstable();
     distances.sort_unstable();
     ways_out.sort_unstable();
     landings.sort_unstable();
@@ -82,6 +96,9 @@ fn finish(emitter: Emitter<'_>, detours: &Detours, plan: &Plan) -> Result<Templa
         system_calls,
         spots,
         resumes: Resumes::new(&resumes),
+        increments: events.into_increments(),
+        leads,
+        countdowns,
     })
 }
 
@@ -138,17 +155,31 @@ struct State {
     at: u64,
     fix: Fix,
     is_inside: bool,
+    ahead: i32,
 }
 
 impl State {
     fn inside(at: u64, fix: Fix) -> Self {
-        let is_inside = true;
-        Self { at, fix, is_inside }
+        Self {
+            at,
+            fix,
+            is_inside: true,
+            ahead: 0,
+        }
     }
 
     fn outside(at: u64, fix: Fix) -> Self {
         let is_inside = false;
-        Self { at, fix, is_inside }
+        Self {
+            is_inside,
+            ..Self::inside(at, fix)
+        }
+    }
+
+    /// The same when so much more was added to the event counter.
+    fn ahead(self, by: i32) -> Self {
+        let ahead = self.ahead + by;
+        Self { ahead, ..self }
     }
 }
 
@@ -157,6 +188,8 @@ impl State {
 enum Goal {
     Label(u32),
     Stub(usize),
+    /// An offset in the copy.
+    Here(u32),
     /// A call that is made from its own place.
     Call(u64),
     /// Another routine.
@@ -165,16 +198,26 @@ enum Goal {
 
 /// Code out of the way: a probe, and a jump to a block.
 struct Stub {
-    counter: CounterNumber,
+    counter: Option<CounterNumber>,
     block: u32,
     /// Does control come here from outside, rather than along an edge?
     is_landing: bool,
     offset: u32,
 }
 
+/// Where the event counter has come to its end: a jump that leads to a trap, out of the way.
+struct Alarm {
+    /// Where the distance of that jump is.
+    from: usize,
+    /// Where the thread goes on.
+    back: u32,
+    state: State,
+}
+
 struct Emitter<'a> {
     sketch: &'a Sketch,
     counters: Counters,
+    events: Events,
     moved: &'a [bool],
     /// Where the copy is for now: as near to what it speaks of as can be.
     base: u64,
@@ -194,6 +237,11 @@ struct Emitter<'a> {
     /// Distances to fill in: where they are, and what they lead to.
     jumps: Vec<(usize, Goal)>,
     stubs: Vec<Stub>,
+    /// The lead of every instruction, by offset in the original.
+    leads: Vec<(u32, i32)>,
+    /// Where the copy traps because the event counter is no longer negative.
+    countdowns: Vec<u32>,
+    alarms: Vec<Alarm>,
 }
 
 impl Emitter<'_> {
@@ -207,26 +255,37 @@ impl Emitter<'_> {
     }
 
     fn spot(&mut self, state: State, undo: Undo) {
-        let State { at, fix, is_inside } = state;
+        let State {
+            at,
+            fix,
+            is_inside,
+            ahead,
+        } = state;
         self.spots.push(Spot {
             offset: self.code.len() as u32,
             at: LinkAddr(at),
             undo,
             fix,
             is_inside,
+            ahead,
         });
     }
 
     /// A probe: what a thread has done before it, and behind it.
     fn probe(&mut self, counter: CounterNumber, is_careful: bool, before: State, behind: State) {
         let scratch = 0_u32.to_le_bytes();
-        self.spot(before, Undo::Nothing);
+        let events = self.events.of(counter);
         if !is_careful {
+            self.add_events(events, before);
+            self.spot(before.ahead(events), Undo::Nothing);
             self.put_word(&[0x65, 0x48, 0xff, 0x04, 0x25], counter); // inc qword ptr gs:[word]
             return;
         }
-        self.put(&[0x65, 0x48, 0x89, 0x04, 0x25], scratch); // mov gs:[scratch], rax
         self.spot(before, Undo::Nothing);
+        self.put(&[0x65, 0x48, 0x89, 0x04, 0x25], scratch); // mov gs:[scratch], rax
+        let undo = self.add_events_carefully(events, before);
+        let before = before.ahead(events);
+        self.spot(before, undo);
         self.put_word(&[0x65, 0x48, 0x8b, 0x04, 0x25], counter); // mov rax, gs:[word]
         self.spot(before, Undo::RestoreRax);
         self.code.extend([0x48, 0x8d, 0x40, 0x01]); // lea rax, [rax + 1]
@@ -234,6 +293,93 @@ impl Emitter<'_> {
         self.put_word(&[0x65, 0x48, 0x89, 0x04, 0x25], counter); // mov gs:[word], rax
         self.spot(behind, Undo::RestoreRax);
         self.put(&[0x65, 0x48, 0x8b, 0x04, 0x25], scratch); // mov rax, gs:[scratch]
+    }
+
+    /// Adds one to the event counter.
+    fn count_entry(&mut self, is_careful: bool, before: State) -> State {
+        let behind = before.ahead(1);
+        if !is_careful {
+            self.add_events(1, before);
+            return behind;
+        }
+        let scratch = 0_u32.to_le_bytes();
+        self.spot(before, Undo::Nothing);
+        self.put(&[0x65, 0x48, 0x89, 0x04, 0x25], scratch); // mov gs:[scratch], rax
+        let undo = self.add_events_carefully(1, before);
+        self.spot(behind, undo);
+        self.put(&[0x65, 0x48, 0x8b, 0x04, 0x25], scratch); // mov rax, gs:[scratch]
+        behind
+    }
+
+    /// Adds to the event counter, where the flags are dead.
+    fn add_events(&mut self, events: i32, before: State) {
+        if events == 0 {
+            return;
+        }
+        self.spot(before, Undo::Nothing);
+        let counter = event_counter::AT.to_le_bytes();
+        self.put(&[0x65, 0x48, 0x81, 0x04, 0x25], counter); // add qword ptr gs:[counter], events
+        self.code.extend(events.to_le_bytes());
+        if self.events.ends_with(events) {
+            let state = before.ahead(events);
+            self.spot(state, Undo::Nothing);
+            self.put(&[0x0f, 0x89], [0; 4]); // jns
+            self.alarms.push(Alarm {
+                from: self.code.len() - 4,
+                back: self.code.len() as u32,
+                state,
+            });
+        }
+    }
+
+    /// The same where they are not; `rax` is in the scratch word. How it gets its value back.
+    fn add_events_carefully(&mut self, events: i32, before: State) -> Undo {
+        if events == 0 {
+            return Undo::Nothing;
+        }
+        let counter = event_counter::AT.to_le_bytes();
+        self.spot(before, Undo::Nothing);
+        self.put(&[0x65, 0x48, 0x8b, 0x04, 0x25], counter); // mov rax, gs:[counter]
+        self.spot(before, Undo::RestoreRax);
+        self.put(&[0x48, 0x8d, 0x80], events.to_le_bytes()); // lea rax, [rax + events]
+        self.spot(before, Undo::RestoreRax);
+        self.put(&[0x65, 0x48, 0x89, 0x04, 0x25], counter); // mov gs:[counter], rax
+        if self.events.ends_with(events) {
+            self.trap_carefully(before.ahead(events));
+        }
+        Undo::RestoreRax
+    }
+
+    /// Traps if the event counter is no longer negative. Its upper half tells: it counts less than
+    /// that beyond its end.
+    fn trap_carefully(&mut self, state: State) {
+        let second = event_counter::SCRATCH.to_le_bytes();
+        let upper_half = (event_counter::AT + 4).to_le_bytes();
+        self.spot(state, Undo::RestoreRax);
+        self.put(&[0x65, 0x48, 0x89, 0x0c, 0x25], second); // mov gs:[second], rcx
+        self.spot(state, Undo::RestoreRax);
+        self.put(&[0x65, 0x8b, 0x0c, 0x25], upper_half); // mov ecx, gs:[upper half]
+        self.spot(state, Undo::RestoreRaxAndRcx);
+        self.code.extend([0xe3, 0x02]); // jrcxz, over the next
+        self.spot(state, Undo::RestoreRaxAndRcx);
+        self.code.extend([0xeb, 0x01]); // jmp, over the next
+        self.countdowns.push(self.code.len() as u32);
+        self.spot(state, Undo::RestoreRaxAndRcx);
+        self.code.push(0xcc); // int3
+        self.spot(state, Undo::RestoreRaxAndRcx);
+        self.put(&[0x65, 0x48, 0x8b, 0x0c, 0x25], second); // mov rcx, gs:[second]
+    }
+
+    /// What the event counter's end leads to.
+    fn alarms(&mut self) {
+        for Alarm { from, back, state } in std::mem::take(&mut self.alarms) {
+            self.jumps.push((from, Goal::Here(self.code.len() as u32)));
+            self.countdowns.push(self.code.len() as u32);
+            self.spot(state, Undo::Nothing);
+            self.code.push(0xcc); // int3
+            self.spot(state, Undo::Nothing);
+            self.jump(Goal::Here(back));
+        }
     }
 
     /// Makes the address behind us, on the stack, that behind the original call.
@@ -318,6 +464,8 @@ impl Emitter<'_> {
             };
             let offset = instruction.ip().wrapping_sub(sketch.routine.start.0) as u32;
             self.resumes.push((offset, resume));
+            let lead = self.events.lead(number, index, counter);
+            self.leads.extend(lead.map(|lead| (offset, lead)));
             if index == last {
                 self.end(number, instruction, state(has_run))?;
             } else {
@@ -336,24 +484,37 @@ impl Emitter<'_> {
         let original = self.sketch.routine.blocks[number].offset;
         let before = number.checked_sub(1).map(|it| &self.sketch.blocks[it]);
         let is_apart = before.is_some_and(|it| falls_into(it, number));
-        match self.counters.edge(edge) {
-            Some(counter) if is_apart => {
-                self.stubs.push(Stub {
-                    counter,
-                    block: number as u32,
-                    is_landing: true,
-                    offset: 0,
-                });
-            }
-            Some(counter) => {
-                self.landings.push((original, self.code.len() as u32));
-                let start = self.start_of(number as u32);
-                let before = State::outside(start, Fix::Nothing);
-                let behind = State::outside(start, Fix::Take(counter));
-                self.probe(counter, block.start_is_careful, before, behind);
-            }
-            None => self.landings.push((original, self.code.len() as u32)),
+        let start = self.start_of(number as u32);
+        let counter = self.counters.edge(edge);
+        let has_code = counter.is_some() || self.events.count_entries_at(LinkAddr(start));
+        if has_code && is_apart {
+            self.stubs.push(Stub {
+                counter,
+                block: number as u32,
+                is_landing: true,
+                offset: 0,
+            });
+            return;
         }
+        self.landings.push((original, self.code.len() as u32));
+        self.probe_landing(counter, number);
+    }
+
+    /// What is counted where control arrives that comes from outside.
+    fn probe_landing(&mut self, counter: Option<CounterNumber>, number: usize) -> State {
+        let is_careful = self.sketch.blocks[number].start_is_careful;
+        let start = self.start_of(number as u32);
+        let before = State::outside(start, Fix::Nothing);
+        let before = match self.events.count_entries_at(LinkAddr(start)) {
+            true => self.count_entry(is_careful, before),
+            false => before,
+        };
+        let Some(counter) = counter else {
+            return before;
+        };
+        let behind = State::outside(start, Fix::Take(counter)).ahead(before.ahead);
+        self.probe(counter, is_careful, before, behind);
+        behind
     }
 
     /// The last instruction of a block, and the way on.
@@ -412,7 +573,7 @@ impl Emitter<'_> {
         let goal = match (self.counters.edge(taken.edge), taken.to) {
             (Some(counter), Target::Block(block)) => {
                 self.stubs.push(Stub {
-                    counter,
+                    counter: Some(counter),
                     block,
                     is_landing: false,
                     offset: 0,
@@ -532,27 +693,28 @@ impl Emitter<'_> {
                 ..
             } = self.stubs[index];
             self.stubs[index].offset = self.code.len() as u32;
-            let start = self.start_of(block);
-            let (before, behind) = match is_landing {
-                true => (
-                    State::outside(start, Fix::Nothing),
-                    State::outside(start, Fix::Take(counter)),
-                ),
-                false => (
-                    State::inside(start, Fix::Add(counter)),
-                    State::inside(start, Fix::Nothing),
-                ),
+            let behind = match (is_landing, counter) {
+                (false, Some(counter)) => self.probe_taken(counter, block),
+                _ => {
+                    let original = self.sketch.routine.blocks[block as usize].offset;
+                    self.landings.push((original, self.code.len() as u32));
+                    self.probe_landing(counter, block as usize)
+                }
             };
-            if is_landing {
-                let original = self.sketch.routine.blocks[block as usize].offset;
-                self.landings.push((original, self.code.len() as u32));
-            }
-            let is_careful = self.sketch.blocks[block as usize].start_is_careful;
-            self.probe(counter, is_careful, before, behind);
             self.spot(behind, Undo::Nothing);
             self.jump(Goal::Label(block));
         }
         Ok(())
+    }
+
+    /// The probe of a branch that is taken.
+    fn probe_taken(&mut self, counter: CounterNumber, block: u32) -> State {
+        let start = self.start_of(block);
+        let is_careful = self.sketch.blocks[block as usize].start_is_careful;
+        let before = State::inside(start, Fix::Add(counter));
+        let behind = State::inside(start, Fix::Nothing);
+        self.probe(counter, is_careful, before, behind);
+        behind
     }
 
     /// Fills the distances of jumps in.
@@ -568,6 +730,7 @@ impl Emitter<'_> {
                     let offset = self.stubs[*stub].offset;
                     self.base.wrapping_add(u64::from(offset))
                 }
+                Goal::Here(offset) => self.base.wrapping_add(u64::from(*offset)),
                 Goal::Call(at) => {
                     self.distances.push(*place as u32);
                     *at

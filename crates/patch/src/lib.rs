@@ -16,6 +16,7 @@
 mod copy;
 mod detours;
 mod emit;
+mod event_counter;
 mod flags;
 mod sketch;
 mod spots;
@@ -26,6 +27,7 @@ mod template;
 pub use copy::{Copy, Jump, Originals};
 pub use detours::{LONG, SHORT};
 pub use emit::template;
+pub use event_counter::{AT as EVENT_COUNTER, Events, SCRATCH as SECOND_SCRATCH};
 pub use sketch::{CannotCopy, Sketch};
 pub use spots::{CounterNumber, Fix, Resume, Spot, Undo};
 pub use system_calls::{CALL_TABLE, CALL_TABLE_BYTES, SystemCall};

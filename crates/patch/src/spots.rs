@@ -18,6 +18,8 @@ pub struct Spot {
     pub fix: Fix,
     /// Has the thread come into the routine, so that its going away is to be remembered?
     pub is_inside: bool,
+    /// What a probe has added to the event counter, which it has not counted otherwise yet.
+    pub ahead: i32,
 }
 
 /// What headcount's own code has done to the registers.
@@ -31,12 +33,22 @@ pub enum Undo {
     PopReturn,
     /// Both.
     PopReturnAndRestoreRax,
+    /// `rax` is in the thread's scratch word, and `rcx` in its second one.
+    RestoreRaxAndRcx,
 }
 
 impl Undo {
     /// Must `rax` be restored?
     pub fn restores_rax(self) -> bool {
-        matches!(self, Self::RestoreRax | Self::PopReturnAndRestoreRax)
+        matches!(
+            self,
+            Self::RestoreRax | Self::PopReturnAndRestoreRax | Self::RestoreRaxAndRcx
+        )
+    }
+
+    /// Must `rcx` be restored?
+    pub fn restores_rcx(self) -> bool {
+        self == Self::RestoreRaxAndRcx
     }
 
     /// Must a return address be taken from the stack?

@@ -10,6 +10,9 @@ use headcount_model::packed::{Packed, Packer};
 
 use crate::spots::{Fix, Resume, Spot, Undo};
 
+/// The bit of a spot's first byte that says that `rcx` is to be restored as well.
+const RCX_TOO: u8 = 1 << 5;
+
 /// Bytes, and what they mean once somebody has asked.
 #[derive(Clone, Debug)]
 struct Lazy<T> {
@@ -48,11 +51,17 @@ impl Spots {
                 Undo::RestoreRax => 1,
                 Undo::PopReturn => 2,
                 Undo::PopReturnAndRestoreRax => 3,
+                Undo::RestoreRaxAndRcx => RCX_TOO,
             };
-            to.0.push(undo | kind_of(spot.fix) << 2 | u8::from(spot.is_inside) << 4);
+            let is_ahead = u8::from(spot.ahead != 0) << 6;
+            let inside = u8::from(spot.is_inside) << 4;
+            to.0.push(undo | kind_of(spot.fix) << 2 | inside | is_ahead);
             to.number((spot.offset - offset) as usize);
             to.signed(distance);
             put_counter(&mut to, spot.fix);
+            if spot.ahead != 0 {
+                to.signed(spot.ahead);
+            }
             (offset, at) = (spot.offset, spot.at.0);
         }
         Some(Self(Lazy::new(to.0)))
@@ -75,14 +84,19 @@ impl Spots {
             Some(Spot {
                 offset,
                 at: LinkAddr(at),
-                undo: match head & 3 {
+                undo: match head & (RCX_TOO | 3) {
                     0 => Undo::Nothing,
                     1 => Undo::RestoreRax,
                     2 => Undo::PopReturn,
-                    _ => Undo::PopReturnAndRestoreRax,
+                    3 => Undo::PopReturnAndRestoreRax,
+                    _ => Undo::RestoreRaxAndRcx,
                 },
                 fix: take_fix(&mut from, head >> 2 & 3)?,
                 is_inside: head >> 4 & 1 == 1,
+                ahead: match head >> 6 & 1 {
+                    0 => 0,
+                    _ => from.signed()?,
+                },
             })
         })
     }

@@ -49,6 +49,13 @@ pub struct Template {
     pub(crate) system_calls: Vec<SystemCall>,
     pub(crate) spots: Spots,
     pub(crate) resumes: Resumes,
+    /// What each probe adds to the event counter; nothing if there is none.
+    pub(crate) increments: Vec<i32>,
+    /// By how much the true number of events is ahead before each instruction, by offset in the
+    /// original.
+    pub(crate) leads: Vec<(u32, i32)>,
+    /// Where the copy traps because the event counter has come to its end.
+    pub(crate) countdowns: Vec<u32>,
 }
 
 impl Template {
@@ -158,6 +165,12 @@ impl Template {
         to.ascending(&self.net);
         self.spots.pack(to);
         self.resumes.pack(to);
+        to.many(&self.increments, |to, it| to.signed(*it));
+        to.many(&self.leads, |to, (offset, lead)| {
+            to.number(*offset as usize);
+            to.signed(*lead);
+        });
+        to.ascending(&self.countdowns);
     }
 
     /// What [`Template::pack`] wrote. `None`: it did not write this.
@@ -194,6 +207,9 @@ impl Template {
             net: from.ascending()?,
             spots: Spots::unpack(from)?,
             resumes: Resumes::unpack(from)?,
+            increments: from.many(Packed::signed)?,
+            leads: from.many(|it| Some((it.number()?, it.signed()?)))?,
+            countdowns: from.ascending()?,
         };
         template.is_sound().then_some(template)
     }
@@ -205,12 +221,14 @@ impl Template {
             Kind::Island(island) => offset.max(island) < &(u32::MAX - LONG),
             _ => *offset < u32::MAX - LONG,
         };
+        let has_increments =
+            self.increments.is_empty() || self.increments.len() == self.counters as usize;
         let mut words = self
             .distances
             .iter()
             .chain(&self.ways_out)
             .chain(&self.words);
-        words.all(has_word) && self.detours.iter().all(has_jump)
+        has_increments && words.all(has_word) && self.detours.iter().all(has_jump)
     }
 }
 

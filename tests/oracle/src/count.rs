@@ -72,7 +72,7 @@ pub fn count_within(command: &mut Command, steps: u64) -> io::Result<Option<Outc
 }
 
 /// Starts a command that we trace.
-fn start(command: &mut Command) -> io::Result<Child> {
+pub(crate) fn start(command: &mut Command) -> io::Result<Child> {
     // SAFETY: ptrace(PTRACE_TRACEME) is one system call; nothing is allocated or locked between
     // fork and exec.
     unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };

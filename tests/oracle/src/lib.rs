@@ -13,8 +13,10 @@ mod functions;
 mod image;
 pub mod stated;
 mod tracee;
+mod walk;
 mod workers;
 
 pub use count::{Outcome, at_fixed_addresses, count, count_command, count_within, first_steps};
 pub use functions::{by_function, other_names};
+pub use walk::{Registers, registers_of, walk};
 pub use workers::complaints;

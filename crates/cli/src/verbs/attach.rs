@@ -41,6 +41,7 @@ fn count(args: &Attach) -> Result<ExitCode> {
         wait: true,
         duration: args.duration,
         onlooker: None,
+        until: None,
     };
     let counted = monitored::count(&args.counting, &following, &begun, |settings| {
         headcount_monitor::attach(args.pid, args.children, &folder, settings)

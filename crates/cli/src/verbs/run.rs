@@ -1,15 +1,16 @@
 //! `headcount run`: runs a program and counts it.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::Result;
-use headcount_monitor::Onlooker;
+use headcount_monitor::{Onlooker, Outcome, Reached};
 
-use crate::args::Run;
-use crate::monitored::{self, NothingChosen};
+use crate::args::{Run, Then};
+use crate::monitored::{self, Countdown, NothingChosen};
 use crate::talk::say;
 use crate::timed::{self, Sampled, WhileCounted};
 use crate::uncounted::become_program;
+use crate::until;
 use crate::verbs::watch;
 
 /// Runs the verb. The exit status is the program's.
@@ -24,7 +25,16 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     let onlooker = args.time.then(WhileCounted::default);
     let onlooker_of = onlooker.as_ref().map(|it| it as &dyn Onlooker);
     let started = timed::now();
-    let ran = monitored::run(&args.counting, &args.program, onlooker_of)?;
+    let countdown = args.until.clone().map(|until| Countdown {
+        until,
+        then: args.then,
+    });
+    let ran = monitored::run(
+        &args.counting,
+        &args.program,
+        onlooker_of,
+        countdown.as_ref(),
+    )?;
     let sampled = onlooker
         .and_then(WhileCounted::finish)
         .map(|samples| Sampled {
@@ -52,6 +62,22 @@ pub fn run(args: &Run) -> Result<ExitCode> {
         }
         say(format!("{error:#}"));
     }
-    let status = ran.outcome.status.unwrap_or(125);
+    let status = match (&countdown, &ran.outcome.reached) {
+        (Some(countdown), Some(reached)) => then(args, countdown, reached, &ran.outcome)?,
+        _ => ran.outcome.status.unwrap_or(125),
+    };
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
+}
+
+/// Does what was to be done when a thread has come to its last event. The program's status.
+fn then(args: &Run, countdown: &Countdown, reached: &Reached, outcome: &Outcome) -> Result<i32> {
+    if countdown.then != Then::Report {
+        return until::act(countdown.then, reached);
+    }
+    Command::new(std::env::current_exe()?)
+        .arg("report")
+        .arg(monitored::profile(&args.counting))
+        .args(["--phase", "start"])
+        .status()?;
+    Ok(outcome.status.unwrap_or(125))
 }

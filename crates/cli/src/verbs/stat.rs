@@ -19,7 +19,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut stat = Stat::default();
     let mut failed = None;
     for _ in 0..args.repeat {
-        let ran = monitored::run(&counting, &args.program, None)?;
+        let ran = monitored::run(&counting, &args.program, None, None)?;
         ran.stored?;
         let loaded = readings::open(&path)?.load(&RunSelection::Last)?;
         for run in &loaded.runs {

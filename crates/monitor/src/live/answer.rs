@@ -17,7 +17,7 @@ use crate::hits::FROM_INT3;
 use crate::journal::Entry;
 use crate::kernel;
 use crate::launch::now;
-use crate::live::{Moment, SOCKET, Snapshot};
+use crate::live::{Moment, SOCKET, Snapshot, marks};
 use crate::monitor::{Monitor, Thread};
 use crate::proc::{self, Asleep};
 use crate::space::InSlot;
@@ -65,11 +65,7 @@ impl Monitor<'_> {
         let askers = self.listener.as_ref().map(Listener::askers);
         let askers = askers.unwrap_or_default();
         if !askers.is_empty() {
-            let answer = self.snapshot()?.and_then(|snapshot| {
-                let file = kernel::memory_file()?;
-                snapshot.write(&file)?;
-                Ok(file)
-            });
+            let answer = self.snapshot()?.and_then(|it| in_file(&it));
             for asker in askers {
                 // One who has gone is none of our trouble.
                 drop(self.tell(asker, &answer));
@@ -77,6 +73,13 @@ impl Monitor<'_> {
         }
         self.requests.has_told();
         Ok(())
+    }
+
+    /// Marks this moment of the run with a name.
+    pub fn mark(&mut self, name: &str) -> io::Result<()> {
+        let snapshot = self.snapshot()??;
+        let file = in_file(&snapshot)?;
+        marks::keep(self.journal.folder(), name, &snapshot.moment, &file)
     }
 
     fn tell(&self, mut asker: UnixStream, answer: &io::Result<File>) -> io::Result<()> {
@@ -245,4 +248,10 @@ impl Monitor<'_> {
         };
         owed.entries.extend(self.shifted(tid, next, -1));
     }
+}
+
+fn in_file(snapshot: &Snapshot) -> io::Result<File> {
+    let file = kernel::memory_file()?;
+    snapshot.write(&file)?;
+    Ok(file)
 }

@@ -105,7 +105,7 @@ impl Live {
         let answer = self.answer()?;
         let moment = Snapshot::read(&answer.snapshot).map(|it| it.moment);
         let moment = moment.map_err(|error| NotAnswered::Refused(self.pid, error.to_string()))?;
-        let kept = marks::keep(&self.folder, name, &moment, &answer.snapshot);
+        let kept = marks::keep(&self.folder.all(), name, &moment, &answer.snapshot);
         kept.map_err(|_| NotAnswered::Ended(self.pid))?;
         Ok(moment)
     }

@@ -3,13 +3,14 @@
 //! `mark.N`, N nanoseconds since 1970: a line with the name, as JSON, and then the snapshot.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
 
 use crate::foreign_file;
 use crate::journal::{JOURNAL, ROUTINES, Unreadable, private_file};
 use crate::kernel;
-use crate::live::Moment;
 use crate::live::ask::{Answer, SoFar};
+use crate::live::{Moment, all_of};
 use crate::own_folder::OwnFolder;
 
 const PREFIX: &str = "mark.";
@@ -24,18 +25,12 @@ pub struct Mark {
 }
 
 /// Keeps a moment. Only the whole of it is ever found.
-pub(super) fn keep(
-    folder: &OwnFolder,
-    name: &str,
-    moment: &Moment,
-    mut snapshot: &File,
-) -> io::Result<()> {
-    let unfinished = folder.file(&format!("unfinished.{}", moment.at));
+pub(super) fn keep(folder: &Path, name: &str, moment: &Moment, snapshot: &File) -> io::Result<()> {
+    let unfinished = folder.join(format!("unfinished.{}", moment.at));
     let mut file = private_file(&unfinished)?;
     writeln!(file, "{}", serde_json::Value::from(name))?;
-    snapshot.seek(SeekFrom::Start(0))?;
-    io::copy(&mut snapshot, &mut file)?;
-    fs::rename(&unfinished, folder.file(&format!("{PREFIX}{}", moment.at)))
+    file.write_all(&all_of(snapshot)?)?;
+    fs::rename(&unfinished, folder.join(format!("{PREFIX}{}", moment.at)))
 }
 
 /// The marks of a run, in the order of their moments.

@@ -12,7 +12,8 @@ mod ask;
 mod marks;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -69,15 +70,12 @@ impl Snapshot {
         to.write_all(&bytes)
     }
 
-    fn read(mut from: &File) -> io::Result<Self> {
-        from.seek(SeekFrom::Start(0))?;
-        let mut from = BufReader::new(from);
-        let mut line = Vec::new();
-        from.read_until(b'\n', &mut line)?;
-        let moment: Moment = serde_json::from_slice(&line)?;
-        let mut bytes = Vec::new();
-        from.read_to_end(&mut bytes)?;
-        let (words, _) = bytes.as_chunks::<8>();
+    fn read(from: &File) -> io::Result<Self> {
+        let bytes = all_of(from)?;
+        let end = bytes.iter().position(|it| *it == b'\n');
+        let end = end.ok_or(io::ErrorKind::InvalidData)?;
+        let moment: Moment = serde_json::from_slice(&bytes[..end])?;
+        let (words, _) = bytes[end + 1..].as_chunks::<8>();
         let mut words = words.iter().map(|it| u64::from_le_bytes(*it));
         let counters = moment.counters.iter();
         let counters = counters.map(|it| words.by_ref().take(*it).collect());
@@ -87,6 +85,13 @@ impl Snapshot {
             moment,
         })
     }
+}
+
+/// The bytes of a file. Others may have it open by the same description, and read as well.
+fn all_of(file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; file.metadata()?.len() as usize];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

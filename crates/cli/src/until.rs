@@ -1,0 +1,97 @@
+//! What becomes of a program that has come to its last event.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use headcount_model::LinkAddr;
+use headcount_monitor::{FileBytes, Outcome, Reached};
+use headcount_report::thousands;
+
+use crate::args::{Then, Until, UntilEvent};
+use crate::cache;
+use crate::selection::entries_of;
+use crate::talk::say;
+
+/// Where functions with this name begin in a file.
+pub fn entries(name: &str, path: &str, key: &str, bytes: &FileBytes) -> Vec<LinkAddr> {
+    let facts = cache::facts(path, key, bytes).ok();
+    let module = facts.and_then(|it| it.module().ok());
+    module.map_or(Vec::new(), |it| entries_of(name, &it))
+}
+
+/// What was counted down, in words.
+fn events(until: &Until) -> String {
+    let times = thousands(until.times);
+    match &until.event {
+        UntilEvent::Instructions => format!("{times} instructions"),
+        UntilEvent::Calls(name) => format!("{times} calls of {name}"),
+    }
+}
+
+/// The words that stop a program there again.
+fn again(until: &Until) -> String {
+    match &until.event {
+        UntilEvent::Instructions => format!("--until instructions={}", until.times),
+        UntilEvent::Calls(name) => format!("--until 'calls({name})={}'", until.times),
+    }
+}
+
+/// Says where a thread has come to its last event, or that none has.
+pub fn tell(until: &Until, outcome: &Outcome) {
+    let events = events(until);
+    let Some(reached) = &outcome.reached else {
+        say(format!("no thread came to {events}"));
+        return;
+    };
+    let place = place_of(reached, outcome);
+    say(format!(
+        "thread {} has come to {events}, and stands at {}{place}; {} stops it there again",
+        reached.tid,
+        reached.at,
+        again(until)
+    ));
+}
+
+fn place_of(reached: &Reached, outcome: &Outcome) -> String {
+    let place = reached.in_file.and_then(|(module, at)| {
+        let path = outcome.files.get(module)?.path();
+        Some(format!(" ({at} in {path})"))
+    });
+    place.unwrap_or_default()
+}
+
+/// Does what is to be done with a program that was let go of, and stands still. How it ended.
+pub fn act(then: Then, reached: &Reached) -> Result<i32> {
+    let pid = reached.pid;
+    let done = match then {
+        Then::Stop => {
+            say(format!(
+                "process {pid} is stopped and no longer traced: `gdb -p {pid}` looks at it, `kill \
+                 -CONT {pid}` makes it go on. headcount waits until it ends"
+            ));
+            Ok(())
+        }
+        Then::Gdb => on_process("gdb", &["-q", "-p"], pid),
+        Then::Core => on_process("gcore", &[], pid),
+        Then::Report => bail!("the program goes on"),
+    };
+    if then != Then::Stop {
+        headcount_monitor::kill(pid, libc::SIGCONT);
+    }
+    let status = headcount_monitor::wait_for_end(pid).context("waiting for the program");
+    done.and(status)
+}
+
+/// Runs a program of gdb's on a process.
+fn on_process(program: &str, words: &[&str], pid: i32) -> Result<()> {
+    let mut command = Command::new(program);
+    let status = command.args(words).arg(pid.to_string()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => bail!("{program}: {status}"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            bail!("{program} is not here; it comes with gdb (`apt install gdb`)")
+        }
+        Err(error) => Err(error).context(program.to_owned()),
+    }
+}
