@@ -64,22 +64,31 @@ fn place_of(reached: &Reached, outcome: &Outcome) -> String {
 pub fn act(then: Then, reached: &Reached) -> Result<i32> {
     let pid = reached.pid;
     let done = match then {
-        Then::Stop => {
-            say(format!(
-                "process {pid} is stopped and no longer traced: `gdb -p {pid}` looks at it, `kill \
-                 -CONT {pid}` makes it go on. headcount waits until it ends"
-            ));
-            Ok(())
-        }
         Then::Gdb => on_process("gdb", &["-q", "-p"], pid),
         Then::Core => on_process("gcore", &[], pid),
-        Then::Report => bail!("the program goes on"),
+        Then::Stop | Then::Report => {
+            say(stopped(reached));
+            Ok(())
+        }
     };
     if then != Then::Stop {
-        headcount_monitor::kill(pid, libc::SIGCONT);
+        for pid in &reached.processes {
+            headcount_monitor::kill(*pid, libc::SIGCONT);
+        }
     }
-    let status = headcount_monitor::wait_for_end(pid).context("waiting for the program");
-    done.and(status)
+    let status = headcount_monitor::wait_for_end(reached.main);
+    done.and(status.context("waiting for the program"))
+}
+
+/// That everything stands still, and what to do about it.
+fn stopped(reached: &Reached) -> String {
+    let pid = reached.pid;
+    let all: Vec<String> = reached.processes.iter().map(i32::to_string).collect();
+    let all = all.join(" ");
+    format!(
+        "process {pid} is stopped and no longer traced: `gdb -p {pid}` looks at it, `kill -CONT \
+         {all}` makes everything go on. headcount waits until the program ends"
+    )
 }
 
 /// Runs a program of gdb's on a process.

@@ -10,11 +10,12 @@ use std::io;
 use headcount_flow::{EventCounter, Weights};
 use headcount_model::{LinkAddr, LoadAddr, Plan};
 use headcount_patch::{Events, Sketch};
+use libc::pid_t;
 
 use crate::attach::Held;
 use crate::journal::Entry;
 use crate::kernel::{self, Pace, Phase};
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, Thread};
 use crate::signals::STEPPED;
 use crate::wait::{Event, Stop, Stopped, put_back};
 use crate::{FileBytes, Reached, Until, UntilEvent};
@@ -223,8 +224,19 @@ impl Monitor<'_> {
         let pid = self.thread(&stopped).pid;
         let space = self.thread(&stopped).space;
         let in_file = self.in_counted_file(space, at);
+        let waits = |it: &Thread| it.space == space && it.waits_for_child;
+        if self.threads.values().any(waits) {
+            return Err(io::Error::other(
+                "the moment to stop at is in a child that runs in its parent's memory (vfork)",
+            ));
+        }
+        let mut processes: Vec<pid_t> = self.threads.values().map(|it| it.pid).collect();
+        processes.sort_unstable();
+        processes.dedup();
         self.reached = Some(Reached {
+            main: self.main,
             pid,
+            processes,
             tid,
             at,
             in_file,
@@ -252,7 +264,7 @@ impl Monitor<'_> {
     }
 
     /// A process that we let go of is to be found where it stands.
-    pub fn keep_stopped(&self, pid: libc::pid_t) {
+    pub fn keep_stopped(&self, pid: pid_t) {
         if self.stays_stopped {
             kernel::kill(pid, libc::SIGSTOP);
         }

@@ -205,8 +205,12 @@ pub struct Outcome {
 /// Where a thread stood when it had come so far as it was to.
 #[derive(Clone, Debug)]
 pub struct Reached {
-    /// Its process.
+    /// The process that was started.
+    pub main: i32,
+    /// Its own process.
     pub pid: i32,
+    /// All processes that were counted. If they do not go on, they stand still.
+    pub processes: Vec<i32>,
     /// The thread.
     pub tid: i32,
     /// Its next instruction.
