@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use headcount_model::{FunctionCounts, LinkAddr, Run};
+use headcount_monitor::foreign_file;
 use headcount_monitor::journal;
 use headcount_monitor::live::{Live, Moment, SoFar};
 use headcount_monitor::{
@@ -15,6 +17,7 @@ use headcount_monitor::{
 use headcount_profile::{ModuleFacts, Problem, Profile, SparseCounts};
 use headcount_report::Count;
 use headcount_report::OwnModules;
+use headcount_wire::FOLDER_VARIABLE;
 
 use crate::args::{CountUnit, Counting, EngineName, ProgramArgument, Then, Until, UntilEvent};
 use crate::cache;
@@ -45,8 +48,8 @@ pub fn new_folder(args: &Counting) -> Result<OwnFolder> {
     made.with_context(|| format!("{}: cannot be made", around.path().join(name).display()))
 }
 
-/// The folder that the user names, or the one in the current folder. If that is somebody else's, one
-/// in the cache.
+/// The folder that the user names, or the one in the current folder. If there can be none, one in the
+/// cache.
 fn usual_folder() -> Result<OwnFolder> {
     let usual = collect::default_folder();
     let made = match collect::own_choice() {
@@ -54,12 +57,14 @@ fn usual_folder() -> Result<OwnFolder> {
         Some(named) => {
             fs::create_dir_all(&named).and_then(|()| OwnFolder::open_around(&named.canonicalize()?))
         }
-        None => OwnFolder::make_around(&usual).or_else(|error| match error.raw_os_error() {
-            None => cache::runs().ok_or(error),
-            Some(_) => Err(error),
-        }),
+        None => OwnFolder::make_around(&usual).or_else(|error| cache::runs().ok_or(error)),
     };
-    made.with_context(|| format!("{}: cannot be made", usual.display()))
+    made.with_context(|| {
+        format!(
+            "{}: cannot be made; {FOLDER_VARIABLE} names another place for it",
+            usual.display()
+        )
+    })
 }
 
 /// Removes the folder of a run, and the folder around it if that is empty now.
@@ -107,13 +112,38 @@ pub fn run(
     });
     let outcome = counted.map_err(|error| {
         remove(&folder);
-        uncounted(program, error.into())
+        uncounted(program, explained(error).into())
     })?;
     let stored = store(counting, &folder, &outcome);
     if let Some(countdown) = until {
         until::tell(&countdown.until, &outcome);
     }
     Ok(Ran { outcome, stored })
+}
+
+/// Of a file that is no program for this machine, the kernel says only that it does not know its
+/// format; what is in the file says more.
+fn explained(error: Error) -> Error {
+    match error {
+        Error::CannotRun(name, why) if why.raw_os_error() == Some(libc::ENOEXEC) => {
+            let better = foreign_kind(Path::new(&name)).map(std::io::Error::other);
+            Error::CannotRun(name, better.unwrap_or(why))
+        }
+        other => other,
+    }
+}
+
+/// What a file is, if that is no program for this machine.
+fn foreign_kind(path: &Path) -> Option<String> {
+    const HEADER: u64 = 64;
+    let mut header = Vec::new();
+    let file = foreign_file::open(path).ok()?;
+    file.take(HEADER).read_to_end(&mut header).ok()?;
+    use headcount_binary::Error::{Kind, Machine, Narrow};
+    match headcount_binary::layout(&header).err()? {
+        known @ (Machine { .. } | Narrow | Kind { .. }) => Some(known.to_string()),
+        _ => None,
+    }
 }
 
 /// Sets memory aside to let go of programs.
@@ -300,10 +330,15 @@ fn around(folder: &OwnFolder) -> &Path {
     folder.path().parent().unwrap_or(folder.path())
 }
 
-/// A name for a new profile, in the current folder.
+/// A name for a new profile, in the current folder; or where there is room for all, if nothing can be
+/// made here.
 fn another(profile: &Path) -> PathBuf {
     let stem = profile.file_stem().unwrap_or_default().to_string_lossy();
-    let names = (2_u32..).map(|number| PathBuf::from(format!("{stem}-{number}.db")));
+    let folder = match tempfile::tempfile_in(".") {
+        Ok(_) => PathBuf::new(),
+        Err(_) => std::env::temp_dir(),
+    };
+    let names = (2_u32..).map(|number| folder.join(format!("{stem}-{number}.db")));
     let mut free = names.filter(|it| it.symlink_metadata().is_err());
     free.next().unwrap_or_default()
 }

@@ -430,13 +430,12 @@ pub fn run_of(
                 let facts = facts.get(module).context(NO_SUCH_MODULE)?;
                 let module = facts.around(at)?;
                 let place = place(&module, LinkAddr(at));
-                let number = headcount_report::thousands;
                 run.notes.push(format!(
-                    "Control arrived in {} where nobody had foreseen it, {} times at {} places \
-                     (most often{place}, {at:#x}); that was counted all the same, but slowly.",
+                    "Control arrived in {} where nobody had foreseen it, {} at {} (most \
+                     often{place}, {at:#x}); that was counted all the same, but slowly.",
                     module.path,
-                    number(times),
-                    number(places as u64)
+                    headcount_report::plural(times, "time"),
+                    headcount_report::plural(places as u64, "place")
                 ));
             }
             Entry::Note(note) => run.notes.push(note),

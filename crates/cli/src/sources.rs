@@ -179,8 +179,8 @@ impl Sources {
                 "source not found: {named}; --source DIR says where"
             )),
             many => talk::say(format!(
-                "source not found: {named} and {} more files; --source DIR says where",
-                many - MOST
+                "source not found: {named} and {}; --source DIR says where",
+                headcount_report::plural((many - MOST) as u64, "more file")
             )),
         }
     }

@@ -469,3 +469,56 @@ fn the_time_is_shown_as_a_call_tree_that_can_be_walked() {
     assert_eq!(browser.value(texts), wanted.len());
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
+
+/// A line that runs once, one that runs half a million times, and one that does in one instruction.
+const OFTEN_C: &str = "\
+int main(void)
+{
+    volatile int once = 1;
+    int sum = 0;
+    for (int i = 0; i < 500000; i++)
+        sum += i;
+    return once - 1;
+}
+";
+
+#[test]
+fn the_colour_of_a_count_says_how_large_it_is() {
+    if !have("chromium") {
+        return;
+    }
+    let shop = Workshop::new();
+    shop.write("often.c", OFTEN_C);
+    shop.must(&["gcc", "-g", "often.c", "-o", "often"]);
+    shop.headcount(&["run", "--modules", "main", "--", "./often"]);
+    let page = page(&shop);
+    let mut browser = Browser::start();
+    browser.open(&page, "#/file/often.c", &LIGHT);
+    let mut heat = |line: u32| {
+        let heat =
+            format!("Number(document.getElementById('L{line}').style.getPropertyValue('--heat'))");
+        browser.value(&heat).as_f64().unwrap()
+    };
+    assert!(heat(3) < 0.01, "{}", heat(3));
+    assert!(heat(5) > 0.99 && heat(6) > 0.99, "{} {}", heat(5), heat(6));
+}
+
+#[test]
+fn the_field_to_find_things_says_what_is_shown() {
+    if !have("chromium") {
+        return;
+    }
+    let (_shop, page) = ways();
+    let mut browser = Browser::start();
+    browser.open(&page, "", &LIGHT);
+    browser.press("/");
+    browser.ask("Input.insertText", serde_json::json!({ "text": "never_" }));
+    browser.wait_for("content.textContent.includes('never_called')");
+    browser.value("content.querySelector('tbody a').focus() ?? 0");
+    browser.value("content.querySelector('tbody a').click() ?? 0");
+    browser.wait_for("content.querySelector('h1').textContent === 'never_called'");
+    assert_eq!(browser.text("findField.value"), "");
+    browser.value("history.back() ?? 0");
+    browser.wait_for("findField.value === 'never_'");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}

@@ -8,10 +8,11 @@ use std::borrow::Cow;
 /// hexadecimal with `0x`, and an end of an edge outside of the function is an empty field, as is a
 /// count that is not known.
 pub fn write(table: &Table) -> String {
-    let mut out = table.columns().join(",");
+    let written = table.written();
+    let mut out = written.columns.join(",");
     out.push('\n');
     for row in &table.rows {
-        for (place, cell) in row.cells.iter().enumerate() {
+        for (place, cell) in written.cells(row).into_iter().enumerate() {
             if place > 0 {
                 out.push(',');
             }

@@ -46,15 +46,20 @@ pub fn fold(table: &mut Table, never: bool) -> Result<(), Error> {
 
 /// One row a library, the hottest first.
 fn libraries(table: &Table, rows: Vec<Row>) -> Result<Vec<Row>, Error> {
-    let mut sums: BTreeMap<Arc<str>, Sum> = BTreeMap::new();
+    // What is source text is not added to what is code.
+    let mut sums: BTreeMap<(Arc<str>, bool), Sum> = BTreeMap::new();
     let executed = table.column("executed").unwrap_or(0);
     // Lines of which nobody knows whether they ran are left out, if nothing of them was executed.
     let ran = |row: &Row| row.ran && row.cells[executed] != Cell::Count(Count::Exact(0));
     for row in rows.into_iter().filter(ran) {
         let name = row.library.clone().unwrap_or_default();
-        sums.entry(name).or_default().add(&table.columns(), row)?;
+        let sum = sums.entry((name, row.of_source)).or_default();
+        sum.add(&table.columns(), row)?;
     }
-    let mut sums: Vec<(Arc<str>, Sum)> = sums.into_iter().collect();
+    let mut sums: Vec<(Arc<str>, Sum)> = sums
+        .into_iter()
+        .map(|((name, _), sum)| (name, sum))
+        .collect();
     let heat = |sum: &Sum| {
         let cell = table.heat().and_then(|it| sum.cells.get(it));
         cell.map_or(0, Cell::amount)
@@ -82,12 +87,14 @@ fn libraries(table: &Table, rows: Vec<Row>) -> Result<Vec<Row>, Error> {
 struct Sum {
     cells: Vec<Cell>,
     rows: usize,
+    of_source: bool,
 }
 
 impl Sum {
     fn add(&mut self, columns: &[&str], row: Row) -> Result<(), Error> {
         self.rows += 1;
         if self.cells.is_empty() {
+            self.of_source = row.of_source;
             let cells = columns.iter().zip(row.cells);
             self.cells = cells.map(|(column, cell)| start(column, cell)).collect();
             return Ok(());
@@ -108,6 +115,7 @@ impl Sum {
             cells: self.cells,
             counted: true,
             ran: true,
+            of_source: self.of_source,
             ..Row::default()
         }
     }

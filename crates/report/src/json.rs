@@ -5,7 +5,7 @@
 
 use crate::escape::commands_a_terminal;
 use crate::report::{Refused, Report, RunSummary};
-use crate::table::{Cell, Row, Table};
+use crate::table::{Cell, Row, Written};
 use crate::time::Totals;
 
 /// Raised when a reader of an older form would misunderstand a newer one.
@@ -19,7 +19,10 @@ pub fn write(report: &Report) -> String {
     if let Some(time) = &report.time {
         out.push_str(&totals(time));
     }
-    list(&mut out, "rows", &table.rows, |it, out| row(table, it, out));
+    let written = table.written();
+    list(&mut out, "rows", &table.rows, |it, out| {
+        row(&written, it, out)
+    });
     list(&mut out, "refused", &report.refused, refused);
     list(&mut out, "notes", &report.notes, |note, out| {
         string(note, out)
@@ -71,8 +74,9 @@ pub fn run(run: &RunSummary, out: &mut String) {
     out.push('}');
 }
 
-fn row(table: &Table, row: &Row, out: &mut String) {
-    for (place, (column, cell)) in table.columns().iter().zip(&row.cells).enumerate() {
+fn row(written: &Written, row: &Row, out: &mut String) {
+    let cells = written.columns.iter().zip(written.cells(row));
+    for (place, (column, cell)) in cells.enumerate() {
         out.push(if place > 0 { ',' } else { '{' });
         out.push_str(&format!("\"{column}\":"));
         match cell {

@@ -51,7 +51,7 @@ pub use events::{Amount, EventSums, FindEvents, WantedEvents};
 pub use glob::Pattern;
 pub use lines::{LineCount, line_counts};
 pub use names::is_counted;
-pub use number::{share, thousands, time_text};
+pub use number::{plural, share, thousands, time_text};
 pub use only::{Filter, Only, split_module};
 pub use own::{Own, OwnModules, is_of_the_system};
 pub use report::{CallSite, Decode, FindCalls, Refused, Report, Request, RunSummary, refused};

@@ -30,6 +30,11 @@ impl<'a> Named<'a> {
         self.function.source.and_then(|(file, _)| self.file(file))
     }
 
+    /// Whether its source text was counted before it was compiled.
+    pub fn is_of_source(&self) -> bool {
+        self.function.blocks.iter().any(|it| it.place.is_some())
+    }
+
     /// Blocks with their counts.
     pub fn blocks(&self) -> impl Iterator<Item = CountedBlock<'a>> {
         count::blocks(self.function, self.counts)

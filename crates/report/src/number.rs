@@ -13,6 +13,14 @@ pub fn thousands(number: u64) -> String {
     text
 }
 
+/// `1 line`, `2,000 lines`.
+pub fn plural(number: u64, one: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        many => format!("{} {one}s", thousands(many)),
+    }
+}
+
 /// How much of `whole` a `part` is: `12.3%`. Computed in whole numbers, so it is the same
 /// everywhere.
 pub fn share(part: u64, whole: u64) -> String {

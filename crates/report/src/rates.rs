@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::json;
 use crate::report::Report;
+use crate::rows::Totals;
 use crate::table::{Cell, Row, Table, Unit};
 
 /// What a program has executed so far.
@@ -69,7 +70,7 @@ impl Reading {
         let rows = rows.map(|row| executed(&report.table, row));
         Self {
             at,
-            executed: report.executed.value().unwrap_or(0),
+            executed: executed_in_all(report),
             rows: rows.filter(|it| it.executed > 0).collect(),
         }
     }
@@ -97,6 +98,13 @@ impl Reading {
             rows: self.rows.iter().map(growth).collect(),
         }
     }
+}
+
+/// Instructions, and statements where source text was counted.
+fn executed_in_all(report: &Report) -> u64 {
+    let Totals { code, source } = &report.totals;
+    let known = [code, source].map(|it| it.executed.value().unwrap_or(0));
+    known.into_iter().fold(0, u64::saturating_add)
 }
 
 fn executed(table: &Table, row: &Row) -> Executed {

@@ -1,19 +1,17 @@
 //! One report: a table, and what it does not say.
 
 use crate::calls;
-use crate::count::Count;
 use crate::coverage;
 use crate::events::{self, WantedEvents};
 use crate::fold::{fold, folds};
 use crate::html::SourceText;
 use crate::inlined::InlinedRuns;
-use crate::names::functions;
 use crate::number::thousands;
 use crate::only::Only;
 use crate::own::Own;
-use crate::rows::{self, Tally};
+use crate::rows::{self, Totals};
 use crate::table::{Cell, Row, Table, Unit};
-use crate::time::{Time, Totals};
+use crate::time::{Time, Totals as TimeTotals};
 use crate::{Error, source, time};
 use headcount_model::{Counted, LinkAddr, Module, Refusal, Samples, Span};
 use std::collections::HashMap;
@@ -84,18 +82,12 @@ pub struct Report {
     pub table: Table,
     /// The runs that were added up.
     pub runs: Vec<RunSummary>,
-    /// Instructions executed by all functions that are counted, whether they have a row or not.
-    pub executed: Count,
-    /// How many instructions there are in them.
-    pub instructions: u64,
-    /// How many of those never ran.
-    pub never: Count,
-    /// Whether what is called an instruction is a statement of source text, at least in part.
-    pub of_source: bool,
+    /// What all functions executed that are counted, whether they have a row or not.
+    pub totals: Totals,
     /// The paths of the modules that took part.
     pub modules: Vec<String>,
     /// The part of it that is the user's own, where the rest is folded.
-    pub own: Option<Tally>,
+    pub own: Option<Totals>,
     /// What is not counted.
     pub refused: Vec<Refused>,
     /// How much is not counted of what is not shown.
@@ -104,8 +96,10 @@ pub struct Report {
     pub not_selected: u64,
     /// What makes the counts uncertain, in sentences.
     pub notes: Vec<String>,
+    /// Whether source text was counted, which has no such units.
+    pub is_beyond_source: bool,
     /// Where the time went, all in all.
-    pub time: Option<Totals>,
+    pub time: Option<TimeTotals>,
 }
 
 impl Report {
@@ -116,7 +110,6 @@ impl Report {
         notes: Vec<String>,
         request: &Request<'_>,
     ) -> Result<Self, Error> {
-        let whole = Tally::of_all(counted)?;
         let mut report = Self {
             table: Table {
                 is_timed: request.time.is_some() && rows::have_time(request.by),
@@ -124,19 +117,17 @@ impl Report {
                 ..Table::new(unit(counted, request.by))
             },
             runs,
-            executed: whole.executed,
-            instructions: whole.instructions,
-            never: whole.never,
-            of_source: whole.of_source,
+            totals: Totals::of(counted, |_| true)?,
             modules: counted.iter().map(|it| it.module.path.clone()).collect(),
             own: request
                 .own
-                .map(|own| tally_of_own(counted, own))
+                .map(|own| Totals::of(counted, |it| own.library(it).is_none()))
                 .transpose()?,
             refused: refused(counted),
             refused_elsewhere: 0,
             not_selected: coverage::not_selected(counted),
             notes: without_repetition(notes),
+            is_beyond_source: false,
             time: request.time.map(|it| it.totals),
         };
         report.fill(counted, request)?;
@@ -212,8 +203,9 @@ impl Report {
             .extend(coverage::without_lines(request.by, rows, &request.only));
         let left_out = coverage::leave_out_uncounted(request.by, rows, runs);
         self.notes.extend(left_out);
-        self.notes
-            .extend(coverage::beyond_source(request.by, counted));
+        let beyond = coverage::beyond_source(request.by, counted);
+        self.is_beyond_source = beyond.is_some();
+        self.notes.extend(beyond);
         self.add_time(request);
         events::add_cells(&mut self.table);
         Ok(())
@@ -261,19 +253,6 @@ impl Report {
         }
         Ok(())
     }
-}
-
-/// All functions that are the user's own.
-fn tally_of_own(counted: &[Counted], own: &Own) -> Result<Tally, Error> {
-    let mut tally = Tally::default();
-    for module in counted {
-        for named in functions(module, false) {
-            if own.library(&named).is_none() {
-                tally.join(Tally::of(&named)?)?;
-            }
-        }
-    }
-    Ok(tally)
 }
 
 /// The functions, but for those that ran only where they were inlined.

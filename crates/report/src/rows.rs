@@ -94,6 +94,37 @@ impl Tally {
     }
 }
 
+/// What ran, all in all: code, and source text, which are not added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Instructions.
+    pub code: Tally,
+    /// Statements of source text that was counted before it was compiled.
+    pub source: Tally,
+}
+
+impl Totals {
+    /// Of all functions that `is_meant` says, of which anything was counted.
+    pub fn of(counted: &[Counted], is_meant: impl Fn(&Named<'_>) -> bool) -> Result<Self, Error> {
+        let mut totals = Self::default();
+        for module in counted {
+            for named in functions(module, false).iter().filter(|it| is_meant(it)) {
+                let sum = match named.is_of_source() {
+                    true => &mut totals.source,
+                    false => &mut totals.code,
+                };
+                sum.join(Tally::of(named)?)?;
+            }
+        }
+        Ok(totals)
+    }
+
+    /// Of one of both.
+    pub fn of_kind(&self, of_source: bool) -> &Tally {
+        if of_source { &self.source } else { &self.code }
+    }
+}
+
 /// How often the function's entry executed.
 pub fn calls(named: &Named<'_>) -> Count {
     let entry =
@@ -105,38 +136,55 @@ fn text(text: &str) -> Cell {
     Cell::Text(text.into())
 }
 
+/// A row for the code of each module, and one for what was counted of its source text.
 pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
     for module in counted {
-        let path = &module.module.path;
-        let whole = request.only.wants_module(&module.module);
-        let mut tally = Tally::default();
-        let mut events = EventSums::default();
-        // Nothing is not zero: of a module without a counted function there is nothing to tell.
-        let functions = functions(module, request.demangle);
-        let mut any = whole && (!functions.is_empty() || module.module.functions.is_empty());
-        for named in functions {
-            let is_part = whole && !request.only.skips(&named);
-            if is_part || request.only.wants(&named) {
-                tally.join(Tally::of(&named)?)?;
-                let own = FunctionEvents::new(&named, &request.events);
-                events.join(own.all(&named)?)?;
-                any = true;
+        let is_of_source = |named: &Named<'_>| named.is_of_source();
+        let has_source = functions(module, false).iter().any(is_of_source);
+        match has_source {
+            false => rows.extend(module_row(module, request, &|_| true)?),
+            true => {
+                rows.extend(module_row(module, request, &|it| !it.is_of_source())?);
+                rows.extend(module_row(module, request, &is_of_source)?);
             }
-        }
-        if any {
-            let mut cells = vec![text(path)];
-            cells.extend(tally.cells());
-            rows.push(Row {
-                cells,
-                counted: true,
-                ran: tally.ran,
-                events,
-                ..Row::default()
-            });
         }
     }
     Ok(rows)
+}
+
+/// One row for the functions of a module that `is_meant` says, if any is wanted.
+pub fn module_row(
+    module: &Counted,
+    request: &Request<'_>,
+    is_meant: &dyn Fn(&Named<'_>) -> bool,
+) -> Result<Option<Row>, Error> {
+    let whole = request.only.wants_module(&module.module);
+    let mut tally = Tally::default();
+    let mut events = EventSums::default();
+    let mut functions = functions(module, request.demangle);
+    functions.retain(is_meant);
+    // Nothing is not zero: of a module without a counted function there is nothing to tell.
+    let mut any = whole && (!functions.is_empty() || module.module.functions.is_empty());
+    for named in functions {
+        let is_part = whole && !request.only.skips(&named);
+        if is_part || request.only.wants(&named) {
+            tally.join(Tally::of(&named)?)?;
+            let own = FunctionEvents::new(&named, &request.events);
+            events.join(own.all(&named)?)?;
+            any = true;
+        }
+    }
+    let mut cells = vec![text(&module.module.path)];
+    cells.extend(tally.cells());
+    Ok(any.then(|| Row {
+        cells,
+        counted: true,
+        ran: tally.ran,
+        of_source: tally.of_source,
+        events,
+        ..Row::default()
+    }))
 }
 
 /// Rows of every wanted function, in the order of the program.
@@ -234,6 +282,7 @@ pub fn function(
         linkage_name: Some(named.function.name.as_str().into()),
         counted: true,
         ran: tally.ran || !calls.is_never(),
+        of_source: named.is_of_source(),
         events: FunctionEvents::new(named, &request.events).all(named)?,
         ..Row::default()
     });
@@ -283,6 +332,7 @@ pub fn source_blocks(
     let first = rows.len();
     blocks(named, request, rows)?;
     for (row, it) in rows[first..].iter_mut().zip(by_address(named)) {
+        row.of_source = it.block.place.is_some();
         let line = it.block.lines.iter().find(|run| run.line != 0);
         let (file, line, column, kind) = match (it.block.place, line) {
             (Some(at), _) => (Some(at.file), at.line, at.column, at.kind.name()),

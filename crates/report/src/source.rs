@@ -21,6 +21,7 @@ pub const UNKNOWN: &str = "??";
 pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
     let all = all_lines(counted, request.demangle, &request.only)?;
     let mut events = line_events(counted, request)?;
+    let of_source = only_counted_as_source(counted);
     let mut rows = Vec::new();
     for (file, lines) in all {
         let mut events = events.remove(file.as_ref()).unwrap_or_default();
@@ -36,6 +37,7 @@ pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
                 ],
                 counted: it.counted,
                 ran: it.may_have_run,
+                of_source: of_source.contains(file.as_ref()),
                 events: events.remove(&line).unwrap_or_default(),
                 library: library.clone(),
                 ..Row::default()
@@ -43,6 +45,21 @@ pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
         }
     }
     Ok(rows)
+}
+
+/// The files whose text was counted before it was compiled, and never as code.
+fn only_counted_as_source(counted: &[Counted]) -> HashSet<&str> {
+    let mut as_source = HashSet::new();
+    let mut as_code = HashSet::new();
+    for named in counted.iter().flat_map(|it| functions(it, false)) {
+        let files = match named.is_of_source() {
+            true => &mut as_source,
+            false => &mut as_code,
+        };
+        let runs = named.function.blocks.iter().flat_map(|it| &it.lines);
+        files.extend(runs.filter_map(|run| named.file(run.file)));
+    }
+    &as_source - &as_code
 }
 
 /// The wanted events of lines, by file.
@@ -118,6 +135,15 @@ pub struct FileTally {
     pub events: EventSums,
 }
 
+impl FileTally {
+    /// Adds all of another.
+    fn join(&mut self, other: Self) -> Result<(), Error> {
+        self.code.join(other.code)?;
+        self.blocks.join(other.blocks)?;
+        self.events.join(other.events)
+    }
+}
+
 /// The tallies of every file that is wanted, or of the wanted functions in it.
 pub fn file_tallies(
     counted: &[Counted],
@@ -126,23 +152,38 @@ pub fn file_tallies(
     wanted_events: &WantedEvents<'_>,
 ) -> Result<BTreeMap<String, FileTally>, Error> {
     let mut files: BTreeMap<String, FileTally> = BTreeMap::new();
+    for ((file, _), tally) in tallies(counted, demangle, only, wanted_events)? {
+        files.entry(file).or_default().join(tally)?;
+    }
+    Ok(files)
+}
+
+/// The same, where source text that was counted is told from code: it is `true` that comes with it.
+fn tallies(
+    counted: &[Counted],
+    demangle: bool,
+    only: &Only,
+    wanted_events: &WantedEvents<'_>,
+) -> Result<BTreeMap<(String, bool), FileTally>, Error> {
+    let mut files: BTreeMap<(String, bool), FileTally> = BTreeMap::new();
     for module in counted {
         for named in functions(module, demangle) {
             let wanted = |file: &str| only.wants_code(&named, Some(file));
             let events = FunctionEvents::new(&named, wanted_events);
+            let of_source = named.is_of_source();
             for block in named.blocks() {
                 let events = events.block(&block);
                 let pieces = pieces(&named, &block);
                 let first = pieces.first().map_or(UNKNOWN, |(file, _)| file);
                 for (file, range) in pieces {
                     if wanted(file) {
-                        let tally = files.entry(file.to_owned()).or_default();
+                        let tally = files.entry((file.to_owned(), of_source)).or_default();
                         tally.code.add_range(&block, range.clone())?;
                         tally.events.join(events.of(range)?)?;
                     }
                 }
                 if wanted(first) {
-                    let tally = files.entry(first.to_owned()).or_default();
+                    let tally = files.entry((first.to_owned(), of_source)).or_default();
                     // A block has "one" of what is counted, itself.
                     tally.blocks.add(1, block.count())?;
                 }
@@ -153,26 +194,40 @@ pub fn file_tallies(
     Ok(files)
 }
 
+/// A row for the code of each file, and one for what was counted of its text.
 pub fn files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
-    let files = file_tallies(counted, request.demangle, &request.only, &request.events)?;
-    let row = |(file, tally): (String, FileTally)| {
-        let mut cells = vec![Cell::Text(file.as_str().into())];
-        cells.extend(tally.code.cells());
-        cells.extend(tally.blocks.cells());
-        Row {
-            cells,
-            counted: true,
-            ran: tally.code.ran || tally.blocks.ran,
-            events: tally.events,
-            library: request.own.and_then(|own| own.library_of_file(&file)),
-            ..Row::default()
-        }
+    let files = tallies(counted, request.demangle, &request.only, &request.events)?;
+    let row = |((file, of_source), tally): ((String, bool), FileTally)| Row {
+        of_source,
+        ..file_row(&file, tally, request)
     };
     Ok(files.into_iter().map(row).collect())
 }
 
+/// One row for each file.
+pub fn whole_files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
+    let files = file_tallies(counted, request.demangle, &request.only, &request.events)?;
+    let row = |(file, tally): (String, FileTally)| file_row(&file, tally, request);
+    Ok(files.into_iter().map(row).collect())
+}
+
+fn file_row(file: &str, tally: FileTally, request: &Request<'_>) -> Row {
+    let mut cells = vec![Cell::Text(file.into())];
+    cells.extend(tally.code.cells());
+    cells.extend(tally.blocks.cells());
+    Row {
+        cells,
+        counted: true,
+        ran: tally.code.ran || tally.blocks.ran,
+        events: tally.events,
+        library: request.own.and_then(|own| own.library_of_file(file)),
+        ..Row::default()
+    }
+}
+
 /// The instructions of a block by file, in order. Those without a line stand at the front and
-/// belong to the file of the function.
+/// belong to the file of the function. A block is where its first instruction is; one without any
+/// is where its first line is.
 fn pieces<'a>(named: &Named<'a>, block: &CountedBlock<'a>) -> Vec<(&'a str, Range<u32>)> {
     let own = named.own_file().unwrap_or(UNKNOWN);
     let ranges = block.line_ranges();
@@ -185,5 +240,8 @@ fn pieces<'a>(named: &Named<'a>, block: &CountedBlock<'a>) -> Vec<(&'a str, Rang
     }
     let files = block.block.lines.iter().map(|run| named.file(run.file));
     pieces.extend(files.map(|file| file.unwrap_or(own)).zip(ranges));
+    if block.block.instructions > 0 {
+        pieces.retain(|(_, range)| !range.is_empty());
+    }
     pieces
 }

@@ -174,6 +174,9 @@ pub struct Row {
     pub ran: bool,
     /// What it did, as far as the user wants to know.
     pub events: EventSums,
+    /// Whether it is about source text that was counted: what are called its instructions are
+    /// statements, and its address only tells it from others.
+    pub of_source: bool,
     /// The library that it belongs to; none, if it is the user's own, or if nobody asked.
     pub library: Option<Arc<str>>,
     /// File and line of a call.
@@ -253,6 +256,34 @@ impl Table {
             .collect()
     }
 
+    /// The same for other programs.
+    pub fn written(&self) -> Written {
+        let mut columns = self.columns();
+        let has_source = self.rows.iter().any(|row| row.of_source);
+        let of_source = if has_source { self.of_source() } else { &[] };
+        let place = |name: &str| columns.iter().position(|it| *it == name);
+        let moved = of_source
+            .iter()
+            .filter_map(|(column, name)| Some((place(column)?, name.is_some())))
+            .collect();
+        columns.extend(of_source.iter().filter_map(|(_, name)| *name));
+        Written { columns, moved }
+    }
+
+    /// The columns that source text has under another name, if it has them at all.
+    fn of_source(&self) -> &'static [(&'static str, Option<&'static str>)] {
+        match self.unit {
+            Unit::Module | Unit::File | Unit::Function => &[
+                ("executed", Some("statements_executed")),
+                ("instructions", Some("statements")),
+                ("never", Some("statements_never")),
+            ],
+            Unit::Line => &[("executed", Some("statements_executed"))],
+            Unit::SourceBlock => &[("address", None), ("instructions", Some("statements"))],
+            _ => &[],
+        }
+    }
+
     /// The columns of its events; which of them are bounds is told by another, behind them.
     pub fn event_columns(&self) -> Vec<&'static str> {
         let columns = events::columns(&self.events);
@@ -287,5 +318,30 @@ impl Table {
     pub fn keep_top(&mut self, most: usize) {
         self.left_out += self.rows.len().saturating_sub(most);
         self.rows.truncate(most);
+    }
+}
+
+/// The columns of a table for other programs. What is a number of statements has columns of its own,
+/// which come last: those who look for instructions must not find them.
+pub struct Written {
+    /// Their names.
+    pub columns: Vec<&'static str>,
+    /// Where numbers of statements stand in a row, and whether there is a column for them.
+    moved: Vec<(usize, bool)>,
+}
+
+impl Written {
+    /// The cells of a row.
+    pub fn cells<'a>(&self, row: &'a Row) -> Vec<&'a Cell> {
+        const NOTHING: &Cell = &Cell::Address(None);
+        let mut cells: Vec<&Cell> = row.cells.iter().collect();
+        for (place, has_column) in &self.moved {
+            let moved = match row.of_source {
+                true => std::mem::replace(&mut cells[*place], NOTHING),
+                false => NOTHING,
+            };
+            cells.extend(has_column.then_some(moved));
+        }
+        cells
     }
 }

@@ -10,6 +10,7 @@ use crate::own::is_of_the_system;
 use crate::report::{Refused, Report, RunSummary};
 use crate::rows::Tally;
 use crate::shorten::{shorten_end, shorten_middle};
+use crate::source::UNKNOWN;
 use crate::table::{Cell, Row, Unit};
 use crate::time::{Cost, Estimate, Totals};
 
@@ -40,14 +41,16 @@ pub fn write(report: &Report, width: Option<usize>) -> String {
     let table = &report.table;
     let rows: Vec<&Row> = table.rows.iter().chain(&table.libraries).collect();
     out.push_str(&aligned(layout(report, &rows, folder), width));
-    if rows.is_empty() {
+    let is_beyond = rows.is_empty() && report.is_beyond_source;
+    if rows.is_empty() && !is_beyond {
         out.push_str("  (no row)\n");
     }
     out.push_str(&left_out(report));
     out.push('\n');
     // The notes tell of functions that were not selected; of what was only timed, nothing was counted.
     let is_counted = !report.modules.is_empty() || report.time.is_none();
-    if is_counted && report.not_selected == 0 || !report.refused.is_empty() {
+    let is_all_told = is_counted && report.not_selected == 0 && !is_beyond;
+    if is_all_told || !report.refused.is_empty() {
         out.push_str(&not_counted(
             &report.refused,
             report.refused_elsewhere,
@@ -88,20 +91,24 @@ fn heading(report: &Report) -> String {
         [one] => out.push_str(&format!("{}\n", command(one))),
         many => out.push_str(&format!("sum of {} runs\n", many.len())),
     }
-    let words = if report.of_source {
-        "statements"
-    } else {
-        "instructions"
-    };
-    let (executed, never) = (report.executed, report.never);
     if report.modules.is_empty() && report.time.is_some() {
         out.push_str("not counted; `headcount run` counts the same command\n");
     } else {
-        out.push_str(&match &report.own {
-            Some(own) if own.executed != executed => sums_of_own(report, own, words),
-            _ => sums(executed, never, report.instructions, words),
-        });
-        out.push('\n');
+        for (of_source, words) in [(false, "instruction"), (true, "statement")] {
+            let whole = report.totals.of_kind(of_source);
+            // Where there is nothing of both, it is instructions that there are none of.
+            let is_there =
+                whole.instructions > 0 || !of_source && report.totals.source.instructions == 0;
+            let own = report.own.as_ref().map(|it| it.of_kind(of_source));
+            match own {
+                _ if !is_there => continue,
+                Some(own) if own.executed != whole.executed => {
+                    out.push_str(&sums_of_own(whole, own, words));
+                }
+                _ => out.push_str(&sums(whole, words)),
+            }
+            out.push('\n');
+        }
     }
     if let Some(time) = &report.time {
         out.push_str(&totals(time));
@@ -134,26 +141,41 @@ fn totals(time: &Totals) -> String {
 }
 
 /// How much of the instructions (or what else there is) ran, in a line.
-pub fn sums(executed: Count, never: Count, instructions: u64, words: &str) -> String {
+pub(crate) fn sums(tally: &Tally, unit: &str) -> String {
+    let Tally {
+        executed,
+        never,
+        instructions,
+        ..
+    } = *tally;
     if !executed.is_known() {
         let instructions = thousands(instructions);
-        return format!("{words} executed: not known; not all {instructions} were counted");
+        return format!("{unit}s executed: not known; not all {instructions} were counted");
     }
     format!(
-        "{executed} {words} executed; {never} of {} never ran",
+        "{} executed; {never} of {} never ran",
+        several(executed, unit),
         thousands(instructions)
     )
 }
 
 /// The same, where there is code of others.
-fn sums_of_own(report: &Report, own: &Tally, words: &str) -> String {
-    let part = part_of(own.executed, report.executed);
+fn sums_of_own(whole: &Tally, own: &Tally, unit: &str) -> String {
+    let part = part_of(own.executed, whole.executed);
     format!(
-        "{} {words} executed, {part} of them in your own code; {} of {} there never ran",
-        report.executed,
+        "{} executed, {part} of them in your own code; {} of {} there never ran",
+        several(whole.executed, unit),
         own.never,
         thousands(own.instructions)
     )
+}
+
+/// `1 call`, `2 calls`.
+pub fn several(count: Count, unit: &str) -> String {
+    match count {
+        Count::Exact(1) => format!("1 {unit}"),
+        many => format!("{many} {unit}s"),
+    }
 }
 
 /// A share is as sure as both its numbers are.
@@ -304,10 +326,26 @@ fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
         right,
         cells: rows.iter().map(|row| cell(row)).collect(),
     };
+    // What there is of source text is statements.
+    let instructions = || {
+        let place = place("instructions");
+        let is_mixed = rows.iter().any(|row| row.of_source) && rows.iter().any(|it| !it.of_source);
+        let title = match rows.iter().any(|row| row.of_source) && !is_mixed {
+            true => "statements",
+            false => "instructions",
+        };
+        of_row(title, true, &|row| match is_mixed && row.of_source {
+            true => format!("{} statements", show(&row.cells[place])),
+            false => show(&row.cells[place]),
+        })
+    };
     let part = || {
         let executed = place("executed");
         of_row("share", true, &|row| match row.cells[executed] {
-            Cell::Count(executed) => part_of(executed, report.executed),
+            Cell::Count(executed) => {
+                let whole = report.totals.of_kind(row.of_source);
+                part_of(executed, whole.executed)
+            }
             _ => String::new(),
         })
     };
@@ -351,14 +389,14 @@ fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
         Unit::Module => vec![
             number("executed"),
             part(),
-            number("instructions"),
+            instructions(),
             number("never"),
             words("module"),
         ],
         Unit::File => vec![
             number("executed"),
             part(),
-            number("instructions"),
+            instructions(),
             number("never"),
             number("blocks_executed"),
             number("blocks"),
@@ -369,7 +407,7 @@ fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
             number("executed"),
             part(),
             number("calls"),
-            number("instructions"),
+            instructions(),
             number("never"),
             source("source"),
             words("function"),
@@ -385,7 +423,7 @@ fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
         ],
         Unit::Block => vec![
             number("count"),
-            number("instructions"),
+            instructions(),
             number("address"),
             words("function"),
         ],
@@ -526,38 +564,46 @@ fn with_time(report: &Report, rows: &[&Row], columns: Vec<Column>) -> Vec<Column
     timed.extend(
         columns
             .into_iter()
-            .filter(|it| !matches!(it.title, "instructions" | "never")),
+            .filter(|it| !matches!(it.title, "instructions" | "statements" | "never")),
     );
     timed
 }
 
-/// The folder that all sources in the table are in, with its `/`; those of the system aside,
-/// which are elsewhere on every machine. Rows need not repeat it.
+/// The folder that sources in the table are in, with its `/`, so that rows need not repeat it; none,
+/// if it is not the folder of most. Those of the system are elsewhere on every machine.
 fn common_folder(report: &Report) -> &str {
     let Some(column) = report.table.column("file") else {
         return "";
     };
-    let names = report
-        .table
-        .rows
-        .iter()
-        .filter_map(|row| match &row.cells[column] {
-            Cell::Text(name) => Some(name.as_ref()),
-            _ => None,
-        });
-    let own = names.filter(|name| name.starts_with('/') && !is_of_the_system(name));
+    let rows = report.table.rows.iter();
+    let names = rows.filter_map(|row| match &row.cells[column] {
+        Cell::Text(name) => Some(name.as_ref()),
+        _ => None,
+    });
+    let own: Vec<&str> = names
+        .filter(|name| !name.is_empty() && *name != UNKNOWN && !is_of_the_system(name))
+        .collect();
     let folder = |name: &str| name.rfind('/').map_or(0, |slash| slash + 1);
-    own.map(|name| &name[..folder(name)])
-        .reduce(|common, next| {
-            let equal = common.bytes().zip(next.bytes()).take_while(|(a, b)| a == b);
-            // Both are valid text up to the last slash in front of the first difference.
-            let slash = common.as_bytes()[..equal.count()]
-                .iter()
-                .rposition(|byte| *byte == b'/');
-            &common[..slash.map_or(0, |slash| slash + 1)]
-        })
-        .filter(|common| *common != "/")
-        .unwrap_or("")
+    let absolute = own.iter().filter(|name| name.starts_with('/'));
+    let common = absolute
+        .map(|name| &name[..folder(name)])
+        .reduce(common_part)
+        .unwrap_or("");
+    let inside = own.iter().filter(|name| name.starts_with(common)).count();
+    match common != "/" && inside * 2 > own.len() {
+        true => common,
+        false => "",
+    }
+}
+
+/// The folder around two others.
+fn common_part<'a>(one: &'a str, other: &'a str) -> &'a str {
+    let equal = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
+    // Both are valid text up to the last slash in front of the first difference.
+    let slash = one.as_bytes()[..equal.count()]
+        .iter()
+        .rposition(|byte| *byte == b'/');
+    &one[..slash.map_or(0, |slash| slash + 1)]
 }
 
 /// A path without the folder it is in.

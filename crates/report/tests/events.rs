@@ -277,7 +277,7 @@ fn code_that_cannot_be_decoded_has_no_events() {
         Unit::Module,
         &[Event::Loads],
     );
-    assert_eq!(last(&source), "/it,10,1,0,,");
+    assert_eq!(last(&source), "/it,,,,,,10,1,0");
     assert!(
         source.notes[0].contains("Source text"),
         "{:?}",

@@ -576,6 +576,10 @@ fn sources_are_named_below_the_folder_they_share() {
     let shown = files(["/home/u/a.c", "/tmp/b.c", "c.c"]);
     assert!(!shown.contains("sources in"), "{shown}");
     assert!(shown.contains("  /home/u/a.c:1\n"), "{shown}");
+    // Nor if it is the folder of one among many.
+    let shown = files(["/home/u/a.c", "b.c", "c.c"]);
+    assert!(!shown.contains("sources in"), "{shown}");
+    assert!(shown.contains("  /home/u/a.c:1\n"), "{shown}");
 }
 
 /// A function of two blocks of source text, which ran three times and never.
@@ -629,10 +633,78 @@ fn blocks_of_source_text_say_where_and_what_they_are() {
     let report = report(&[of_source()], &request(Unit::Block));
     assert_eq!(
         csv::write(&report.table),
-        "module,function,address,instructions,count,file,line,column,kind\n\
-         /p/prog,f,0x1,1,3,a.c,2,5,function\n\
-         /p/prog,f,0x2,1,0,a.c,3,9,true operand\n"
+        "module,function,address,instructions,count,file,line,column,kind,statements\n\
+         /p/prog,f,,,3,a.c,2,5,function,1\n\
+         /p/prog,f,,,0,a.c,3,9,true operand,1\n"
     );
+}
+
+#[test]
+fn statements_have_columns_of_their_own() {
+    let lines = [(0, 1, true, 4)];
+    let code = function("main", Some((0, 1)), vec![block(0x10, 4, &lines)]);
+    let code = counted("/p/code", &["b.c"], vec![(code, vec![2])]);
+    let both = [code, of_source()];
+    let written = |by| csv::write(&report(&both, &request(by)).table);
+    assert_eq!(
+        written(Unit::Function),
+        "module,function,file,line,calls,executed,instructions,never,\
+         statements_executed,statements,statements_never\n\
+         /p/code,main,b.c,1,2,8,4,0,,,\n\
+         /p/prog,f,a.c,2,3,,,,3,2,1\n"
+    );
+    assert_eq!(
+        written(Unit::Module),
+        "module,executed,instructions,never,statements_executed,statements,statements_never\n\
+         /p/code,8,4,0,,,\n\
+         /p/prog,,,,3,2,1\n"
+    );
+    assert_eq!(
+        written(Unit::File),
+        "file,executed,instructions,never,blocks_executed,blocks,blocks_never,\
+         statements_executed,statements,statements_never\n\
+         b.c,8,4,0,2,1,0,,,\n\
+         a.c,,,,3,2,1,3,2,1\n"
+    );
+    assert_eq!(
+        written(Unit::Line),
+        "file,line,count,executed,exactness,statements_executed\n\
+         a.c,2,3,,exact,3\n\
+         a.c,3,0,,exact,0\n\
+         b.c,1,2,8,exact,\n"
+    );
+    let shown = shown_text(&report(&both, &request(Unit::Function)));
+    for line in [
+        "8 instructions executed; 0 of 4 never ran\n3 statements executed; 1 of 2 never ran\n",
+        "executed   share  calls  instructions  never  source  module  function\n",
+        "       8  100.0%      2             4      0  b.c:1   code    main\n",
+        "       3  100.0%      3  2 statements      1  a.c:2   prog    f\n",
+    ] {
+        assert!(shown.contains(line), "{line}{shown}");
+    }
+    let shown = shown_text(&report(&[of_source()], &request(Unit::Function)));
+    let titles = "executed   share  calls  statements  never  source  function\n";
+    assert!(shown.contains(titles), "{shown}");
+}
+
+/// What has no code at all is in no file by the instructions that it has not.
+#[test]
+fn a_block_is_in_the_file_of_its_first_instruction() {
+    let lines = [(1, 7, true, 0), (0, 1, true, 4)];
+    let main = function("main", Some((0, 1)), vec![block(0x10, 4, &lines)]);
+    let it = counted("/p/it", &["a.c", "a.h"], vec![(main, vec![2])]);
+    assert_eq!(rows_by(&[it], Unit::File), ["a.c,8,4,0,2,1,0"]);
+}
+
+#[test]
+fn of_source_text_there_are_no_edges_and_that_is_said() {
+    let shown = shown_text(&report(&[of_source()], &request(Unit::Edge)));
+    assert!(
+        !shown.contains("no row") && !shown.contains("Not counted"),
+        "{shown}"
+    );
+    let told = "Source text was counted, which has no edges: `--by block` has its counts.\n";
+    assert!(shown.ends_with(told), "{shown}");
 }
 
 #[test]

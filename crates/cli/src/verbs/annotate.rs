@@ -44,9 +44,7 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         sources.say_missing(&|file| own.library_of_file(file).is_none());
     }
     if shown.is_empty() {
-        bail!(
-            "nothing to show: no source was found that may be shown; `headcount annotate --asm` needs none"
-        );
+        bail!("{}", why_nothing(&loaded, &chosen, &names));
     }
     let own = (!is_named).then_some(&own);
     shown.push_str(&ending(&loaded, own, &chosen, !args.names.no_demangle));
@@ -56,6 +54,29 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         false => output::page(args.output.as_deref(), &shown)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why there is no source to show, and what to do about it.
+fn why_nothing(loaded: &Loaded, chosen: &Chosen, names: &[String]) -> String {
+    let has_source = |(module, function): &(usize, usize)| {
+        let functions = loaded.counted.get(*module).map(|it| &it.module.functions);
+        functions.is_some_and(|it| it[*function].source.is_some())
+    };
+    let is_known = !chosen.files.is_empty() || chosen.functions.iter().any(has_source);
+    let (what, words) = match names {
+        [] => ("what ran".to_owned(), String::new()),
+        names => (names.join(", "), format!(" {}", names.join(" "))),
+    };
+    match is_known {
+        true => format!(
+            "nothing to show: no source of {what} was found that may be shown; `headcount annotate \
+             --asm{words}` needs none"
+        ),
+        false => format!(
+            "nothing to show: nobody knows the source of {what}, for it was built without -g; \
+             `headcount annotate --asm{words}` shows its instructions"
+        ),
+    }
 }
 
 /// The user's own files of which a line ran, or functions. Others are only numbered.

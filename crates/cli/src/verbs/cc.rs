@@ -69,7 +69,8 @@ fn count_source(args: &Cc, program: &[OsString], arguments: &[OsString]) -> Resu
         every_block: args.every_block,
         is_clang: is_clang(compiler),
     };
-    if !job.has_c() {
+    // What is for another machine is told of on the way there.
+    if !job.has_c() || narrow_option(&words).is_some() {
         bail!(cannot_run(&program[0], become_compiler(program, arguments)));
     }
     if let Some(reason) = not_countable(compiler, &words) {
@@ -168,13 +169,6 @@ fn not_countable(compiler: &OsStr, arguments: &[OsString]) -> Option<String> {
     if is_bare(arguments) {
         return Some("a program without an operating system; it is counted as assembly".to_owned());
     }
-    let narrow = ["-m32", "-mx32", "-m16"];
-    let narrow = narrow
-        .iter()
-        .find(|it| arguments.iter().any(|word| word == *it));
-    if let Some(option) = narrow {
-        return Some(format!("{option} asks for another machine"));
-    }
     let mut ask = Command::new(compiler);
     let targets = |word: &&OsString| word.to_string_lossy().starts_with("--target=");
     ask.args(arguments.iter().filter(targets))
@@ -184,6 +178,13 @@ fn not_countable(compiler: &OsStr, arguments: &[OsString]) -> Option<String> {
     let is_ours = machine.starts_with("x86_64") && machine.contains("linux");
     (!is_ours && !machine.is_empty())
         .then(|| format!("it compiles for {machine}; `headcount csource` counts C for any machine"))
+}
+
+/// The last word on how wide addresses are, if they are not those of x86-64.
+fn narrow_option(arguments: &[OsString]) -> Option<&str> {
+    let mut words = arguments.iter().filter_map(|word| word.to_str());
+    let last = words.rfind(|it| matches!(*it, "-m64" | "-m32" | "-mx32" | "-m16"));
+    last.filter(|it| *it != "-m64")
 }
 
 /// Becomes the compiler, in whose assembler's place we are. Comes back only if that fails.
@@ -250,6 +251,11 @@ fn take_the_assemblers_place(
     option.push(prefix);
     run.arg(option);
     run.env(COMPILER_VARIABLE, compiler);
+    if let Some(option) = narrow_option(arguments) {
+        talk::say(format!(
+            "not counted: {option} asks for another machine; headcount counts x86-64 programs only"
+        ));
+    }
     if is_bare(arguments) {
         run.env(BARE_VARIABLE, "1");
     } else {

@@ -102,7 +102,8 @@ fn examine() -> Vec<Finding> {
         processor(),
         compiler().of(Way::Build),
         assembler().of(Way::Build),
-        counts_folder(),
+        counts_folder().of(Way::Build),
+        profile(),
         cache_folder(),
         gs_base(),
         core_dumps(),
@@ -228,27 +229,51 @@ fn version(command: &mut Command) -> Option<String> {
     answer.status.success().then(|| first.to_owned())
 }
 
+/// Where programs that count themselves put their counts.
 fn counts_folder() -> Finding {
     let named = std::env::var_os(headcount_wire::FOLDER_VARIABLE);
     let folder = named.unwrap_or_else(|| headcount_wire::DEFAULT_FOLDER.into());
     let folder = Path::new(&folder);
-    // Where it does not exist yet, the counted program will make it.
-    let place = match folder.is_dir() {
-        true => folder.to_owned(),
-        false => match folder.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-            _ => ".".into(),
-        },
-    };
     let name = "counts folder";
-    match tempfile::tempfile_in(&place) {
-        Ok(_) => Finding::good(name, format!("{}: can be written", folder.display())),
-        Err(error) => Finding::less(
-            name,
-            format!("{}: {error}", folder.display()),
-            "work in a folder you may write to, or set HEADCOUNT_DIR to one",
-        ),
+    // Where it does not exist yet, the counted program will make it.
+    match folder.is_dir() {
+        true => writable(name, folder, folder),
+        false => writable(name, folder, around(folder)),
     }
+}
+
+/// Where everything is kept in the end.
+fn profile() -> Finding {
+    let profile = Path::new(super::DEFAULT_PROFILE);
+    let name = "profile";
+    match std::fs::OpenOptions::new().append(true).open(profile) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            unwritable(name, profile, &error)
+        }
+        _ => writable(name, profile, around(profile)),
+    }
+}
+
+/// The folder that something is in.
+fn around(path: &Path) -> &Path {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+fn writable(name: &'static str, what: &Path, folder: &Path) -> Finding {
+    match tempfile::tempfile_in(folder) {
+        Ok(_) => Finding::good(name, format!("{}: can be written", what.display())),
+        Err(error) => unwritable(name, what, &error),
+    }
+}
+
+fn unwritable(name: &'static str, what: &Path, error: &std::io::Error) -> Finding {
+    Finding::bad(
+        name,
+        format!("{}: {error}", what.display()),
+        "work in a folder you may write to; or set HEADCOUNT_DIR to one, and name a profile there \
+         with -o",
+    )
 }
 
 /// What `headcount run` keeps from one run to the next.
@@ -257,7 +282,11 @@ fn cache_folder() -> Finding {
     match crate::cache::extent() {
         Some((folder, files, bytes)) => {
             let megabytes = bytes.div_ceil(1_000_000);
-            let found = format!("{}: {files} files, {megabytes} MB", folder.display());
+            let found = format!(
+                "{}: {}, {megabytes} MB",
+                folder.display(),
+                headcount_report::plural(files as u64, "file")
+            );
             Finding::good(name, found)
         }
         None => Finding::less(

@@ -103,7 +103,7 @@ impl Workshop {
         let mut lines = csv.lines();
         assert_eq!(
             lines.next(),
-            Some("module,function,address,instructions,count,file,line,column,kind")
+            Some("module,function,address,instructions,count,file,line,column,kind,statements")
         );
         let rows = lines.map(|line| line.split(',').collect::<Vec<_>>());
         rows.filter(|row| row[5] == file)

@@ -81,8 +81,7 @@ pub fn function_heading(named: &Named<'_>, inlined: &InlinedRuns<'_>) -> Result<
     }
     let calls = match calls {
         Count::Unknown => "calls not counted".to_owned(),
-        Count::Exact(1) => "1 call".to_owned(),
-        many => format!("{many} calls"),
+        known => text::several(known, "call"),
     };
     let tally = Tally::of(named)?;
     text.push_str(&format!("\n{calls}, {}", sums(tally)));
@@ -93,10 +92,10 @@ pub fn function_heading(named: &Named<'_>, inlined: &InlinedRuns<'_>) -> Result<
 }
 
 fn sums(tally: Tally) -> String {
-    let words = if tally.of_source {
-        "statements"
+    let unit = if tally.of_source {
+        "statement"
     } else {
-        "instructions"
+        "instruction"
     };
-    text::sums(tally.executed, tally.never, tally.instructions, words)
+    text::sums(&tally, unit)
 }

@@ -35,7 +35,7 @@ pub fn tables<E: From<Error>>(
     for (number, module) in (1..).zip(counted) {
         tables.module(number, module, request)?;
     }
-    for row in source::files(counted, request)? {
+    for row in source::whole_files(counted, request)? {
         tables.of_source("file_counts", &row)?;
     }
     for row in source::lines(counted, request)? {
@@ -69,8 +69,7 @@ impl<E: From<Error>> Tables<'_, E> {
     }
 
     fn module(&mut self, number: u64, module: &Counted, request: &Request<'_>) -> Result<(), E> {
-        let row = rows::modules(std::slice::from_ref(module), request)?;
-        let Some(row) = row.into_iter().next() else {
+        let Some(row) = rows::module_row(module, request, &|_| true)? else {
             return Ok(()); // nothing of it is wanted, or was counted
         };
         let [path, rest @ ..] = row.cells.as_slice() else {

@@ -68,6 +68,7 @@ async function show() {
   if (line) return openFile.goTo(line, false);
   openFile = null;
   mark(at.kind);
+  fillFind(at);
   let parts, name;
   try {
     ({ parts, name } = await viewOf(at));
@@ -84,6 +85,11 @@ async function show() {
     content.querySelector("h1")?.focus({ preventScroll: true });
   }
   all.filter((it) => typeof it === "function").forEach((after) => after());
+}
+
+/** The field says what is shown, unless somebody types. */
+function fillFind({ kind, rest }) {
+  if (document.activeElement !== findField) findField.value = kind === "find" ? decoded(rest) : "";
 }
 
 /** Another line of the file that is shown already. */

@@ -44,7 +44,7 @@ class SourceFile {
         : known.text.split("\n").map((text, i) => ({ number: i + 1, text }));
     this.language = languageOf(file.path);
     this.inside = insideComments(this.rows.map((it) => it.text), this.language);
-    this.most = [...this.byLine.values()].reduce((most, it) => Math.max(most, size(it.executed)), 0);
+    this.most = mostOf([...this.byLine.values()].map((it) => it.count));
     this.places = new Map(this.rows.map((it, i) => [it.number, i]));
     this.current = null;
     this.stretches = [];
@@ -144,7 +144,7 @@ class SourceFile {
     const link = make("a", { class: "number", href: fileLink(this.file, number), "aria-label": `Line ${number}` }, String(number));
     return make(
       "div",
-      { class: `line ${kind}`, id: `L${number}`, "--heat": it ? heat(it.executed, this.most) : null },
+      { class: `line ${kind}`, id: `L${number}`, "--heat": it ? heat(it.count, this.most) : null },
       span("gutter", this.count(it), this.time(number), this.branch(number), link),
       code,
     );
@@ -207,7 +207,7 @@ class SourceFile {
   }
 
   isHot(it) {
-    return size(it.executed) >= this.most / 4;
+    return size(it.count) >= Math.max(1, this.most / 4);
   }
 
   isPartial(it) {
