@@ -73,14 +73,14 @@ pub struct Demo {
 
 /// Run a program and count it, as it is: nothing has to be rebuilt.
 ///
-/// Everything that runs is counted: the program, its libraries, its threads, and its children, each
-/// in its own program. The exit status is the program's; 125 if it cannot be counted, 126 if it
-/// cannot be run, 127 if it is not there. If its counts cannot be stored, they are kept for
+/// Everything that runs is counted: the program, its libraries, its threads, and its children
+/// and whatever programs they run. The exit status is the program's; 125 if it cannot be counted, 126 if it
+/// cannot be run, 127 if it is not found. If its counts cannot be stored, they are kept for
 /// `headcount collect`.
 ///
 /// When the program has ended, processes that it left behind go on uncounted, unless --wait is
-/// given. Ctrl-C reaches the program, not headcount: a program that ignores it goes on, as without
-/// us. SIGTERM, SIGINT, SIGQUIT and SIGHUP that somebody sends to headcount are passed on to the
+/// given. Ctrl-C reaches the program, not headcount: a program that ignores it goes on, as it would without
+/// headcount. SIGTERM, SIGINT, SIGQUIT and SIGHUP that somebody sends to headcount are passed on to the
 /// program; if it goes on all the same, the next one (a second later or more) makes headcount let
 /// go of it and end, and one after that ends both.
 #[derive(Debug, Args)]
@@ -100,18 +100,18 @@ pub struct Run {
     #[arg(long)]
     pub time: bool,
     /// Show a live table meanwhile, as `headcount watch` does, on the terminal. The program's own
-    /// output must go elsewhere; it reads nothing from the terminal.
+    /// output must go elsewhere; the program gets no input from the terminal.
     #[arg(long)]
     pub watch: bool,
-    /// Stop when a thread has come to its N-th event, exactly, wherever that is: `instructions=N`, or
+    /// Stop exactly when a thread has reached its N-th event, wherever that is: `instructions=N`, or
     /// `calls(FUNCTION)=N` for the N-th time that a function is entered. Each thread counts its own,
-    /// from its birth. A program that does the same in every run stops at the same instruction in
+    /// from its start. A program that does the same in every run stops at the same instruction in
     /// every run.
     #[arg(long, value_name = "EVENT=N", conflicts_with_all = ["time", "watch", "limit"])]
     pub until: Option<Until>,
     /// What to do then: let go of the program, which stays stopped there (`stop`; a debugger can
     /// attach, and `kill -CONT` makes it go on); write a core file and go on (`core`); start gdb on it
-    /// (`gdb`); or count on, and print in the end what it had executed by then (`report`), which
+    /// (`gdb`); or keep counting and, when it ends, print what it had executed up to there (`report`), which
     /// `report --phase start` shows again.
     #[arg(
         long,
@@ -174,7 +174,7 @@ pub enum Then {
     Core,
     /// Start gdb.
     Gdb,
-    /// Print what it has executed, and count on.
+    /// Keep counting; at the end, print what it had executed by then.
     Report,
 }
 
@@ -315,19 +315,19 @@ pub struct Counting {
     /// begin a line, or only entries of functions. With breakpoints, fewer are faster.
     #[arg(long, value_enum, default_value_t = CountUnit::Block, value_name = "UNIT")]
     pub unit: CountUnit,
-    /// Count only functions and source files with such names (`*` any text, `?` any character), or
+    /// Count only functions and source files whose names match (`*` any text, `?` any character), or
     /// lines such as `sort.c:20-40`, or modules such as `libz.so.1`. `libz!inflate` is a function of
     /// a library, `libz!` the whole library.
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
-    /// Do not count these.
+    /// Do not count what matches, as for --only.
     #[arg(long, value_name = "PATTERN")]
     pub skip: Vec<String>,
     /// Which modules to count: `main` is the program itself, `all` its libraries too; or a
     /// pattern for paths [default: all, or main with breakpoints].
     #[arg(long, value_name = "MODULES")]
     pub modules: Option<String>,
-    /// Stop counting a unit when it was met so often; the report says "at least". For breakpoints.
+    /// Stop counting a unit after N executions; the report then says "at least". Only with breakpoints.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
     /// Say nothing when all goes well.
@@ -502,15 +502,15 @@ pub struct Collect {
     pub keep: bool,
 }
 
-/// Mark a moment of a run that goes on, so that what runs before and after it is told apart.
+/// Begin a new phase of a run in progress, so that reports tell what ran before and after apart.
 ///
-/// The run becomes a run for each phase: `start` until the first mark, and one from each mark to the next, or to
+/// Each phase becomes a run of its own in the profile: `start` until the first mark, and one from each mark to the next, or to
 /// the end, under the mark's name. Reports add them up unless `--phase NAME` chooses one; `headcount
 /// runs` lists them, and `headcount diff --runs 2,3` compares two.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
-  headcount mark 1234 steady             what runs from now on is the phase `steady`
+  headcount mark 1234 steady             begin the phase `steady` now
   headcount report --phase steady        when the run has ended
   headcount report --phase start         what ran before the first mark")]
 pub struct Mark {

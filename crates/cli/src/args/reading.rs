@@ -17,9 +17,9 @@ Examples:
   headcount report --by line --only max.c          every line of one file
   headcount report --only libm.so.6                every function of one library
   headcount report --never                         functions that never ran
-  headcount report --why                           what takes long: runs often, or is slow
-  headcount report --charge-back                   time in libraries, by your line
-  headcount report --events loads,stores,flops     what they did to memory and numbers
+  headcount report --why                           what takes long, and why
+  headcount report --charge-back                   library time, by your lines
+  headcount report --events loads,stores,flops     memory accesses and flops
   headcount report --by instruction --format csv -o all.csv")]
 pub struct Report {
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub struct Report {
     /// The column to sort by: numbers from the largest, names from the first.
     #[arg(long, value_name = "COLUMN")]
     pub sort: Option<String>,
-    /// Show so many rows, the hottest (or, with --sort, the first) ones.
+    /// Show only N rows: the hottest or, with --sort, the first.
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
     /// Show every row. Otherwise the text report shows your own code that ran, hottest first, as much as
@@ -45,16 +45,16 @@ pub struct Report {
     #[arg(long)]
     pub never: bool,
     /// Say of the functions (or, with `--by line`, lines) that took the most time why they did. The
-    /// reason is `often`: each visit is quick, and there are many; `slow`: each instruction takes more than 2 ns,
+    /// reason is `often`: each call (or execution of the line) is quick, and there are many; `slow`: each instruction takes more than 2 ns,
     /// as where a processor waits for memory; or `long`: each visit executes many instructions. Needs
     /// samples of `headcount time`.
     #[arg(long, conflicts_with = "never")]
     pub why: bool,
-    /// Book the time in libraries on the line of your own code that led there: one row for each such
+    /// Charge the time in libraries to the line of your own code that led there: one row for each such
     /// line and routine. Needs samples of `headcount time`.
     #[arg(long, conflicts_with_all = ["by", "never", "why", "only", "skip", "module"])]
     pub charge_back: bool,
-    /// Show what the code did, one column an event, or `all`. A number that the code bounds is marked
+    /// Show what the code did, one column per event, or `all`. A number that is only a bound is marked
     /// with `≥` or `≤`.
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
     pub events: Vec<String>,
@@ -77,8 +77,8 @@ pub struct Report {
 ///
 /// The counts are exact, and all of one moment: threads that run are held for as long as it takes to
 /// read their counters, a fraction of a millisecond, and go on. Counts never go down from one query to
-/// the next, and the last are those of the run. A program built with `headcount cc` can be asked, too; blocks
-/// that its threads are in count whole.
+/// the next, nor from the last one to the final counts of the run. A program built with `headcount cc` can be asked, too; a block
+/// that a thread is in the middle of counts as fully executed.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
@@ -96,7 +96,7 @@ pub struct Query {
     /// The column to sort by: numbers from the largest, names from the first.
     #[arg(long, value_name = "COLUMN")]
     pub sort: Option<String>,
-    /// Show so many rows, the hottest (or, with --sort, the first) ones.
+    /// Show only N rows: the hottest or, with --sort, the first.
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
     /// Show every row, as `report --all` does.
@@ -106,7 +106,7 @@ pub struct Query {
     pub own: OwnArgument,
     #[command(flatten)]
     pub filter: FilterArgument,
-    /// Show what the code did, one column an event, or `all`, as `report` does.
+    /// Show what the code did, one column per event, or `all`, as `report` does.
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
     pub events: Vec<String>,
     #[command(flatten)]
@@ -124,14 +124,14 @@ pub struct Query {
 /// Show a live table of what a program that is being counted executes.
 ///
 /// Totals are exact at each refresh, and rates are what was executed since the one before. Keys:
-/// `s` sorts by rate, total or name; `/` searches; `f` and `l` show functions or lines; space pauses;
-/// arrows scroll; `q` leaves. The program goes on, and is counted on.
+/// `s` sorts by rate, total or name; `/` filters rows; `f` and `l` show functions or lines; space pauses;
+/// arrows scroll; `q` leaves. The program keeps running and is still counted.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
   headcount watch 1234
   headcount watch 1234 --by line --every 500ms
-  headcount watch 1234 --json                   one object a line, for scripts
+  headcount watch 1234 --json                   one object per line, for scripts
   headcount run --watch -- ./server >log 2>&1   from the beginning")]
 pub struct Watch {
     /// The process, or the `headcount run` that counts it.
@@ -152,13 +152,13 @@ pub struct LiveTable {
     pub every: Duration,
     #[command(flatten)]
     pub filter: FilterArgument,
-    /// Write one JSON object a line in place of the table.
+    /// Write one JSON object per line in place of the table.
     #[arg(long)]
     pub json: bool,
-    /// With `--json`: so many rows in each line.
+    /// With `--json`: N rows in each line.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
-    /// With `--json`: end after so many lines.
+    /// With `--json`: end after N lines.
     #[arg(long, value_name = "N", requires = "json")]
     pub times: Option<u64>,
 }
@@ -496,15 +496,15 @@ impl RunsArgument {
 /// What to look at.
 #[derive(Clone, Debug, Default, Args)]
 pub struct FilterArgument {
-    /// Only functions and source files with such names (`*` any text, `?` any character), or the
+    /// Only functions and source files whose names match (`*` any text, `?` any character), or the
     /// module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!` the
     /// whole library. May be given several times.
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
-    /// All but those with such names. May be given several times.
+    /// Leave out what matches, as for --only. May be given several times.
     #[arg(long, value_name = "PATTERN")]
     pub skip: Vec<String>,
-    /// Only modules with such names or paths.
+    /// Only modules whose name or path matches.
     #[arg(long, value_name = "PATTERN")]
     pub module: Option<String>,
 }
@@ -523,9 +523,9 @@ impl FilterArgument {
 /// What the user's own code is.
 #[derive(Clone, Debug, Args)]
 pub struct OwnArgument {
-    /// Your own code: functions, source files and modules with such names, as for --only. Without this,
-    /// it is what is neither in a module nor from a source file of the system, of Rust's library or of
-    /// a package that cargo or Go fetched; or the program itself, if that leaves nothing. May be given
+    /// Your own code: functions, source files and modules whose names match, as for --only. Without this,
+    /// it is everything except system modules, system headers, Rust's standard library, and packages
+    /// that cargo or Go fetched; if that leaves nothing, it is the program itself. May be given
     /// several times.
     #[arg(long, value_name = "PATTERN")]
     pub own: Vec<String>,
@@ -534,7 +534,7 @@ pub struct OwnArgument {
 /// How to show names.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct NamesArgument {
-    /// Show the linker's names of functions.
+    /// Show mangled function names.
     #[arg(long)]
     pub no_demangle: bool,
 }
