@@ -722,8 +722,9 @@ fn where_nothing_can_be_written_the_counts_are_kept_elsewhere() {
         .split_once('`')
         .expect("it says how to get them");
     let (collect, _) = collect.split_once('`').unwrap();
+    let (collect, _) = collect.split_once(" -o ").expect("it says where to");
     let words: Vec<&str> = collect.split(' ').skip(1).collect();
-    let collected = shop.headcount(&words);
+    let collected = shop.headcount(&[&words[..], &["-o", "kept.db"]].concat());
     assert_eq!(collected.status, Some(0), "{said:?} {collected:?}");
 }
 
