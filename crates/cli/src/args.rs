@@ -1,7 +1,9 @@
 //! What can be typed. `--help`, the manual pages and the completions are all made of this.
 
+mod live;
 mod reading;
 
+pub use live::*;
 pub use reading::*;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -500,36 +502,6 @@ pub struct Collect {
     /// Leave the counter files where they are.
     #[arg(long)]
     pub keep: bool,
-}
-
-/// Begin a new phase of a run in progress, so that reports tell what ran before and after apart.
-///
-/// Each phase becomes a run of its own in the profile: `start` until the first mark, and one from each mark to the next, or to
-/// the end, under the mark's name. Reports add them up unless `--phase NAME` chooses one; `headcount
-/// runs` lists them, and `headcount diff --runs 2,3` compares two.
-#[derive(Debug, Args)]
-#[command(before_help = "\
-Examples:
-  headcount mark 1234 steady             begin the phase `steady` now
-  headcount report --phase steady        when the run has ended
-  headcount report --phase start         what ran before the first mark")]
-pub struct Mark {
-    /// The process, or the `headcount run` that counts it.
-    #[arg(value_name = "PID")]
-    pub pid: i32,
-    /// The name of the phase that begins.
-    #[arg(value_parser = phase_name)]
-    pub name: String,
-}
-
-fn phase_name(text: &str) -> Result<String, String> {
-    let is_plain = |it: char| !it.is_control();
-    match text {
-        "" => Err("a phase needs a name".into()),
-        "start" => Err("`start` is what comes before the first mark".into()),
-        _ if text.chars().all(is_plain) && text.len() <= 200 => Ok(text.to_owned()),
-        _ => Err("say a short name without control characters".into()),
-    }
 }
 
 /// Say what this machine allows, and what to do about what it does not.

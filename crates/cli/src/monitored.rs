@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use headcount_model::{FunctionCounts, LinkAddr, Run};
+use headcount_model::{FunctionCounts, Run};
 use headcount_monitor::foreign_file;
 use headcount_monitor::journal;
 use headcount_monitor::live::{Live, Moment, SoFar};
@@ -19,7 +19,7 @@ use headcount_report::Count;
 use headcount_report::OwnModules;
 use headcount_wire::FOLDER_VARIABLE;
 
-use crate::args::{CountUnit, Counting, EngineName, ProgramArgument, Then, Until, UntilEvent};
+use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
 use crate::cache;
 use crate::progress::during_on_terminal;
 use crate::readings;
@@ -28,7 +28,7 @@ use crate::reserve;
 use crate::selection::Selection;
 use crate::talk::say;
 use crate::uncounted::{become_program, shortage};
-use crate::until;
+use crate::until::Countdown;
 use crate::verbs::{DEFAULT_PROFILE, collect};
 
 /// The end of a journal folder's name.
@@ -116,7 +116,7 @@ pub fn run(
     })?;
     let stored = store(counting, &folder, &outcome);
     if let Some(countdown) = until {
-        until::tell(&countdown.until, &outcome);
+        countdown.tell(&outcome);
     }
     Ok(Ran { outcome, stored })
 }
@@ -178,30 +178,6 @@ pub struct Following<'a> {
     pub until: Option<&'a Countdown>,
 }
 
-/// How far a program is to come, and what then.
-#[derive(Clone, Debug)]
-pub struct Countdown {
-    pub until: Until,
-    pub then: Then,
-}
-
-impl Countdown {
-    fn for_monitor<'a>(
-        &self,
-        entries: &'a dyn Fn(&str, &str, &FileBytes) -> Vec<LinkAddr>,
-    ) -> headcount_monitor::Until<'a> {
-        use headcount_monitor::UntilEvent as Event;
-        headcount_monitor::Until {
-            event: match self.until.event {
-                UntilEvent::Instructions => Event::Instructions,
-                UntilEvent::Calls(_) => Event::Calls(entries),
-            },
-            times: self.until.times,
-            goes_on: self.then == Then::Report,
-        }
-    }
-}
-
 /// Makes the monitor's settings of what the user typed, and lets it count.
 pub fn count(
     args: &Counting,
@@ -218,11 +194,10 @@ pub fn count(
         return Err(Error::Io("--until", why));
     }
     let selection = Selection::new(args);
-    let name = match following.until.map(|it| &it.until.event) {
-        Some(UntilEvent::Calls(name)) => name.as_str(),
-        _ => "",
+    let entries = |path: &str, key: &str, bytes: &FileBytes| {
+        let entries = following.until.map(|it| it.entries(path, key, bytes));
+        entries.unwrap_or_default()
     };
-    let entries = |path: &str, key: &str, bytes: &FileBytes| until::entries(name, path, key, bytes);
     let begin = Instant::now();
     let told = std::cell::Cell::new(begin);
     let progress = |hits: u64| {

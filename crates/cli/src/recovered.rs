@@ -278,10 +278,10 @@ fn renumber(written: &mut Written, numbers: &[Fate]) {
     written.entries = renumbered.collect();
 }
 
-/// That a process died is to be told, whatever is known of where.
+/// What happened somewhere is to be told, whatever is known of where.
 fn note_of_lost(entry: Entry) -> Option<Entry> {
     match entry {
-        Entry::Died { what, .. } => Some(Entry::Note(format!("{what}."))),
+        Entry::NoteAt { what, .. } => Some(Entry::Note(format!("{what}."))),
         _ => None,
     }
 }
@@ -415,7 +415,7 @@ pub fn run_of(
             } => flat(&mut counts, module)?.shift(block, from, delta)?,
             Entry::Uncounted { module, block } => flat(&mut counts, module)?.uncount(block)?,
             Entry::AtLeast { module, block } => flat(&mut counts, module)?.at_least(block)?,
-            Entry::Died { what, module, at } => {
+            Entry::NoteAt { what, module, at } => {
                 let facts = facts.get(module).context(NO_SUCH_MODULE)?;
                 let module = facts.around(at)?;
                 let place = place(&module, LinkAddr(at));

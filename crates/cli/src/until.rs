@@ -12,44 +12,75 @@ use crate::cache;
 use crate::selection::entries_of;
 use crate::talk::say;
 
-/// Where functions with this name begin in a file.
-pub fn entries(name: &str, path: &str, key: &str, bytes: &FileBytes) -> Vec<LinkAddr> {
-    let facts = cache::facts(path, key, bytes).ok();
-    let module = facts.and_then(|it| it.module().ok());
-    module.map_or(Vec::new(), |it| entries_of(name, &it))
+/// How far a program is to come, and what then.
+#[derive(Clone, Debug)]
+pub struct Countdown {
+    pub until: Until,
+    pub then: Then,
 }
 
-/// What was counted down, in words.
-fn events(until: &Until) -> String {
-    let times = thousands(until.times);
-    match &until.event {
-        UntilEvent::Instructions => format!("{times} instructions"),
-        UntilEvent::Calls(name) => format!("{times} calls of {name}"),
+impl Countdown {
+    /// The same for the monitor, which asks where functions begin.
+    pub fn for_monitor<'a>(
+        &self,
+        entries: &'a dyn Fn(&str, &str, &FileBytes) -> Vec<LinkAddr>,
+    ) -> headcount_monitor::Until<'a> {
+        use headcount_monitor::UntilEvent as Event;
+        headcount_monitor::Until {
+            event: match self.until.event {
+                UntilEvent::Instructions => Event::Instructions,
+                UntilEvent::Calls(_) => Event::Calls(entries),
+            },
+            times: self.until.times,
+            goes_on: self.then == Then::Report,
+        }
     }
-}
 
-/// The words that stop a program there again.
-fn again(until: &Until) -> String {
-    match &until.event {
-        UntilEvent::Instructions => format!("--until instructions={}", until.times),
-        UntilEvent::Calls(name) => format!("--until 'calls({name})={}'", until.times),
+    /// Where in a file the functions begin whose calls are counted down.
+    pub fn entries(&self, path: &str, key: &str, bytes: &FileBytes) -> Vec<LinkAddr> {
+        let UntilEvent::Calls(name) = &self.until.event else {
+            return Vec::new();
+        };
+        let facts = cache::facts(path, key, bytes).ok();
+        let module = facts.and_then(|it| it.module().ok());
+        module.map_or(Vec::new(), |it| entries_of(name, &it))
     }
-}
 
-/// Says where a thread has come to its last event, or that none has.
-pub fn tell(until: &Until, outcome: &Outcome) {
-    let events = events(until);
-    let Some(reached) = &outcome.reached else {
-        say(format!("no thread came to {events}"));
-        return;
-    };
-    let place = place_of(reached, outcome);
-    say(format!(
-        "thread {} has come to {events}, and stands at {}{place}; {} stops it there again",
-        reached.tid,
-        reached.at,
-        again(until)
-    ));
+    /// Says where a thread has come to its last event, or that none has.
+    pub fn tell(&self, outcome: &Outcome) {
+        let events = self.events();
+        let Some(reached) = &outcome.reached else {
+            say(format!("no thread came to {events}"));
+            return;
+        };
+        let place = place_of(reached, outcome);
+        say(format!(
+            "thread {} has come to {events}, and stands at {}{place}; {} stops it there again",
+            reached.tid,
+            reached.at,
+            self.again()
+        ));
+    }
+
+    /// What was counted down, in words.
+    fn events(&self) -> String {
+        let times = thousands(self.until.times);
+        match (&self.until.event, self.until.times) {
+            (UntilEvent::Instructions, 1) => "1 instruction".to_owned(),
+            (UntilEvent::Instructions, _) => format!("{times} instructions"),
+            (UntilEvent::Calls(name), 1) => format!("1 call of {name}"),
+            (UntilEvent::Calls(name), _) => format!("{times} calls of {name}"),
+        }
+    }
+
+    /// The words that stop a program there again.
+    fn again(&self) -> String {
+        let times = self.until.times;
+        match &self.until.event {
+            UntilEvent::Instructions => format!("--until instructions={times}"),
+            UntilEvent::Calls(name) => format!("--until 'calls({name})={times}'"),
+        }
+    }
 }
 
 fn place_of(reached: &Reached, outcome: &Outcome) -> String {

@@ -292,7 +292,7 @@ fn each_thread_counts_its_own() {
     };
     assert!(run("calls(step)=1000").contains("has come to 1,000 calls of step"));
     assert!(run("calls(step)=1001").contains("no thread came to 1,001 calls of step"));
-    assert!(run("calls(nosuch)=1").contains("no thread came to 1 calls of nosuch"));
+    assert!(run("calls(nosuch)=1").contains("no thread came to 1 call of nosuch"));
 }
 
 #[test]

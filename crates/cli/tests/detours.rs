@@ -265,8 +265,9 @@ fn go_programs_without_symbols_are_counted_like_those_with() {
             assert_eq!(native, "5000 5000 5000 5000\n");
             assert_eq!(shop.must_count_alone(&["./works"]), native, "{link}");
             let all = shop.functions();
-            let calls = ["main.work", "main.main.func1"].map(|it| all[it].calls);
-            assert_eq!(calls, [12_000, 4], "{link}");
+            assert_eq!(all["main.work"].calls, 12_000, "{link}");
+            // A goroutine that is preempted as it begins goes back to its function's entry.
+            assert!(all["main.main.func1"].calls >= 4, "{link}");
             all["main.work"]
         });
         assert_eq!(counts[0], counts[1], "{mode} {link}");

@@ -96,7 +96,7 @@ pub fn first_event(until: &Until<'_>) -> i64 {
 }
 
 /// A thread that goes on step by step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Stepping {
     /// Does the instruction that it runs store the flags, which tell of the step?
     pub stores_flags: bool,
@@ -128,8 +128,7 @@ impl Monitor<'_> {
         let is_near = until
             .is_some_and(|it| matches!(it.event, UntilEvent::Instructions) && it.times <= STEPS);
         if is_near && self.counts(stopped.tid()) {
-            let stores_flags = false;
-            self.thread(stopped).stepping = Some(Stepping { stores_flags });
+            self.thread(stopped).stepping = Some(Stepping::default());
         }
     }
 
@@ -140,8 +139,7 @@ impl Monitor<'_> {
             let space = self.thread(stopped).space;
             return self.add_events(stopped, space, NEVER);
         }
-        let stores_flags = false;
-        self.thread(stopped).stepping = Some(Stepping { stores_flags });
+        self.thread(stopped).stepping = Some(Stepping::default());
         Ok(())
     }
 
@@ -251,7 +249,7 @@ impl Monitor<'_> {
                 until.times
             );
             let at = at.0;
-            self.journal.write(&Entry::Died { what, module, at })?;
+            self.journal.write(&Entry::NoteAt { what, module, at })?;
         }
         if until.goes_on {
             self.add_events(&stopped, space, NEVER)?;

@@ -74,7 +74,7 @@ impl Monitor<'_> {
         let name = name(signal);
         let what = format!("{who} was killed by {name}");
         self.journal.write(&match fate.and_then(|fate| fate.at) {
-            Some((module, at)) => Entry::Died {
+            Some((module, at)) => Entry::NoteAt {
                 what,
                 module,
                 at: at.0,

@@ -150,8 +150,9 @@ pub enum Entry {
         /// How often in all.
         times: u64,
     },
-    /// A process was killed, at a place that is yet to be put into words.
-    Died {
+    /// A sentence for the report about a place that is yet to be put into words: where a process was
+    /// killed, say.
+    NoteAt {
         /// The beginning of the sentence.
         what: String,
         /// The module.
@@ -184,7 +185,7 @@ impl Entry {
             | Self::Uncounted { module, .. }
             | Self::AtLeast { module, .. }
             | Self::Stray { module, .. }
-            | Self::Died { module, .. } => Some(module),
+            | Self::NoteAt { module, .. } => Some(module),
             Self::Run { .. }
             | Self::Module { .. }
             | Self::File { .. }

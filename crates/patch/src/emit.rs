@@ -5,7 +5,8 @@ use headcount_x86::out_of_line;
 use iced_x86::{Code, ConstantOffsets, Decoder, DecoderOptions, Encoder, Instruction};
 
 use crate::detours::{self, Detours, LONG, SHORT};
-use crate::event_counter::{self, Events};
+use crate::event_counter::Events;
+use crate::probes::Alarm;
 use crate::sketch::{CannotCopy, End, Sketch, Target, Way, falls_into};
 use crate::spots::{CounterNumber, Fix, Resume, Spot, Undo};
 use crate::system_calls::{LOOK, SystemCall};
@@ -151,7 +152,7 @@ impl Counters {
 
 /// What a thread at a place has done.
 #[derive(Clone, Copy)]
-struct State {
+pub(crate) struct State {
     at: u64,
     fix: Fix,
     is_inside: bool,
@@ -177,7 +178,7 @@ impl State {
     }
 
     /// The same when so much more was added to the event counter.
-    fn ahead(self, by: i32) -> Self {
+    pub(crate) fn ahead(self, by: i32) -> Self {
         let ahead = self.ahead + by;
         Self { ahead, ..self }
     }
@@ -185,7 +186,7 @@ impl State {
 
 /// Where a jump of the copy leads.
 #[derive(Clone, Copy)]
-enum Goal {
+pub(crate) enum Goal {
     Label(u32),
     Stub(usize),
     /// An offset in the copy.
@@ -205,23 +206,14 @@ struct Stub {
     offset: u32,
 }
 
-/// Where the event counter has come to its end: a jump that leads to a trap, out of the way.
-struct Alarm {
-    /// Where the distance of that jump is.
-    from: usize,
-    /// Where the thread goes on.
-    back: u32,
-    state: State,
-}
-
-struct Emitter<'a> {
+pub(crate) struct Emitter<'a> {
     sketch: &'a Sketch,
     counters: Counters,
-    events: Events,
+    pub(crate) events: Events,
     moved: &'a [bool],
     /// Where the copy is for now: as near to what it speaks of as can be.
     base: u64,
-    code: Vec<u8>,
+    pub(crate) code: Vec<u8>,
     /// Where in the code distances are to places outside of it, and counters.
     distances: Vec<u32>,
     /// Those of jumps to other routines.
@@ -235,13 +227,13 @@ struct Emitter<'a> {
     calls: Vec<(u32, u32)>,
     system_calls: Vec<SystemCall>,
     /// Distances to fill in: where they are, and what they lead to.
-    jumps: Vec<(usize, Goal)>,
+    pub(crate) jumps: Vec<(usize, Goal)>,
     stubs: Vec<Stub>,
     /// The lead of every instruction, by offset in the original.
     leads: Vec<(u32, i32)>,
     /// Where the copy traps because the event counter is no longer negative.
-    countdowns: Vec<u32>,
-    alarms: Vec<Alarm>,
+    pub(crate) countdowns: Vec<u32>,
+    pub(crate) alarms: Vec<Alarm>,
 }
 
 impl Emitter<'_> {
@@ -254,7 +246,7 @@ impl Emitter<'_> {
         self.sketch.routine.start.0.wrapping_add(u64::from(offset))
     }
 
-    fn spot(&mut self, state: State, undo: Undo) {
+    pub(crate) fn spot(&mut self, state: State, undo: Undo) {
         let State {
             at,
             fix,
@@ -269,117 +261,6 @@ impl Emitter<'_> {
             is_inside,
             ahead,
         });
-    }
-
-    /// A probe: what a thread has done before it, and behind it.
-    fn probe(&mut self, counter: CounterNumber, is_careful: bool, before: State, behind: State) {
-        let scratch = 0_u32.to_le_bytes();
-        let events = self.events.of(counter);
-        if !is_careful {
-            self.add_events(events, before);
-            self.spot(before.ahead(events), Undo::Nothing);
-            self.put_word(&[0x65, 0x48, 0xff, 0x04, 0x25], counter); // inc qword ptr gs:[word]
-            return;
-        }
-        self.spot(before, Undo::Nothing);
-        self.put(&[0x65, 0x48, 0x89, 0x04, 0x25], scratch); // mov gs:[scratch], rax
-        let undo = self.add_events_carefully(events, before);
-        let before = before.ahead(events);
-        self.spot(before, undo);
-        self.put_word(&[0x65, 0x48, 0x8b, 0x04, 0x25], counter); // mov rax, gs:[word]
-        self.spot(before, Undo::RestoreRax);
-        self.code.extend([0x48, 0x8d, 0x40, 0x01]); // lea rax, [rax + 1]
-        self.spot(before, Undo::RestoreRax);
-        self.put_word(&[0x65, 0x48, 0x89, 0x04, 0x25], counter); // mov gs:[word], rax
-        self.spot(behind, Undo::RestoreRax);
-        self.put(&[0x65, 0x48, 0x8b, 0x04, 0x25], scratch); // mov rax, gs:[scratch]
-    }
-
-    /// Adds one to the event counter.
-    fn count_entry(&mut self, is_careful: bool, before: State) -> State {
-        let behind = before.ahead(1);
-        if !is_careful {
-            self.add_events(1, before);
-            return behind;
-        }
-        let scratch = 0_u32.to_le_bytes();
-        self.spot(before, Undo::Nothing);
-        self.put(&[0x65, 0x48, 0x89, 0x04, 0x25], scratch); // mov gs:[scratch], rax
-        let undo = self.add_events_carefully(1, before);
-        self.spot(behind, undo);
-        self.put(&[0x65, 0x48, 0x8b, 0x04, 0x25], scratch); // mov rax, gs:[scratch]
-        behind
-    }
-
-    /// Adds to the event counter, where the flags are dead.
-    fn add_events(&mut self, events: i32, before: State) {
-        if events == 0 {
-            return;
-        }
-        self.spot(before, Undo::Nothing);
-        let counter = event_counter::AT.to_le_bytes();
-        self.put(&[0x65, 0x48, 0x81, 0x04, 0x25], counter); // add qword ptr gs:[counter], events
-        self.code.extend(events.to_le_bytes());
-        if self.events.ends_with(events) {
-            let state = before.ahead(events);
-            self.spot(state, Undo::Nothing);
-            self.put(&[0x0f, 0x89], [0; 4]); // jns
-            self.alarms.push(Alarm {
-                from: self.code.len() - 4,
-                back: self.code.len() as u32,
-                state,
-            });
-        }
-    }
-
-    /// The same where they are not; `rax` is in the scratch word. How it gets its value back.
-    fn add_events_carefully(&mut self, events: i32, before: State) -> Undo {
-        if events == 0 {
-            return Undo::Nothing;
-        }
-        let counter = event_counter::AT.to_le_bytes();
-        self.spot(before, Undo::Nothing);
-        self.put(&[0x65, 0x48, 0x8b, 0x04, 0x25], counter); // mov rax, gs:[counter]
-        self.spot(before, Undo::RestoreRax);
-        self.put(&[0x48, 0x8d, 0x80], events.to_le_bytes()); // lea rax, [rax + events]
-        self.spot(before, Undo::RestoreRax);
-        self.put(&[0x65, 0x48, 0x89, 0x04, 0x25], counter); // mov gs:[counter], rax
-        if self.events.ends_with(events) {
-            self.trap_carefully(before.ahead(events));
-        }
-        Undo::RestoreRax
-    }
-
-    /// Traps if the event counter is no longer negative. Its upper half tells: it counts less than
-    /// that beyond its end.
-    fn trap_carefully(&mut self, state: State) {
-        let second = event_counter::SCRATCH.to_le_bytes();
-        let upper_half = (event_counter::AT + 4).to_le_bytes();
-        self.spot(state, Undo::RestoreRax);
-        self.put(&[0x65, 0x48, 0x89, 0x0c, 0x25], second); // mov gs:[second], rcx
-        self.spot(state, Undo::RestoreRax);
-        self.put(&[0x65, 0x8b, 0x0c, 0x25], upper_half); // mov ecx, gs:[upper half]
-        self.spot(state, Undo::RestoreRaxAndRcx);
-        self.code.extend([0xe3, 0x02]); // jrcxz, over the next
-        self.spot(state, Undo::RestoreRaxAndRcx);
-        self.code.extend([0xeb, 0x01]); // jmp, over the next
-        self.countdowns.push(self.code.len() as u32);
-        self.spot(state, Undo::RestoreRaxAndRcx);
-        self.code.push(0xcc); // int3
-        self.spot(state, Undo::RestoreRaxAndRcx);
-        self.put(&[0x65, 0x48, 0x8b, 0x0c, 0x25], second); // mov rcx, gs:[second]
-    }
-
-    /// What the event counter's end leads to.
-    fn alarms(&mut self) {
-        for Alarm { from, back, state } in std::mem::take(&mut self.alarms) {
-            self.jumps.push((from, Goal::Here(self.code.len() as u32)));
-            self.countdowns.push(self.code.len() as u32);
-            self.spot(state, Undo::Nothing);
-            self.code.push(0xcc); // int3
-            self.spot(state, Undo::Nothing);
-            self.jump(Goal::Here(back));
-        }
     }
 
     /// Makes the address behind us, on the stack, that behind the original call.
@@ -406,12 +287,12 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn put(&mut self, start: &[u8], end: [u8; 4]) {
+    pub(crate) fn put(&mut self, start: &[u8], end: [u8; 4]) {
         self.code.extend(start);
         self.code.extend(end);
     }
 
-    fn put_word(&mut self, start: &[u8], counter: CounterNumber) {
+    pub(crate) fn put_word(&mut self, start: &[u8], counter: CounterNumber) {
         self.put(start, counter.wrapping_mul(8).to_le_bytes());
         self.words.push(self.code.len() as u32 - 4);
     }
@@ -425,7 +306,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn jump(&mut self, goal: Goal) {
+    pub(crate) fn jump(&mut self, goal: Goal) {
         self.put(&[0xe9], [0; 4]); // jmp rel32
         self.jumps.push((self.code.len() - 4, goal));
     }

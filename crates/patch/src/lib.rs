@@ -18,6 +18,7 @@ mod detours;
 mod emit;
 mod event_counter;
 mod flags;
+mod probes;
 mod sketch;
 mod spots;
 mod system_calls;

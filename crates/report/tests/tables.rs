@@ -165,6 +165,23 @@ fn copies_of_a_line_are_added_up() {
 }
 
 #[test]
+fn a_line_that_several_programs_have_is_added_up_whatever_the_order_of_their_files() {
+    let program = |path: &str, files: &[&str], own: u32, times: u64| {
+        let blocks = vec![block(16, 1, &[(own, 7, true, 1)])];
+        counted(
+            path,
+            files,
+            vec![(function("f", Some((own, 6)), blocks), vec![times])],
+        )
+    };
+    let programs = [
+        program("/one", &["lib.rs", "one.rs"], 0, 5),
+        program("/two", &["two.rs", "lib.rs"], 1, 3),
+    ];
+    assert_eq!(rows_by(&programs, Unit::Line), ["lib.rs,7,8,8,exact"]);
+}
+
+#[test]
 fn line_zero_is_no_line_but_its_instructions_are_the_files() {
     let main = function(
         "main",

@@ -6,7 +6,6 @@ use headcount_model::Event;
 use headcount_profile::RunSelection;
 use headcount_report::Filter;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Print counts as a table.
 #[derive(Debug, Args)]
@@ -24,6 +23,28 @@ Examples:
 pub struct Report {
     #[command(flatten)]
     pub profile: ProfileArgument,
+    #[command(flatten)]
+    pub table: TableArgument,
+    /// Show only what never ran.
+    #[arg(long)]
+    pub never: bool,
+    /// Say of the functions (or, with `--by line`, lines) that took the most time why they did. The
+    /// reason is `often`: each call (or execution of the line) is quick, and there are
+    /// many; `slow`: each instruction takes more than 2 ns, as where a processor waits for memory; or
+    /// `long`: each call executes many instructions. Needs samples of `headcount time`.
+    #[arg(long, conflicts_with = "never")]
+    pub why: bool,
+    /// Charge the time in libraries to the line of your own code that led there: one row for each such
+    /// line and routine. Needs samples of `headcount time`.
+    #[arg(long, conflicts_with_all = ["by", "never", "why", "only", "skip", "module"])]
+    pub charge_back: bool,
+    #[command(flatten)]
+    pub runs: RunsArgument,
+}
+
+/// What a table of counts shows, and how.
+#[derive(Clone, Debug, Args)]
+pub struct TableArgument {
     /// What each row stands for; `thread` needs samples of `headcount time`.
     #[arg(long, value_enum, default_value_t = By::Function, value_name = "UNIT")]
     pub by: By,
@@ -41,25 +62,10 @@ pub struct Report {
     pub own: OwnArgument,
     #[command(flatten)]
     pub filter: FilterArgument,
-    /// Show only what never ran.
-    #[arg(long)]
-    pub never: bool,
-    /// Say of the functions (or, with `--by line`, lines) that took the most time why they did. The
-    /// reason is `often`: each call (or execution of the line) is quick, and there are many; `slow`: each instruction takes more than 2 ns,
-    /// as where a processor waits for memory; or `long`: each visit executes many instructions. Needs
-    /// samples of `headcount time`.
-    #[arg(long, conflicts_with = "never")]
-    pub why: bool,
-    /// Charge the time in libraries to the line of your own code that led there: one row for each such
-    /// line and routine. Needs samples of `headcount time`.
-    #[arg(long, conflicts_with_all = ["by", "never", "why", "only", "skip", "module"])]
-    pub charge_back: bool,
     /// Show what the code did, one column per event, or `all`. A number that is only a bound is marked
     /// with `≥` or `≤`.
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
     pub events: Vec<String>,
-    #[command(flatten)]
-    pub runs: RunsArgument,
     #[command(flatten)]
     pub names: NamesArgument,
     #[command(flatten)]
@@ -71,103 +77,6 @@ pub struct Report {
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-}
-
-/// Print what a program has executed so far while it is being counted.
-///
-/// The counts are exact, and all of one moment: threads that run are held for as long as it takes to
-/// read their counters, a fraction of a millisecond, and go on. Counts never go down from one query to
-/// the next, nor from the last one to the final counts of the run. A program built with `headcount cc` can be asked, too; a block
-/// that a thread is in the middle of counts as fully executed.
-#[derive(Debug, Args)]
-#[command(before_help = "\
-Examples:
-  headcount query 1234                         your own functions, hottest first
-  headcount query 1234 --by line --top 5
-  headcount query 1234 --events loads,stores,syscalls
-  headcount query 1234 --only 'handle_*' --json")]
-pub struct Query {
-    /// The process, or the `headcount run` that counts it.
-    #[arg(value_name = "PID")]
-    pub pid: i32,
-    /// What each row stands for.
-    #[arg(long, value_enum, default_value_t = By::Function, value_name = "UNIT")]
-    pub by: By,
-    /// The column to sort by: numbers from the largest, names from the first.
-    #[arg(long, value_name = "COLUMN")]
-    pub sort: Option<String>,
-    /// Show only N rows: the hottest or, with --sort, the first.
-    #[arg(long, value_name = "N")]
-    pub top: Option<usize>,
-    /// Show every row, as `report --all` does.
-    #[arg(long, conflicts_with = "top")]
-    pub all: bool,
-    #[command(flatten)]
-    pub own: OwnArgument,
-    #[command(flatten)]
-    pub filter: FilterArgument,
-    /// Show what the code did, one column per event, or `all`, as `report` does.
-    #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
-    pub events: Vec<String>,
-    #[command(flatten)]
-    pub names: NamesArgument,
-    #[command(flatten)]
-    pub format: FormatArgument,
-    /// With `--by line`: a folder to look for sources in; may be given several times.
-    #[arg(long, value_name = "DIR")]
-    pub source: Vec<PathBuf>,
-    /// Where to write it; `-` is standard output.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-/// Show a live table of what a program that is being counted executes.
-///
-/// Totals are exact at each refresh, and rates are what was executed since the one before. Keys:
-/// `s` sorts by rate, total or name; `/` filters rows; `f` and `l` show functions or lines; space pauses;
-/// arrows scroll; `q` leaves. The program keeps running and is still counted.
-#[derive(Debug, Args)]
-#[command(before_help = "\
-Examples:
-  headcount watch 1234
-  headcount watch 1234 --by line --every 500ms
-  headcount watch 1234 --json                   one object per line, for scripts
-  headcount run --watch -- ./server >log 2>&1   from the beginning")]
-pub struct Watch {
-    /// The process, or the `headcount run` that counts it.
-    #[arg(value_name = "PID")]
-    pub pid: i32,
-    #[command(flatten)]
-    pub table: LiveTable,
-}
-
-/// What a live table shows.
-#[derive(Debug, Args)]
-pub struct LiveTable {
-    /// What each row stands for.
-    #[arg(long, value_enum, default_value_t = LiveUnit::Function, value_name = "UNIT")]
-    pub by: LiveUnit,
-    /// How often to look, such as `500ms` or `2s`.
-    #[arg(long, value_name = "TIME", value_parser = super::duration, default_value = "1s")]
-    pub every: Duration,
-    #[command(flatten)]
-    pub filter: FilterArgument,
-    /// Write one JSON object per line in place of the table.
-    #[arg(long)]
-    pub json: bool,
-    /// With `--json`: N rows in each line.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub top: usize,
-    /// With `--json`: end after N lines.
-    #[arg(long, value_name = "N", requires = "json")]
-    pub times: Option<u64>,
-}
-
-/// What has a row in a live table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LiveUnit {
-    Function,
-    Line,
 }
 
 /// Print source text with the count of each line in the margin.
@@ -481,14 +390,6 @@ impl RunsArgument {
         match &self.phase {
             Some(phase) => RunSelection::Phase(Box::new(self.runs.clone()), phase.clone()),
             None => self.runs.clone(),
-        }
-    }
-
-    /// All that there are.
-    pub fn all() -> Self {
-        Self {
-            runs: RunSelection::All,
-            phase: None,
         }
     }
 }

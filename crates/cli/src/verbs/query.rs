@@ -2,18 +2,26 @@
 
 use std::process::ExitCode;
 
+use anyhow::bail;
 use headcount_monitor::live::{Live, Moment, NotAnswered};
 use headcount_profile::{Profile, RunSelection};
 
+use super::report::Wish;
 use super::{collect, load_from, report};
-use crate::args::{ProfileArgument, Query, Report, RunsArgument};
+use crate::args::{By, Query};
 use crate::monitored;
 
 pub fn run(args: &Query) -> anyhow::Result<ExitCode> {
+    if matches!(args.table.by, By::Thread) {
+        bail!(
+            "threads have rows where there are samples: `headcount time --pid {}`",
+            args.pid
+        );
+    }
     let (profile, moment) = ask(args.pid)?;
     let mut loaded = load_from(&profile, &RunSelection::All)?;
     loaded.notes.extend(moment.as_ref().map(told));
-    report::show(loaded, &as_report(args))
+    report::show(loaded, &args.table, &Wish::default())
 }
 
 /// What a process has counted so far, and at which moment, if that is known.
@@ -39,28 +47,4 @@ fn told(moment: &Moment) -> String {
     };
     let held = moment.held.as_micros();
     format!("The program was running: {threads} held for {held} microseconds to read these counts.")
-}
-
-fn as_report(args: &Query) -> Report {
-    Report {
-        profile: ProfileArgument {
-            file: None,
-            input: None,
-        },
-        by: args.by,
-        sort: args.sort.clone(),
-        top: args.top,
-        all: args.all,
-        own: args.own.clone(),
-        filter: args.filter.clone(),
-        never: false,
-        why: false,
-        charge_back: false,
-        events: args.events.clone(),
-        runs: RunsArgument::all(),
-        names: args.names,
-        format: args.format,
-        source: args.source.clone(),
-        output: args.output.clone(),
-    }
 }

@@ -1,25 +1,44 @@
 //! Print counts as a table.
 
-use crate::args::{ALL_EVENTS, By, Format, Report};
+use crate::args::{ALL_EVENTS, By, Format, Report, TableArgument};
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
 use anyhow::bail;
 use headcount_model::Event;
 use headcount_profile::Loaded;
 use headcount_report::{self as report, Request, Unit, WantedEvents, thousands};
+use std::path::Path;
 use std::process::ExitCode;
+
+/// What is wanted of a profile besides a table.
+#[derive(Default)]
+pub struct Wish<'a> {
+    /// Where it is: sources may be nearby.
+    pub profile: Option<&'a Path>,
+    /// Only what never ran.
+    pub never: bool,
+    /// Why things take long.
+    pub why: bool,
+    /// The time in libraries, by one's own lines.
+    pub charge_back: bool,
+}
 
 pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
     let loaded = super::load_with_time(named, &args.runs.get())?;
-    show(loaded, args)
+    let wish = Wish {
+        profile: named.map(|it| it.as_path()),
+        never: args.never,
+        why: args.why,
+        charge_back: args.charge_back,
+    };
+    show(loaded, &args.table, &wish)
 }
 
 /// Prints counts that were read.
-pub fn show(mut loaded: Loaded, args: &Report) -> anyhow::Result<ExitCode> {
-    let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
+pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow::Result<ExitCode> {
     if matches!(args.by, By::Line) {
-        let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
+        let sources = Sources::new(&loaded, &args.source, wish.profile);
         source_flows::follow(&mut loaded, &sources);
     }
     let demangle = !args.names.no_demangle;
@@ -30,11 +49,11 @@ pub fn show(mut loaded: Loaded, args: &Report) -> anyhow::Result<ExitCode> {
     let own = is_folded.then(|| super::own(&args.own, &loaded, demangle));
     let samples = super::samples(&loaded);
     let time = super::time(&loaded);
-    let needs_time = args.why || args.charge_back || matches!(args.by, By::Thread);
+    let needs_time = wish.why || wish.charge_back || matches!(args.by, By::Thread);
     if needs_time && time.is_none() {
         bail!("{}", super::NO_TIME);
     }
-    let by = match args.charge_back {
+    let by = match wish.charge_back {
         true => Unit::Charge,
         false => unit(args.by),
     };
@@ -44,14 +63,14 @@ pub fn show(mut loaded: Loaded, args: &Report) -> anyhow::Result<ExitCode> {
         sort: args.sort.clone(),
         top: args.top,
         only,
-        never: args.never,
+        never: wish.never,
         own: own.as_ref(),
         demangle,
         decode: &super::decode,
         calls: &super::calls,
         time: time.as_ref(),
         samples: &samples,
-        why: args.why,
+        why: wish.why,
         events: WantedEvents::new(by, &events, &super::events),
     };
     let runs = super::summaries(&loaded);
@@ -68,7 +87,7 @@ pub fn show(mut loaded: Loaded, args: &Report) -> anyhow::Result<ExitCode> {
             if is_folded && args.top.is_none() {
                 report::text::fit(&mut report, output::screen(to));
             }
-            let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
+            let sources = Sources::new(&loaded, &args.source, wish.profile);
             report.add_source(&|file| sources.quietly(file).map(|it| it.to_vec()));
             output::keep_from(to, sources.kept_from())?;
             let text = report::text::write(&report, output::terminal_width(to));

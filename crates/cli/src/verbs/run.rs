@@ -6,11 +6,11 @@ use anyhow::Result;
 use headcount_monitor::{Onlooker, Outcome, Reached};
 
 use crate::args::{Run, Then};
-use crate::monitored::{self, Countdown, NothingChosen};
+use crate::monitored::{self, NothingChosen};
 use crate::talk::say;
 use crate::timed::{self, Sampled, WhileCounted};
 use crate::uncounted::become_program;
-use crate::until;
+use crate::until::{self, Countdown};
 use crate::verbs::watch;
 
 /// Runs the verb. The exit status is the program's.

@@ -80,6 +80,7 @@ pub type Lines = BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>;
 /// The same, of the files that are wanted, or of the wanted functions in them.
 pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lines, Error> {
     let mut sums: BTreeMap<Arc<str>, BTreeMap<u32, LineSums>> = BTreeMap::new();
+    let mut files = FileNumbers::default();
     for module in counted {
         let names: Vec<Arc<str>> = module
             .module
@@ -87,6 +88,7 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
             .iter()
             .map(|it| it.as_str().into())
             .collect();
+        let numbers: Vec<u32> = names.iter().map(|it| files.number(it)).collect();
         let mut evidence = Evidence::default();
         let mut uncounted = Uncounted::default();
         for named in all_functions(module, demangle) {
@@ -109,7 +111,8 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
                     let lines = sums.entry(name.clone()).or_default();
                     let line = lines.entry(place.line).or_default();
                     if selected {
-                        line.add(copy, heading(&named, place.inline_copy), is_optimised)?;
+                        let heading = heading(&named, place.inline_copy, &numbers);
+                        line.add(copy, heading, is_optimised)?;
                     }
                 }
             }
@@ -162,8 +165,21 @@ struct Plain {
     any: Option<Count>,
 }
 
-/// Where a function is in the source.
-type Heading = Option<(FileId, u32)>;
+/// Where a function is in the source: the number of its file, and a line.
+type Heading = Option<(u32, u32)>;
+
+/// Numbers of source files that hold for all modules: each has its own order of them.
+#[derive(Default)]
+struct FileNumbers {
+    numbers: HashMap<Arc<str>, u32>,
+}
+
+impl FileNumbers {
+    fn number(&mut self, file: &Arc<str>) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry(file.clone()).or_insert(next)
+    }
+}
 
 /// What all functions say about one line.
 #[derive(Default)]
@@ -238,12 +254,13 @@ fn is_same_place(before: &LineRun, run: &LineRun) -> bool {
 }
 
 /// Where the function is that a copy in this one is of, or this one itself.
-fn heading(named: &Named<'_>, inline_copy: u32) -> Heading {
+fn heading(named: &Named<'_>, inline_copy: u32, files: &[u32]) -> Heading {
     let copy = inline_copy.checked_sub(1);
-    match copy {
+    let (file, line) = match copy {
         Some(copy) => named.function.compiled.inlined.get(copy as usize)?.callee,
         None => named.function.source,
-    }
+    }?;
+    Some((*files.get(file.index())?, line))
 }
 
 fn sum(a: Option<Count>, b: Option<Count>) -> Result<Option<Count>, Error> {
