@@ -139,9 +139,12 @@ struct Options {
     /// Checks at a time
     #[arg(long, value_name = "N", default_value_t = 2)]
     jobs: usize,
-    /// Where to unpack, build and run
+    /// Where to build and run
     #[arg(long, value_name = "DIR", default_value = "target/torture")]
     work: PathBuf,
+    /// Where GCC's suite is, or is unpacked to [default: the folder of --work]
+    #[arg(long, value_name = "DIR")]
+    unpacked: Option<PathBuf>,
     /// The table of understood differences
     #[arg(long, value_name = "FILE", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/explained.txt"))]
     explained: PathBuf,
@@ -316,6 +319,7 @@ fn line_table_of(options: &Options) -> Result<bool> {
         sample: options.sample,
         amount: amount(options),
         package: &options.package,
+        unpacked: options.unpacked.as_deref().unwrap_or(&work),
     };
     let mut programs = lines::programs(&wanted, &work)?;
     programs.retain(|it| is_wanted(&it.name, options.only.as_deref()));
@@ -456,7 +460,8 @@ fn cases(options: &Options, work: &Path) -> Result<Vec<Case>> {
 type AtLevels = (String, Vec<Result<Program, String>>);
 
 fn of_gcc(options: &Options, work: &Path) -> Result<Vec<AtLevels>> {
-    let tests = suite::tests(work, &options.package)?;
+    let folder = options.unpacked.as_deref().unwrap_or(work);
+    let tests = suite::tests(folder, &options.package)?;
     let at_levels = |test: &suite::Test| {
         options
             .levels()

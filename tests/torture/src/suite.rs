@@ -47,9 +47,9 @@ impl Test {
     }
 }
 
-/// All programs of the suite, sorted by name; unpacked below `work` if they are not yet.
-pub fn tests(work: &Path, package: &str) -> Result<Vec<Test>> {
-    let execute = unpacked(work, package)?;
+/// All programs of the suite, sorted by name; unpacked into `folder` if they are not yet.
+pub fn tests(folder: &Path, package: &str) -> Result<Vec<Test>> {
+    let execute = unpacked(folder, package)?;
     let mut tests = plain(&execute)?;
     tests.extend(ieee(&execute)?);
     tests.extend(builtins(&execute)?);
@@ -182,21 +182,25 @@ fn stem(path: &Path) -> String {
 }
 
 /// The folder of the suite. Unpacking goes to one side first, so that an
-/// interrupted run does not leave half a suite behind.
-fn unpacked(work: &Path, package: &str) -> Result<PathBuf> {
-    let ready = work.join("execute");
+/// interrupted run does not leave half a suite behind. Who comes meanwhile waits.
+fn unpacked(folder: &Path, package: &str) -> Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let folder = &folder.canonicalize()?;
+    let lock = fs::File::create(folder.join("unpacked-by-one-at-a-time"))?;
+    lock.lock()?;
+    let ready = folder.join("execute");
     if ready.is_dir() {
         return Ok(ready);
     }
-    let archive = archive(work, package)?;
-    let aside = work.join("unpacking");
+    let archive = archive(folder, package)?;
+    let aside = folder.join("unpacking");
     let _ = fs::remove_dir_all(&aside);
     fs::create_dir_all(&aside)?;
     eprintln!("headcount-torture: unpacking {}", archive.display());
     let mut tar = Command::new("tar");
     tar.arg("-xf").arg(&archive).arg("-C").arg(&aside);
     tar.arg("--wildcards").arg(format!("*/{INSIDE}"));
-    child::run_or_bail(&mut tar, work, Duration::from_secs(300))?;
+    child::run_or_bail(&mut tar, folder, Duration::from_secs(300))?;
     let top = fs::read_dir(&aside)?
         .next()
         .context("the archive is empty")??
@@ -206,9 +210,9 @@ fn unpacked(work: &Path, package: &str) -> Result<PathBuf> {
     Ok(ready)
 }
 
-fn archive(work: &Path, package: &str) -> Result<PathBuf> {
+fn archive(folder: &Path, package: &str) -> Result<PathBuf> {
     let mut dpkg = Command::new("dpkg");
-    let listed = child::run(dpkg.args(["-L", package]), work, Duration::from_secs(60))?;
+    let listed = child::run(dpkg.args(["-L", package]), folder, Duration::from_secs(60))?;
     let files = String::from_utf8_lossy(&listed.stdout).into_owned();
     let Some(found) = files.lines().find(|file| is_archive(file)) else {
         bail!("GCC's sources are not installed; apt-get install {package}");

@@ -20,17 +20,22 @@ fn headcount() -> PathBuf {
     ours.with_file_name("headcount")
 }
 
+/// A check in a folder of its own; the suite is unpacked once for all.
+fn torture(work: &str, headcount: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headcount-torture"));
+    command.arg("--unpacked").arg(folder("gcc-suite"));
+    command.arg("--work").arg(folder(work));
+    command.arg("--headcount").arg(headcount);
+    command
+}
+
 fn folder(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 fn ten_programs(route: &str, work: &str, headcount: &Path, variables: &[(&str, &str)]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_headcount-torture"))
+    torture(work, headcount)
         .args(["--sample", "10", "--levels", "O0,O2", "--route", route])
-        .arg("--headcount")
-        .arg(headcount)
-        .arg("--work")
-        .arg(folder(work))
         .envs(variables.iter().copied())
         .output()
         .unwrap()
@@ -92,7 +97,7 @@ fn a_broken_instrumenter_is_caught() {
     );
 }
 
-/// One after the other, because they share the unpacked suite.
+/// One after the other, because they share a folder.
 #[test]
 fn a_monitor_passes_if_it_tells_the_truth_and_not_if_it_lies() {
     let output = ten_programs("run", "run", &headcount(), &[]);
@@ -110,19 +115,16 @@ fn a_monitor_passes_if_it_tells_the_truth_and_not_if_it_lies() {
     let caught = failures(&output, ": headcount 2, gcov 1");
     assert!(caught >= 10, "{}", text(&output));
 
-    // Here, because it shares the unpacked suite.
+    // Here, because it shares the folder.
     what_runs_uncounted_is_caught_in_bare_programs();
 }
 
 /// A tool that knows nothing of the first routine of each program.
 fn what_runs_uncounted_is_caught_in_bare_programs() {
     let check = |headcount: &Path| {
-        Command::new(env!("CARGO_BIN_EXE_headcount-torture"))
+        torture("run", headcount)
             .args(["--route", "run", "--bare", "--flags", "-fno-pie -no-pie"])
-            .args(["--sample", "10", "--levels", "O0", "--headcount"])
-            .arg(headcount)
-            .arg("--work")
-            .arg(folder("run"))
+            .args(["--sample", "10", "--levels", "O0"])
             .output()
             .unwrap()
     };
@@ -152,19 +154,16 @@ fn source_is_counted_rightly_and_wrong_inserters_are_caught() {
     let by_counts = failures(&output, ", clang ") + failures(&output, ", gcov ");
     assert!(caught > 0 && by_counts > 0, "{}", text(&output));
 
-    // Here, because it shares the unpacked suite.
+    // Here, because it shares the folder.
     a_warning_that_counting_brings_is_caught();
 }
 
 /// A variable that nobody uses, in a text that was counted; and a word too many while compiling.
 fn a_warning_that_counting_brings_is_caught() {
     let check = |headcount: &Path| {
-        Command::new(env!("CARGO_BIN_EXE_headcount-torture"))
+        torture("source", headcount)
             .args(["--route", "source", "--warnings"])
-            .args(["--sample", "8", "--levels", "O2", "--headcount"])
-            .arg(headcount)
-            .arg("--work")
-            .arg(folder("source"))
+            .args(["--sample", "8", "--levels", "O2"])
             .output()
             .unwrap()
     };
@@ -183,12 +182,8 @@ fn a_warning_that_counting_brings_is_caught() {
 #[test]
 fn lines_that_are_told_wrongly_fail_the_table() {
     let table = |headcount: &Path| {
-        Command::new(env!("CARGO_BIN_EXE_headcount-torture"))
+        torture("lines", headcount)
             .args(["--lines", "--levels", "O0", "--only", "optimised_recursion"])
-            .arg("--headcount")
-            .arg(headcount)
-            .arg("--work")
-            .arg(folder("lines"))
             .output()
             .unwrap()
     };

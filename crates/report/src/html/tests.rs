@@ -1,4 +1,4 @@
-//! The page as bytes. `crates/cli/tests/page.rs` opens it in a browser.
+//! The page as bytes. `crates/cli/tests/suite/page.rs` opens it in a browser.
 
 use super::*;
 use headcount_model::Module;

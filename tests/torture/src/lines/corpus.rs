@@ -24,6 +24,8 @@ pub struct Wanted<'a> {
     pub amount: Amount,
     /// The Debian package that holds GCC's sources.
     pub package: &'a str,
+    /// Where they are unpacked.
+    pub unpacked: &'a Path,
 }
 
 pub fn programs(wanted: &Wanted<'_>, work: &Path) -> Result<Vec<Program>> {
@@ -36,7 +38,7 @@ pub fn programs(wanted: &Wanted<'_>, work: &Path) -> Result<Vec<Program>> {
         all.cloned().collect()
     };
     let annotated = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs");
-    let gcc = suite::tests(work, wanted.package)?;
+    let gcc = suite::tests(wanted.unpacked, wanted.package)?;
     let gcc = gcc.iter().filter_map(|it| it.at("-O2").ok()).collect();
     let kinds = [
         real::programs(&Sources::fetch(work)?, wanted.amount)?,

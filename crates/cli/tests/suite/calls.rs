@@ -1,0 +1,75 @@
+//! `report --by call`: who called whom, and how often, by both routes.
+
+use crate::workshop;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use tempfile::TempDir;
+
+const SOURCE: &str = r#"
+#include <stdlib.h>
+__attribute__((noipa)) static int twice(int n) { return 2 * n; }
+__attribute__((noipa)) static int apply(int (*f)(int), int n) { return f(n) + 1; }
+int main(void) {
+    int sum = 0;
+    for (int i = 0; i < 7; i++)
+        sum += twice(i);
+    for (int i = 0; i < 5; i++)
+        sum += apply(twice, i) + abs(i);
+    if (sum < 0)
+        abort();
+    return 0;
+}
+"#;
+
+fn run(folder: &TempDir, command: &str) -> String {
+    let headcount = env!("CARGO_BIN_EXE_headcount");
+    let output = Command::new("sh")
+        .args(["-c", &command.replace("headcount", headcount)])
+        .current_dir(folder.path())
+        .env("XDG_CACHE_HOME", workshop::shared_cache())
+        .output()
+        .expect("a shell");
+    assert!(output.status.success(), "{command}: {output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// How often callers called callees.
+fn calls(folder: &TempDir) -> BTreeMap<(String, String), u64> {
+    let csv = run(folder, "headcount report --by call --format csv");
+    assert!(
+        csv.starts_with("module,caller,address,callee,count\n"),
+        "{csv}"
+    );
+    let mut calls = BTreeMap::new();
+    for row in csv.lines().skip(1) {
+        let fields: Vec<&str> = row.split(',').collect();
+        let count: u64 = fields[4].parse().expect("a count");
+        *calls
+            .entry((fields[1].to_owned(), fields[3].to_owned()))
+            .or_default() += count;
+    }
+    calls
+}
+
+#[test]
+fn call_sites_are_counted_by_both_routes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("p.c"), SOURCE).expect("written");
+    for build in [
+        "gcc -O1 p.c -o p && headcount run -q -- ./p",
+        "headcount cc -- gcc -O1 p.c -o p && ./p",
+    ] {
+        run(&folder, build);
+        let calls = calls(&folder);
+        let count = |caller: &str, callee: &str| {
+            calls.get(&(caller.to_owned(), callee.to_owned())).copied()
+        };
+        assert_eq!(count("main", "twice"), Some(7), "{build}: {calls:?}");
+        assert_eq!(count("main", "apply"), Some(5), "{build}: {calls:?}");
+        assert_eq!(count("apply", "*"), Some(5), "{build}: {calls:?}");
+    }
+    let by_name = run(&folder, "headcount report --by call");
+    assert!(by_name.contains("callee"), "{by_name}");
+}

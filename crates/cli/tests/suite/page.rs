@@ -1,0 +1,521 @@
+//! The page of `headcount html`, as a browser sees it.
+
+use crate::browser::{Browser, Screen};
+use crate::workshop::{Workshop, have};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+
+const LIGHT: Screen = Screen {
+    width: 1280,
+    dark: false,
+};
+
+/// Goes one way a third of the time; has a call that is never made, and a table.
+const WAYS_C: &str = "\
+#include <stdio.h>
+#include <stdlib.h>
+int ways(int n)
+{
+    switch (n % 7) {
+    case 0: return puts(\"zero\");
+    case 1: return 11;
+    case 2: return 22;
+    case 3: return 33;
+    case 4: return 44;
+    default: return n;
+    }
+}
+int never_called(int n) { return n + ways(n); }
+int main(int argc, char **argv)
+{
+    int sum = 0;
+    for (int i = 1; i < 30; i++)
+        if (i % 3 == 0)
+            sum += ways(i);
+    if (argc > 1)
+        sum += never_called(argc);
+    printf(\"%d\\n\", sum);
+    return sum == 12345 ? abort(), 1 : 3;
+}
+";
+
+/// A counted program and its page.
+fn page(shop: &Workshop) -> PathBuf {
+    let said = shop.headcount(&["html", "-o", "report.html"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    shop.path("report.html")
+}
+
+fn ways() -> (Workshop, PathBuf) {
+    let shop = Workshop::new();
+    shop.write("ways.c", WAYS_C);
+    shop.must(&["gcc", "-g", "-O1", "ways.c", "-o", "ways"]);
+    let said = shop.headcount(&["run", "--", "./ways"]);
+    assert_eq!(said.status, Some(3), "{said:?}");
+    let page = page(&shop);
+    (shop, page)
+}
+
+fn csv(shop: &Workshop, by: &str) -> Vec<Vec<String>> {
+    let said = shop.headcount(&["report", "--by", by, "--format", "csv"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let row = |row: &str| row.split(',').map(str::to_owned).collect();
+    said.stdout.lines().skip(1).map(row).collect()
+}
+
+const EVERY_VIEW: [&str; 10] = [
+    "",
+    "#/functions",
+    "#/calls",
+    "#/branches",
+    "#/never",
+    "#/refused",
+    "#/run",
+    "#/find/wa",
+    "#/function/main",
+    "#/file/ways.c:17",
+];
+
+#[test]
+fn every_view_opens_without_a_complaint_and_can_be_used_by_all() {
+    if !have("chromium") {
+        return;
+    }
+    let (_shop, page) = ways();
+    let mut browser = Browser::start();
+    for (width, dark) in [(1280, false), (1280, true), (400, false)] {
+        for view in EVERY_VIEW {
+            browser.open(&page, view, &Screen { width, dark });
+            let wrong = browser.value(include_str!("browser/accessible.js"));
+            assert_eq!(wrong, Value::Array(Vec::new()), "{view} {width} {dark}");
+        }
+    }
+    browser.open(&page, "#/file/ways.c:17", &LIGHT);
+    browser.press("Enter");
+    browser.wait_for("document.querySelector('.detail .instruction') !== null");
+    let wrong = browser.value(include_str!("browser/accessible.js"));
+    assert_eq!(wrong, Value::Array(Vec::new()), "with instructions");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+/// The page and the report must tell the same; they have little code in common.
+#[test]
+fn its_numbers_are_those_of_the_report() {
+    if !have("chromium") {
+        return;
+    }
+    let (shop, page) = ways();
+    let mut browser = Browser::start();
+    browser.open(&page, "", &LIGHT);
+    let functions = browser.value(
+        "index.functions.map((it) => [index.modules[it.module].path, it.name, String(it.calls), \
+         String(it.executed), String(it.instructions), String(it.neverRan)])",
+    );
+    let mut wanted: Vec<Vec<String>> = csv(&shop, "function");
+    for row in &mut wanted {
+        row.drain(2..4);
+    }
+    assert_eq!(sorted(functions), sorted(serde_json::json!(wanted)));
+
+    let lines = browser.value(
+        "piece('file-' + index.fileByPath.get('ways.c').id).then((it) => { let line = 0; \
+         return it.lines.map((more, i) => ['ways.c', String(line += more), String(it.counts[i]), \
+         String(it.executed[i])]); })",
+    );
+    let of_file = |row: &Vec<String>| row[0] == "ways.c";
+    let mut wanted: Vec<_> = csv(&shop, "line").into_iter().filter(of_file).collect();
+    for row in &mut wanted {
+        match row.pop().as_deref() {
+            Some("at_least") => row[2] = format!(">{}", row[2]),
+            Some("unknown") => row[2] = "?".to_owned(),
+            _ => (),
+        }
+    }
+    assert!(wanted.len() > 10);
+    assert_eq!(sorted(lines), sorted(serde_json::json!(wanted)));
+
+    let calls = browser.value(
+        "calls().then((all) => all.filter((it) => it.caller.name === 'main')\
+         .map((it) => [hex(it.address), it.callee?.name ?? '*', String(it.count)]))",
+    );
+    let wanted: Vec<_> = csv(&shop, "call")
+        .into_iter()
+        .filter(|row| row[1] == "main")
+        .map(|row| row[2..].to_vec())
+        .collect();
+    assert!(wanted.len() > 2);
+    assert_eq!(sorted(calls), sorted(serde_json::json!(wanted)));
+
+    let instructions = browser.value(
+        "codeOf(index.functionByKey.get('main')).then((code) => code.blocks.flatMap((it) => it.code)\
+         .map((it) => [hex(it.at), String(it.count)]))",
+    );
+    let wanted: Vec<_> = csv(&shop, "instruction")
+        .into_iter()
+        .filter(|row| row[1] == "main")
+        .map(|row| row[2..4].to_vec())
+        .collect();
+    assert!(wanted.len() > 20);
+    assert_eq!(sorted(instructions), sorted(serde_json::json!(wanted)));
+}
+
+fn sorted(rows: Value) -> Vec<String> {
+    let rows = rows.as_array().unwrap().iter();
+    let mut rows: Vec<String> = rows.map(Value::to_string).collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn branches_say_how_often_which_way() {
+    if !have("chromium") {
+        return;
+    }
+    let (_shop, page) = ways();
+    let mut browser = Browser::start();
+    browser.open(&page, "#/file/ways.c", &LIGHT);
+    // 29 times, of which 9 call `ways`: 9, or 20, of 29 are 31% or 69%.
+    let shown = browser.text("document.querySelector('#L19 .branch').textContent");
+    assert!(["31%", "69%"].contains(&shown.as_str()), "{shown}");
+    // `argc > 1` was never so.
+    let shown = browser.text("document.querySelector('#L21 .branch').textContent");
+    assert_eq!(shown, "1/2");
+    assert_eq!(
+        browser.text("document.querySelector('#L22 .count').textContent"),
+        "never"
+    );
+    browser.open(&page, "#/never", &LIGHT);
+    assert!(browser.text("content.textContent").contains("never_called"));
+    browser.open(&page, "#/run", &LIGHT);
+    assert!(
+        browser
+            .text("content.textContent")
+            .contains("exit status 3")
+    );
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn keys_lead_through_a_source_and_addresses_lead_to_lines() {
+    if !have("chromium") {
+        return;
+    }
+    let (_shop, page) = ways();
+    let mut browser = Browser::start();
+    browser.open(&page, "#/file/ways.c:18", &LIGHT);
+    let current = "document.querySelector('.line.current').id";
+    assert_eq!(browser.text(current), "L18");
+    for (key, line) in [("j", "L19"), ("n", "L22"), ("k", "L21")] {
+        browser.press(key);
+        assert_eq!(browser.text(current), line, "after {key}");
+    }
+    assert!(browser.text("location.hash").ends_with("/ways.c:21"));
+    browser.press("/");
+    assert_eq!(browser.text("document.activeElement.id"), "find");
+    browser.ask("Input.insertText", serde_json::json!({ "text": "never_" }));
+    browser.wait_for("content.textContent.includes('never_called')");
+    browser.press("Enter");
+    browser.wait_for("content.querySelector('h1').textContent === 'never_called'");
+    browser.press("2");
+    browser.wait_for("content.querySelector('h1').textContent === 'Functions'");
+    browser.press("t");
+    assert_eq!(
+        browser.text("document.documentElement.dataset.theme"),
+        "light"
+    );
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn a_file_named_like_markup_is_shown_as_text() {
+    if !have("chromium") {
+        return;
+    }
+    let shop = Workshop::new();
+    let name = "<script>alert(1)<img src=x onerror=alert(2)>'\"&.c";
+    shop.write(
+        name,
+        "int main(void) { return 0; } // </script><script>alert(3)</script>\n",
+    );
+    shop.must(&["gcc", "-g", name, "-o", "<b>prog"]);
+    assert_eq!(
+        shop.headcount(&["run", "--", "./<b>prog", "<i>"]).status,
+        Some(0)
+    );
+    let page = page(&shop);
+    let mut browser = Browser::start();
+    browser.open(&page, "", &LIGHT);
+    let text = browser.text("content.textContent");
+    assert!(
+        text.contains(name) && text.contains("./<b>prog <i>"),
+        "{text}"
+    );
+    browser
+        .value("location.hash = fileLink(index.files.find((it) => it.path.includes('alert'))); 0");
+    browser.wait_for("document.getElementById('L1') !== null");
+    let line = browser.text("document.querySelector('#L1 code').textContent");
+    assert!(
+        line.ends_with("// </script><script>alert(3)</script>"),
+        "{line}"
+    );
+    let made = browser.value("document.querySelectorAll('img, b, i').length");
+    assert_eq!(made, 0);
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn three_hundred_files_are_in_the_page_and_only_what_is_seen_is_unpacked() {
+    if !have("chromium") {
+        return;
+    }
+    let shop = Workshop::new();
+    let mut main = String::new();
+    let mut calls = String::new();
+    for number in 0..300 {
+        fs::create_dir_all(shop.path(&format!("part{}", number / 30))).unwrap();
+        let body = "    if (x > 3)\n        x -= 3;\n".repeat(20);
+        shop.write(
+            &format!("part{}/f{number}.c", number / 30),
+            format!("int f{number}(int x)\n{{\n{body}    return x;\n}}\n"),
+        );
+        main.push_str(&format!("int f{number}(int);\n"));
+        calls.push_str(&format!("    sum += f{number}(sum + {number});\n"));
+    }
+    shop.write(
+        "main.c",
+        format!("{main}int main(void)\n{{\n    int sum = 0;\n{calls}    return 0;\n}}\n"),
+    );
+    shop.must(&["sh", "-c", "gcc -g -O1 main.c part*/*.c -o many"]);
+    assert_eq!(
+        shop.headcount(&["run", "--modules", "main", "--", "./many"])
+            .status,
+        Some(0)
+    );
+    let page = page(&shop);
+    let size = fs::metadata(&page).unwrap().len();
+    assert!(size < 1_000_000, "{size} bytes");
+    let mut browser = Browser::start();
+    browser.open(&page, "", &LIGHT);
+    assert_eq!(browser.value("index.files.length"), 301);
+    let packed = browser.value("document.querySelectorAll('script[id^=file]').length");
+    assert_eq!(packed, 301);
+    let shown = browser.value("document.querySelectorAll('.tree tbody tr').length");
+    assert_eq!(shown, 11, "ten folders, closed, and main.c");
+    browser.value("document.querySelector('.tree .fold').click(); 0");
+    let shown = browser.value("document.querySelectorAll('.tree tbody tr').length");
+    assert_eq!(shown, 41);
+    browser.value("location.hash = '#/file/part7/f222.c:5'; 0");
+    browser.wait_for("document.querySelector('#L5.current') !== null");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+/// One long file: its lines are made when they come into sight.
+#[test]
+fn a_long_file_is_shown_in_parts() {
+    if !have("chromium") {
+        return;
+    }
+    let shop = Workshop::new();
+    let filler = "/* nothing */\n".repeat(50_000);
+    shop.write(
+        "long.c",
+        format!("{filler}int main(void)\n{{\n    return 0;\n}}\n"),
+    );
+    shop.must(&["gcc", "-g", "long.c", "-o", "long"]);
+    assert_eq!(
+        shop.headcount(&["run", "--modules", "main", "--", "./long"])
+            .status,
+        Some(0)
+    );
+    let page = page(&shop);
+    let mut browser = Browser::start();
+    browser.open(&page, "#/file/long.c:50003", &LIGHT);
+    browser.wait_for("document.querySelector('#L50003.current') !== null");
+    let made = browser.value("document.querySelectorAll('.line').length");
+    assert!(made.as_u64().unwrap() < 3000, "{made}");
+    let seen = browser.value(
+        "(() => { const { top } = document.getElementById('L50003').getBoundingClientRect(); \
+         return top > 0 && top < innerHeight; })()",
+    );
+    assert_eq!(seen, true);
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn equal_runs_make_equal_pages() {
+    let (shop, page) = ways();
+    let first = fs::read(&page).unwrap();
+    shop.forget();
+    // Where the C library asks for random numbers, its counts differ.
+    let count = |name: &str| {
+        shop.forget();
+        shop.headcount(&["run", "--modules", "main", "--", "./ways"]);
+        shop.headcount(&["html", "-o", name]);
+        fs::read(shop.path(name)).unwrap()
+    };
+    assert_eq!(count("a.html"), count("b.html"));
+    assert!(first.len() > 1000);
+}
+
+#[test]
+fn without_instructions_the_page_is_smaller_and_only_narrows() {
+    let (shop, page) = ways();
+    let whole = fs::metadata(page).unwrap().len();
+    let size = |words: &[&str]| {
+        let said = shop.headcount(&[&["html", "-o", "part.html"], words].concat());
+        assert_eq!(said.status, Some(0), "{said:?}");
+        fs::metadata(shop.path("part.html")).unwrap().len()
+    };
+    assert!(size(&["--no-asm"]) < whole);
+    assert!(size(&["--only", "ways.c"]) < size(&["--no-asm"]));
+    let said = shop.headcount(&["html", "-o", "/nowhere/x.html"]);
+    assert_eq!(said.status, Some(2));
+    assert!(
+        said.stderr.contains("/nowhere/x.html: cannot be written"),
+        "{said:?}"
+    );
+}
+
+/// A program that spends its time where it says.
+const BUSY: &str = "\
+static volatile unsigned long sink;
+__attribute__((noinline)) static void inner(void)
+{
+    for (int i = 0; i < 100000; i++)
+        sink += i;
+}
+__attribute__((noinline)) static void outer(void)
+{
+    inner();
+}
+int main(void)
+{
+    for (int i = 0; i < 1500; i++)
+        outer();
+    return 0;
+}
+";
+
+#[test]
+fn the_time_is_shown_as_a_call_tree_that_can_be_walked() {
+    if !have("chromium") {
+        return;
+    }
+    let shop = Workshop::new();
+    shop.write("busy.c", BUSY);
+    shop.must(&[
+        "gcc",
+        "-g",
+        "-O1",
+        "-fno-optimize-sibling-calls",
+        "-o",
+        "busy",
+        "busy.c",
+    ]);
+    for words in [
+        &["run", "-q", "--", "./busy"][..],
+        &["time", "-q", "-F", "4000", "--", "./busy"],
+        &["html", "-o", "page.html"],
+    ] {
+        let said = shop.headcount(words);
+        assert_eq!(said.status, Some(0), "{said:?}");
+    }
+    let page = shop.path("page.html");
+    let mut browser = Browser::start();
+    for (width, dark) in [(1280, false), (1280, true), (400, false)] {
+        browser.open(&page, "#/time", &Screen { width, dark });
+        let wrong = browser.value(include_str!("browser/accessible.js"));
+        assert_eq!(wrong, Value::Array(Vec::new()), "{width} {dark}");
+    }
+    browser.open(&page, "#/time", &LIGHT);
+    browser.wait_for("document.querySelector('tbody .long') !== null");
+    let hottest = browser.text("document.querySelector('tbody .long').textContent");
+    assert_eq!(hottest, "inner");
+    let frames = "[...document.querySelectorAll('.call')].map((it) => it.textContent)";
+    let seen = browser.value(frames).to_string();
+    assert!(seen.contains("outer") && seen.contains("inner"), "{seen}");
+    // Choosing a frame makes it as wide as the page, and one above it leads back.
+    let click =
+        "[...document.querySelectorAll('.call')].find((it) => it.textContent === 'outer').click()";
+    browser.value(&format!("{click} ?? null"));
+    let words = browser.text("document.querySelector('.flame + p').textContent");
+    assert!(words.starts_with("outer: "), "{words}");
+    browser.value("document.querySelector('.call').click() ?? null");
+    let words = browser.text("document.querySelector('.flame + p').textContent");
+    assert!(words.starts_with("all threads: "), "{words}");
+    // Beside each line of the source is what the report says of it.
+    for (width, dark) in [(1280, false), (1280, true), (400, false)] {
+        browser.open(&page, "#/file/busy.c", &Screen { width, dark });
+        let wrong = browser.value(include_str!("browser/accessible.js"));
+        assert_eq!(wrong, Value::Array(Vec::new()), "{width} {dark}");
+    }
+    let shown = browser.value(
+        "[...openFile.times].map(([line, it]) => [String(line), String(it.samples), String(it.time)])",
+    );
+    let mut wanted = csv(&shop, "line");
+    wanted.retain(|row| row[0] == "busy.c" && row[5] != "0");
+    let wanted: Vec<[&str; 3]> = wanted
+        .iter()
+        .map(|row| [1, 5, 6].map(|it| row[it].as_str()))
+        .collect();
+    assert!(!wanted.is_empty());
+    assert_eq!(shown, serde_json::json!(wanted));
+    let texts =
+        "[...document.querySelectorAll('.line .time')].filter((it) => it.textContent).length";
+    assert_eq!(browser.value(texts), wanted.len());
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+/// A line that runs once, one that runs half a million times, and one that does in one instruction.
+const OFTEN_C: &str = "\
+int main(void)
+{
+    volatile int once = 1;
+    int sum = 0;
+    for (int i = 0; i < 500000; i++)
+        sum += i;
+    return once - 1;
+}
+";
+
+#[test]
+fn the_colour_of_a_count_says_how_large_it_is() {
+    if !have("chromium") {
+        return;
+    }
+    let shop = Workshop::new();
+    shop.write("often.c", OFTEN_C);
+    shop.must(&["gcc", "-g", "often.c", "-o", "often"]);
+    shop.headcount(&["run", "--modules", "main", "--", "./often"]);
+    let page = page(&shop);
+    let mut browser = Browser::start();
+    browser.open(&page, "#/file/often.c", &LIGHT);
+    let mut heat = |line: u32| {
+        let heat =
+            format!("Number(document.getElementById('L{line}').style.getPropertyValue('--heat'))");
+        browser.value(&heat).as_f64().unwrap()
+    };
+    assert!(heat(3) < 0.01, "{}", heat(3));
+    assert!(heat(5) > 0.99 && heat(6) > 0.99, "{} {}", heat(5), heat(6));
+}
+
+#[test]
+fn the_field_to_find_things_says_what_is_shown() {
+    if !have("chromium") {
+        return;
+    }
+    let (_shop, page) = ways();
+    let mut browser = Browser::start();
+    browser.open(&page, "", &LIGHT);
+    browser.press("/");
+    browser.ask("Input.insertText", serde_json::json!({ "text": "never_" }));
+    browser.wait_for("content.textContent.includes('never_called')");
+    browser.value("content.querySelector('tbody a').focus() ?? 0");
+    browser.value("content.querySelector('tbody a').click() ?? 0");
+    browser.wait_for("content.querySelector('h1').textContent === 'never_called'");
+    assert_eq!(browser.text("findField.value"), "");
+    browser.value("history.back() ?? 0");
+    browser.wait_for("findField.value === 'never_'");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}

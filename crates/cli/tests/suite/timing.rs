@@ -1,0 +1,616 @@
+//! `headcount time`: programs of known cost, perf as a second opinion, and sums that agree.
+
+use crate::workshop::{HEADCOUNT, Workshop};
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+/// Three functions that take 60, 30 and 10 % of the time.
+const SHARES: &str = r#"
+static volatile unsigned long sink;
+__attribute__((noinline)) void sixty(void) {
+    for (int i = 0; i < 600000; i++)
+        sink += i;
+}
+__attribute__((noinline)) void thirty(void) {
+    for (int i = 0; i < 300000; i++)
+        sink += i;
+}
+__attribute__((noinline)) void ten(void) {
+    for (int i = 0; i < 100000; i++)
+        sink += i;
+}
+int main(void) {
+    for (int i = 0; i < 200; i++) {
+        sixty();
+        thirty();
+        ten();
+    }
+    return 0;
+}
+"#;
+
+/// Two loops of as many instructions each: one waits for memory, the other does not.
+const CHASE: &str = r#"
+#include <stdlib.h>
+#define N (1u << 23)
+static unsigned *next;
+__attribute__((noinline)) unsigned chase(unsigned at, long n) {
+    while (n--) at = next[at];
+    return at;
+}
+__attribute__((noinline)) unsigned add(unsigned at, long n) {
+    while (n--) at = at * 3 + n;
+    return at;
+}
+int main(void) {
+    next = malloc(N * sizeof *next);
+    for (unsigned i = 0; i < N; i++)
+        next[i] = i;
+    unsigned seed = 1;
+    for (unsigned i = N - 1; i > 0; i--) {
+        seed = seed * 1103515245 + 12345;
+        unsigned j = ((unsigned long)seed * i) >> 32, kept = next[i];
+        next[i] = next[j];
+        next[j] = kept;
+    }
+    unsigned end = chase(0, 8000000);
+    end += add(end, 8000000);
+    return end == 1;
+}
+"#;
+
+/// Calls libc, which calls back.
+const SORTS: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+int main(void) {
+    static int numbers[400000], copy[400000];
+    for (int i = 0; i < 400000; i++)
+        numbers[i] = (i * 1103515245u) >> 8;
+    for (int i = 0; i < 5; i++) {
+        memcpy(copy, numbers, sizeof copy);
+        qsort(copy, 400000, sizeof *copy, compare);
+    }
+    return copy[0] > copy[1];
+}
+"#;
+
+fn build(shop: &Workshop, name: &str, source: &str) {
+    shop.write(&format!("{name}.c"), source);
+    let file = format!("{name}.c");
+    let built = shop.run(&["gcc", "-g", "-O2", "-o", name, &file]);
+    assert_eq!(built.status, Some(0), "{}", built.stderr);
+}
+
+fn headcount(shop: &Workshop, words: &[&str]) -> String {
+    let said = shop.headcount(words);
+    assert_eq!(said.status, Some(0), "{words:?}: {}", said.stderr);
+    said.stdout
+}
+
+/// A CSV table: the rows, by the names of its columns.
+fn table(csv: &str) -> Vec<BTreeMap<String, String>> {
+    let mut lines = csv.lines();
+    let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let row = |line: &str| {
+        let cells = columns.iter().zip(line.split(','));
+        cells
+            .map(|(a, b)| ((*a).to_owned(), b.to_owned()))
+            .collect()
+    };
+    lines.map(row).collect()
+}
+
+fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
+    row[column].parse().unwrap_or(0)
+}
+
+fn samples_by(rows: &[BTreeMap<String, String>], column: &str) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for row in rows {
+        *sums.entry(row[column].clone()).or_default() += number(row, "samples");
+    }
+    sums
+}
+
+#[test]
+fn shares_of_time_are_what_the_program_was_built_for() {
+    let shop = Workshop::new();
+    build(&shop, "shares", SHARES);
+    for _ in 0..4 {
+        headcount(&shop, &["time", "-q", "--", "./shares"]);
+    }
+    let rows = table(&headcount(
+        &shop,
+        &["report", "--runs", "all", "--format", "csv"],
+    ));
+    let seen = samples_by(&rows, "function");
+    let total: u64 = seen.values().sum();
+    assert!(total > 200, "{total} samples");
+    for (name, share) in [("sixty", 0.6), ("thirty", 0.3), ("ten", 0.1)] {
+        let expected = share * total as f64;
+        let error = (expected * (1.0 - share)).sqrt();
+        let off = (seen[name] as f64 - expected).abs();
+        assert!(
+            off < 4.0 * error + 1.0,
+            "{name}: {seen:?}, expected {expected}"
+        );
+    }
+}
+
+#[test]
+fn what_waits_for_memory_is_slow_and_what_does_not_runs_often() {
+    let shop = Workshop::new();
+    build(&shop, "chase", CHASE);
+    headcount(&shop, &["run", "-q", "--", "./chase"]);
+    headcount(&shop, &["time", "-q", "-F", "20000", "--", "./chase"]);
+    let rows = table(&headcount(
+        &shop,
+        &["report", "--by", "line", "--why", "--format", "csv"],
+    ));
+    let line = |number: &str| {
+        let found = rows
+            .iter()
+            .find(|it| it["line"] == number && it["file"] == "chase.c");
+        found.unwrap_or_else(|| panic!("line {number}: {rows:#?}"))
+    };
+    let (chase, add) = (line("6"), line("10"));
+    assert_eq!(chase["count"], add["count"]);
+    assert_eq!(chase["why"], "slow", "{chase:?}");
+    assert_eq!(add["why"], "often", "{add:?}");
+}
+
+#[test]
+fn time_and_counts_of_one_command_stand_side_by_side() {
+    let shop = Workshop::new();
+    build(&shop, "shares", SHARES);
+    headcount(&shop, &["time", "-q", "--", "./shares"]);
+    headcount(&shop, &["run", "-q", "--", "./shares"]);
+    let rows = table(&headcount(&shop, &["report", "--format", "csv"]));
+    let sixty = rows.iter().find(|it| it["function"] == "sixty").unwrap();
+    assert_eq!(sixty["calls"], "200");
+    assert!(number(sixty, "samples") > 0 && number(sixty, "nanoseconds") > 0);
+    let text = headcount(&shop, &["report", "--top", "1"]);
+    assert!(text.contains("each call") && text.contains(" ± "), "{text}");
+    let listing = headcount(&shop, &["annotate", "shares.c"]);
+    assert!(listing.contains(" ± "), "{listing}");
+    // Another command's time is not its.
+    headcount(&shop, &["run", "-q", "--", "./shares", "again"]);
+    let alone = headcount(&shop, &["report", "--format", "csv"]);
+    assert!(
+        !alone.lines().next().unwrap().contains("samples"),
+        "{alone}"
+    );
+    // Another build's is not, either.
+    let other = SHARES.replace("600000", "500000");
+    build(&shop, "shares", &other);
+    headcount(&shop, &["run", "-q", "--", "./shares"]);
+    let rows = table(&headcount(&shop, &["report", "--format", "csv"]));
+    let known: Vec<_> = rows
+        .iter()
+        .filter(|it| it["function"] == "sixty")
+        .map(|it| (it["calls"].as_str(), number(it, "samples") > 0))
+        .collect();
+    assert!(
+        known.contains(&("200", false)) && known.contains(&("", true)),
+        "{known:?}"
+    );
+}
+
+#[test]
+fn all_sums_are_the_number_of_samples() {
+    let shop = Workshop::new();
+    build(&shop, "sorts", SORTS);
+    headcount(&shop, &["time", "-q", "-F", "4000", "--", "./sorts"]);
+    headcount(&shop, &["run", "-q", "--", "./sorts"]);
+    let json = headcount(&shop, &["report", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let total = json["time"]["samples"].as_u64().unwrap();
+    assert!(total > 100, "{total}");
+    for by in ["function", "line", "thread"] {
+        let rows = table(&headcount(
+            &shop,
+            &["report", "--by", by, "--format", "csv"],
+        ));
+        let sum: u64 = rows.iter().map(|it| number(it, "samples")).sum();
+        assert_eq!(sum, total, "by {by}");
+    }
+    let rows = table(&headcount(
+        &shop,
+        &["report", "--charge-back", "--format", "csv"],
+    ));
+    assert_eq!(samples_by(&rows, "function").values().sum::<u64>(), total);
+    assert_eq!(samples_by(&rows, "routine").values().sum::<u64>(), total);
+    let sorting = rows
+        .iter()
+        .find(|it| it["routine"].starts_with("msort"))
+        .unwrap();
+    assert_eq!(
+        (sorting["file"].as_str(), sorting["line"].as_str()),
+        ("sorts.c", "11")
+    );
+    let folded = headcount(&shop, &["export", "--time", "--format", "folded"]);
+    let last = |line: &str| {
+        line.rsplit(' ')
+            .next()
+            .and_then(|it| it.parse::<u64>().ok())
+    };
+    assert_eq!(folded.lines().filter_map(last).sum::<u64>(), total);
+    let called = folded
+        .lines()
+        .filter(|it| it.contains(";main;") && it.contains(";compare "));
+    assert!(called.count() > 0, "{folded}");
+    headcount(
+        &shop,
+        &["export", "--time", "--format", "pprof", "-o", "it.pb.gz"],
+    );
+    let top = shop.run(&[
+        "go",
+        "tool",
+        "pprof",
+        "-top",
+        "-sample_index=samples",
+        "it.pb.gz",
+    ]);
+    assert_eq!(top.status, Some(0), "{}", top.stderr);
+    assert!(
+        top.stdout.contains(&format!("of {total} total")),
+        "{}",
+        top.stdout
+    );
+    let firefox = headcount(&shop, &["export", "--format", "firefox"]);
+    let firefox: serde_json::Value = serde_json::from_str(&firefox).unwrap();
+    let threads = firefox["threads"].as_array().unwrap();
+    let weights = threads
+        .iter()
+        .flat_map(|it| it["samples"]["weight"].as_array().unwrap());
+    assert_eq!(weights.filter_map(|it| it.as_u64()).sum::<u64>(), total);
+}
+
+#[test]
+fn a_program_is_timed_while_it_is_counted() {
+    let shop = Workshop::new();
+    build(&shop, "sorts", SORTS);
+    build(&shop, "shares", SHARES);
+    headcount(&shop, &["run", "--time", "-q", "--", "./shares"]);
+    let rows = table(&headcount(&shop, &["report", "--format", "csv"]));
+    let sixty = rows.iter().find(|it| it["function"] == "sixty").unwrap();
+    assert_eq!(sixty["calls"], "200");
+    let seen = samples_by(&rows, "function");
+    let (own, all) = (
+        seen["sixty"] + seen["thirty"] + seen["ten"],
+        seen.values().sum::<u64>(),
+    );
+    assert!(own * 100 > all * 90 && all > 50, "{seen:?}");
+    assert!(
+        seen["sixty"] > seen["thirty"] && seen["thirty"] > seen["ten"],
+        "{seen:?}"
+    );
+    let text = headcount(&shop, &["report", "--top", "1"]);
+    assert!(text.contains("while it was counted"), "{text}");
+    // Callers are found from copies, too, and what libraries do on behalf of the program.
+    headcount(
+        &shop,
+        &["run", "--time", "-q", "-o", "sorts.db", "--", "./sorts"],
+    );
+    let folded = headcount(
+        &shop,
+        &["export", "sorts.db", "--time", "--format", "folded"],
+    );
+    let last = |line: &str| {
+        line.rsplit(' ')
+            .next()
+            .and_then(|it| it.parse::<u64>().ok())
+    };
+    let sum = |wanted: &dyn Fn(&str) -> bool| -> u64 {
+        folded
+            .lines()
+            .filter(|it| wanted(it))
+            .filter_map(last)
+            .sum()
+    };
+    let all = sum(&|_| true);
+    let through_main = sum(&|it| it.contains(";main"));
+    assert!(all > 20 && through_main * 100 > all * 90, "{folded}");
+    assert!(
+        sum(&|it| it.contains(";main;") && it.contains(";compare ")) > 0,
+        "{folded}"
+    );
+}
+
+/// The samples of perf, by function.
+fn perf_shares(shop: &Workshop, command: &[&str], input: &str) -> Option<BTreeMap<String, u64>> {
+    let mut words = vec![
+        "record",
+        "-q",
+        "-e",
+        "task-clock:u",
+        "-F",
+        "1999",
+        "-o",
+        "perf.data",
+    ];
+    words.push("--");
+    words.extend(command);
+    let recorded = Command::new("perf")
+        .args(&words)
+        .current_dir(shop.path(""))
+        .stdin(std::fs::File::open(shop.path(input)).unwrap())
+        .stdout(Stdio::null())
+        .status();
+    recorded.ok().filter(|it| it.success())?;
+    let words = ["script", "-i", "perf.data", "-F", "ip,sym"];
+    let shown = Command::new("perf")
+        .args(words)
+        .current_dir(shop.path(""))
+        .output()
+        .ok()?;
+    let mut sums = BTreeMap::new();
+    for line in String::from_utf8_lossy(&shown.stdout).lines() {
+        let name = line.split_whitespace().nth(1).unwrap_or("[unknown]");
+        *sums.entry(name.to_owned()).or_default() += 1;
+    }
+    Some(sums)
+}
+
+/// Chi-square of two samples of one distribution, and its degrees of freedom. Names that only one
+/// symbol table has, and rare ones, are one class.
+fn chi_square(one: &BTreeMap<String, u64>, other: &BTreeMap<String, u64>) -> (f64, f64) {
+    let mut classes: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+    let is_common = |name: &str| {
+        let both = one.get(name).zip(other.get(name));
+        both.is_some_and(|(a, b)| a + b >= 20)
+    };
+    for (place, counts) in [one, other].into_iter().enumerate() {
+        for (name, count) in counts {
+            let class = if is_common(name) { name.as_str() } else { "" };
+            classes.entry(class).or_default()[place] += *count as f64;
+        }
+    }
+    let total = |place: usize| classes.values().map(|it| it[place]).sum::<f64>();
+    let (a, b) = (total(0), total(1));
+    let terms = classes.values().filter(|it| it[0] + it[1] > 0.0).map(|it| {
+        let difference = (b / a).sqrt() * it[0] - (a / b).sqrt() * it[1];
+        difference * difference / (it[0] + it[1])
+    });
+    (terms.sum(), classes.len() as f64 - 1.0)
+}
+
+#[test]
+fn perf_says_the_same_of_real_programs() {
+    let shop = Workshop::new();
+    let words: String = (0..400_000_u32)
+        .map(|it| {
+            format!(
+                "{} word{}\n",
+                it.wrapping_mul(2_654_435_761) % 65_521,
+                it % 97
+            )
+        })
+        .collect();
+    shop.write("words", &words);
+    let script = "print(sum(len(str(i)) * i for i in range(1500000)))";
+    let perl = r"while (<>) { $n{$1}++ while /(\w+)/g } print scalar(keys %n), qq(\n)";
+    let programs: [&[&str]; 5] = [
+        &["bzip2", "-9", "-c"],
+        &["xz", "-2", "-c"],
+        &["sort", "-n"],
+        &["perl", "-e", perl],
+        &["/usr/bin/python3", "-c", script],
+    ];
+    let mut judged = 0;
+    for command in programs {
+        let Some(perf) = perf_shares(&shop, command, "words") else {
+            eprintln!("{command:?}: perf does not run it");
+            continue;
+        };
+        let mut time = vec!["time", "-q", "-F", "1999", "-o", "it.db", "--"];
+        time.extend(command);
+        let _ = std::fs::remove_file(shop.path("it.db"));
+        let status = Command::new(HEADCOUNT)
+            .args(&time)
+            .current_dir(shop.path(""))
+            .stdin(std::fs::File::open(shop.path("words")).unwrap())
+            .stdout(Stdio::null())
+            .status();
+        assert!(status.unwrap().success(), "{command:?}");
+        let words = ["report", "it.db", "--no-demangle", "--format", "csv"];
+        let own = samples_by(&table(&headcount(&shop, &words)), "function");
+        let (difference, freedom) = chi_square(&own, &perf);
+        // What is left of one in a thousand: mean plus four deviations, as far as that is normal.
+        let limit = freedom + 4.0 * (2.0 * freedom).sqrt() + 8.0;
+        assert!(
+            difference < limit,
+            "{command:?}: {difference} at {freedom} degrees of freedom\n{own:?}\n{perf:?}"
+        );
+        judged += 1;
+    }
+    assert!(judged > 0, "perf runs nowhere");
+}
+
+/// How many samples have each function on their stack, and how many there are.
+fn inclusive<'s>(
+    stacks: impl Iterator<Item = (Vec<&'s str>, u64)>,
+) -> (BTreeMap<String, u64>, u64) {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    let mut all = 0;
+    for (mut names, count) in stacks {
+        all += count;
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            *sums.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    (sums, all)
+}
+
+#[test]
+fn perf_says_the_same_of_call_stacks() {
+    let shop = Workshop::new();
+    build(&shop, "sorts", SORTS);
+    let words = "record -q -e task-clock:u -F 1999 --call-graph dwarf,8192 -o perf.data ./sorts";
+    let recorded = Command::new("perf")
+        .args(words.split(' '))
+        .current_dir(shop.path(""))
+        .stderr(Stdio::null())
+        .status();
+    assert!(recorded.unwrap().success());
+    let shown = shop.must(&[
+        "perf",
+        "script",
+        "-i",
+        "perf.data",
+        "--no-inline",
+        "-F",
+        "ip,sym",
+    ]);
+    let stacks = shown.split("\n\n").filter(|it| !it.trim().is_empty());
+    let (perf, of_perf) = inclusive(stacks.map(|stack| {
+        let names = stack.lines().filter_map(|it| it.split_whitespace().nth(1));
+        (names.collect(), 1)
+    }));
+    headcount(&shop, &["time", "-q", "-F", "1999", "--", "./sorts"]);
+    let folded = headcount(&shop, &["export", "--format", "folded"]);
+    let (own, of_own) = inclusive(folded.lines().filter_map(|line| {
+        let (stack, count) = line.rsplit_once(' ')?;
+        Some((stack.split(';').skip(1).collect(), count.parse().ok()?))
+    }));
+    assert!(of_own > 100 && of_perf > 100, "{of_own} {of_perf}");
+    for name in ["main", "compare", "msort_with_tmp.part.0"] {
+        let share = |of: &BTreeMap<String, u64>, all: u64| {
+            of.get(name).copied().unwrap_or(0) as f64 / all as f64
+        };
+        let (one, other) = (share(&own, of_own), share(&perf, of_perf));
+        let mean = (one + other) / 2.0;
+        let error = (mean * (1.0 - mean) * (1.0 / of_own as f64 + 1.0 / of_perf as f64)).sqrt();
+        let off = (one - other).abs();
+        assert!(off < 4.0 * error + 0.02, "{name}: {one} and {other}");
+    }
+}
+
+#[test]
+fn a_program_that_runs_is_sampled_from_outside() {
+    let shop = Workshop::new();
+    build(&shop, "shares", &SHARES.replace("i < 200", "i < 2000000"));
+    let mut program = Command::new(shop.path("shares")).spawn().unwrap();
+    let pid = program.id().to_string();
+    let said = shop.headcount(&["time", "--pid", &pid, "--for", "500ms"]);
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert_eq!(said.status, Some(0), "{}", said.stderr);
+    let rows = table(&headcount(&shop, &["report", "--format", "csv"]));
+    let seen = samples_by(&rows, "function");
+    assert!(seen["sixty"] > seen["ten"], "{seen:?}");
+}
+
+#[test]
+fn sampling_ends_when_it_is_told_to_and_the_program_goes_on() {
+    let shop = Workshop::new();
+    build(&shop, "shares", &SHARES.replace("i < 200", "i < 1000"));
+    headcount(&shop, &["time", "-q", "--for", "100ms", "--", "./shares"]);
+    let json = headcount(&shop, &["report", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["runs"][0]["status"], 0);
+    let all = json["time"]["on_processor"].as_u64().unwrap();
+    headcount(&shop, &["time", "-q", "--", "./shares"]);
+    let json = headcount(&shop, &["report", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let whole = json["time"]["on_processor"].as_u64().unwrap();
+    assert!(all < whole / 2, "{all} of {whole}");
+}
+
+/// The first thread ends, and the other goes on.
+const ORPHAN: &str = r#"
+#include <pthread.h>
+static volatile unsigned long sink;
+static void *work(void *unused) {
+    for (long i = 0; i < 300000000; i++)
+        sink += i;
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, work, 0);
+    pthread_exit(0);
+}
+"#;
+
+#[test]
+fn a_process_outlives_its_first_thread() {
+    let shop = Workshop::new();
+    build(&shop, "orphan", ORPHAN);
+    headcount(&shop, &["time", "-q", "--", "./orphan"]);
+    let rows = table(&headcount(&shop, &["report", "--format", "csv"]));
+    let seen = samples_by(&rows, "function");
+    let all: u64 = seen.values().sum();
+    assert!(seen["work"] * 100 > all * 95, "{seen:?}");
+}
+
+#[test]
+fn bad_input_is_named() {
+    let shop = Workshop::new();
+    for (words, status, expected) in [
+        (vec!["time", "--", "./nosuch"], 127, "./nosuch: not found"),
+        (
+            vec!["time", "--", "/etc/passwd"],
+            126,
+            "/etc/passwd: cannot run it",
+        ),
+        (vec!["time", "--pid", "999999999"], 125, "no such process"),
+        (
+            vec!["time", "-F", "0", "--", "true"],
+            125,
+            "0 is not in 1..=50000",
+        ),
+        (vec!["time"], 125, "PROGRAM"),
+    ] {
+        let said = shop.headcount(&words);
+        assert_eq!(said.status, Some(status), "{words:?}: {}", said.stderr);
+        assert!(said.stderr.contains(expected), "{words:?}: {}", said.stderr);
+    }
+    headcount(&shop, &["time", "-q", "--", "true"]);
+    for words in [
+        &["annotate"][..],
+        &["html", "-o", "it.html"],
+        &["export", "--format", "lcov"],
+    ] {
+        let said = shop.headcount(words);
+        assert_eq!(said.status, Some(2), "{words:?}");
+        assert!(
+            said.stderr.contains("there are samples, but no counts"),
+            "{}",
+            said.stderr
+        );
+    }
+    headcount(&shop, &["run", "-q", "-o", "counts.db", "--", "true"]);
+    for option in [&["--why"][..], &["--charge-back"], &["--by", "thread"]] {
+        let words = [&["report", "counts.db"], option].concat();
+        let said = shop.headcount(&words);
+        assert_eq!(said.status, Some(2), "{words:?}");
+        assert!(
+            said.stderr.contains("there are no samples"),
+            "{}",
+            said.stderr
+        );
+    }
+}
+
+#[test]
+fn a_profile_of_time_can_be_merged_and_is_listed() {
+    let shop = Workshop::new();
+    build(&shop, "shares", SHARES);
+    headcount(&shop, &["time", "-q", "-o", "a.db", "--", "./shares"]);
+    headcount(&shop, &["time", "-q", "-o", "b.db", "--", "./shares"]);
+    headcount(&shop, &["merge", "a.db", "b.db", "-o", "all.db"]);
+    let of = |profile: &str| {
+        let words = ["report", profile, "--runs", "all", "--format", "csv"];
+        samples_by(&table(&headcount(&shop, &words)), "function")
+            .values()
+            .sum::<u64>()
+    };
+    assert_eq!(of("all.db"), of("a.db") + of("b.db"));
+    let runs = headcount(&shop, &["runs", "all.db"]);
+    assert!(runs.contains("samples"), "{runs}");
+}
