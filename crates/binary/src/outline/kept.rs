@@ -274,7 +274,7 @@ mod tests {
         for section in [".text", ".rodata", ".eh_frame", ".symtab", ".strtab"] {
             assert!(renamed(place_in(section)), "{section}");
         }
-        assert!(!renamed(place_in(".debug_line")));
+        assert!(!renamed(place_in(".comment")));
         let separate = name(&elf, &file, Some(&file));
         assert_ne!(separate, name_of(&file));
     }

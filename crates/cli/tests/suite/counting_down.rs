@@ -141,8 +141,8 @@ fn check(shop: &Workshop, stops: &[u64], seen: impl Fn((&'static str, u64)) -> O
 fn a_program_stops_at_the_instruction_where_single_steps_do() {
     let shop = Workshop::new();
     let stops: [(&str, &[u64]); 2] = [
-        ("-O0", &[1, 65_536, 67_001, 80_007, 101_170]),
-        ("-O2", &[999, 65_537, 72_233, 93_131]),
+        ("-O0", &[1, 65_536, 80_007, 101_170]),
+        ("-O2", &[65_537, 72_233, 93_131]),
     ];
     for (level, stops) in stops {
         let options = [level, "-fno-stack-protector", "-static", "-no-pie"];
@@ -158,7 +158,7 @@ fn a_program_stops_at_the_instruction_where_single_steps_do() {
 fn a_program_with_libraries_stops_there_too() {
     let shop = Workshop::new();
     shop.build("busy", BUSY, &["-O1"]);
-    let stops = [500, 90_001, 130_000, 163_131];
+    let stops = [500, 90_001, 163_131];
     // Where libraries are depends on what else is mapped.
     check(&shop, &stops, |(name, value)| match name {
         "rip" => Some(value & 0xfff),

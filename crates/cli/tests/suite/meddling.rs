@@ -452,7 +452,7 @@ fn make_bomb(file: &mut Vec<u8>, name: &[u8], bytes: u64) {
     body[0] = 1; // ELFCOMPRESS_ZLIB
     body[8..16].copy_from_slice(&bytes.to_le_bytes());
     body[16] = 1;
-    let mut packer = flate2::write::ZlibEncoder::new(body, flate2::Compression::best());
+    let mut packer = flate2::write::ZlibEncoder::new(body, flate2::Compression::fast());
     let zeros = vec![0; 1 << 20];
     for _ in 0..bytes >> 20 {
         std::io::Write::write_all(&mut packer, &zeros).unwrap();

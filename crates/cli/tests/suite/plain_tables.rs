@@ -142,7 +142,6 @@ fn counted() -> Workshop {
 fn tables_have_the_rows_of_reports_for_whatever_is_chosen() {
     let shop = counted();
     compare(&shop, &["--runs", "all"]);
-    compare(&shop, &["--only", "helper.c"]);
     compare(&shop, &["--only", "libc!mem*", "--no-demangle"]);
     shop.forget();
     let some = ["--engine", "breakpoint", "--only", "helper", "--limit", "5"];
