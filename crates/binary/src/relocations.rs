@@ -116,12 +116,22 @@ pub struct SlotNames<'a>(Vec<(u64, &'a str)>);
 
 impl<'a> SlotNames<'a> {
     pub fn of(elf: &Elf<'a>) -> Self {
+        Self::of_kinds(elf, is_named)
+    }
+
+    /// Those that only the loader ever writes to.
+    pub fn of_linkage(elf: &Elf<'a>) -> Self {
+        let is_meant = |kind| matches!(kind, elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT);
+        Self::of_kinds(elf, is_meant)
+    }
+
+    fn of_kinds(elf: &Elf<'a>, is_meant: impl Fn(elf::RelocationType) -> bool) -> Self {
         let mut names = Vec::new();
         for entry in loaded(elf).filter_map(|header| header.rela(LITTLE, elf.data()).ok()?) {
             for entry in entry.0 {
                 let kind = entry.r_type(LITTLE, false);
                 let symbol = entry.r_sym(LITTLE, false);
-                if is_named(kind)
+                if is_meant(kind)
                     && let Some(symbol) = dynamic_symbol(elf, symbol)
                     && let Ok(name) = symbol.name()
                 {
@@ -131,6 +141,11 @@ impl<'a> SlotNames<'a> {
         }
         names.sort_unstable();
         Self(names)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &'a str)> {
+        self.0.iter().copied()
     }
 
     /// The name of what the loader writes here.

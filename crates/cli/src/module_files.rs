@@ -1,6 +1,6 @@
 //! The files of modules that were counted, for what profiles do not keep.
 
-use headcount_model::{CodeSymbol, LinkAddr, Module};
+use headcount_model::{CodeSymbol, LinkAddr, Module, Pointer};
 use headcount_monitor::{FileBytes, foreign_file};
 use headcount_report::export::Chain;
 use std::cell::RefCell;
@@ -29,6 +29,13 @@ impl Files {
     pub fn symbols(&self, module: &Module) -> Result<Vec<CodeSymbol>, String> {
         let bytes = self.same_build(module)?;
         headcount_binary::code_symbols((*bytes).as_ref()).map_err(|it| it.to_string())
+    }
+
+    /// What its pointers lead to; nothing, if the file that says it is gone.
+    pub fn pointers(&self, module: &Module) -> HashMap<LinkAddr, Pointer> {
+        let bytes = self.same_build(module).ok();
+        let pointers = bytes.and_then(|it| headcount_binary::pointers((*it).as_ref()).ok());
+        pointers.unwrap_or_default()
     }
 
     /// Which functions each address belongs to.

@@ -19,6 +19,7 @@ mod samples;
 mod source_flow;
 mod source_path;
 mod source_place;
+mod transfer;
 
 pub use address::{LinkAddr, LoadAddr, LoadBias, join_ranges};
 pub use event::{Bounds, Event, Events, InstructionEvents, Varies};
@@ -35,3 +36,4 @@ pub use samples::{Frame, SampledModule, SampledThread, Samples, Site, Stack};
 pub use source_flow::{DirectCall, SourceBlock, SourceCall, SourceFlows, SourceFunction};
 pub use source_path::source_path;
 pub use source_place::{BlockKind, SourcePlace};
+pub use transfer::{Pointer, Target, Transfer, TransferKind, Transfers};

@@ -1,11 +1,12 @@
 //! Call sites: who called whom, and how often.
 
 use crate::Error;
+use crate::callees::{Callee, Callees};
 use crate::count::CountedBlock;
 use crate::events::FunctionEvents;
 use crate::names::{Named, functions};
 use crate::report::Request;
-use crate::rows::{by_address, name_library, row};
+use crate::rows::{name_library, row};
 use crate::table::{Cell, Row};
 use headcount_model::{Counted, LinkAddr};
 use std::collections::HashMap;
@@ -16,13 +17,13 @@ const INDIRECT: &str = "*";
 
 /// A row for every call instruction, in the order of the program.
 pub fn calls(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
+    let callees = Callees::new(counted, request.transfers, request.pointers);
     let mut rows = Vec::new();
-    for module in counted {
-        let named = functions(module, request.demangle);
-        let names = names(&named);
+    for (module, it) in counted.iter().enumerate() {
+        let named = functions(it, request.demangle);
         for caller in named.iter().filter(|it| request.only.wants(it)) {
             let before = rows.len();
-            of_function(caller, &names, request, &mut rows)?;
+            of_function(module, caller, &callees, request, &mut rows)?;
             name_library(caller, request, &mut rows[before..]);
         }
     }
@@ -35,8 +36,22 @@ pub fn names(all: &[Named<'_>]) -> HashMap<LinkAddr, Arc<str>> {
     all.iter().map(name).collect()
 }
 
+/// How a callee is shown.
+pub fn text_of(callees: &Callees<'_>, callee: &Callee, demangle: bool) -> Arc<str> {
+    let shown = |name: &str| match demangle {
+        true => crate::demangle(name).as_ref().into(),
+        false => name.into(),
+    };
+    match callee {
+        Callee::Function(id) => shown(callees.name(*id)),
+        Callee::Named(name) => shown(name),
+        Callee::Address(address) => address.to_string().into(),
+        Callee::Unknown => INDIRECT.into(),
+    }
+}
+
 /// File and line of an instruction.
-fn place(named: &Named<'_>, block: &CountedBlock<'_>, index: u32) -> Option<(Arc<str>, u32)> {
+pub fn place(named: &Named<'_>, block: &CountedBlock<'_>, index: u32) -> Option<(Arc<str>, u32)> {
     let runs = block.block.lines.iter().zip(block.line_ranges());
     let mut here = runs.filter(|(run, range)| range.contains(&index) && run.line != 0);
     let (run, _) = here.next()?;
@@ -45,40 +60,28 @@ fn place(named: &Named<'_>, block: &CountedBlock<'_>, index: u32) -> Option<(Arc
 
 /// The rows of one caller.
 pub fn of_function(
+    module: usize,
     caller: &Named<'_>,
-    names: &HashMap<LinkAddr, Arc<str>>,
+    callees: &Callees<'_>,
     request: &Request<'_>,
     rows: &mut Vec<Row>,
 ) -> Result<(), Error> {
     let linkage_name: Arc<str> = caller.function.name.as_str().into();
     let events = FunctionEvents::new(caller, &request.events);
-    for block in by_address(caller) {
-        let events = events.block(&block);
-        let mut before = 0;
-        for span in &block.block.code {
-            for (index, address, target) in (request.calls)(span) {
-                let number = before + index;
-                let count = block.at(number);
-                let callee = match target {
-                    None => INDIRECT.into(),
-                    Some(target) => names
-                        .get(&target)
-                        .cloned()
-                        .unwrap_or_else(|| target.to_string().into()),
-                };
-                let rest = vec![
-                    Cell::Address(Some(address)),
-                    Cell::Text(callee),
-                    Cell::Count(count),
-                ];
-                rows.push(Row {
-                    events: events.of(number..number + 1)?,
-                    place: place(caller, &block, before + index),
-                    ..row(caller, &linkage_name, count, rest)
-                });
-            }
-            before += (request.decode)(span).len() as u32;
-        }
+    let blocks: Vec<CountedBlock<'_>> = caller.blocks().collect();
+    let sites = callees.sites(module, caller).into_iter();
+    for site in sites.filter(|it| it.is_call) {
+        let block = &blocks[site.block];
+        let rest = vec![
+            Cell::Address(Some(site.address)),
+            Cell::Text(text_of(callees, &site.callee, request.demangle)),
+            Cell::Count(site.count),
+        ];
+        rows.push(Row {
+            events: events.block(block).of(site.index..site.index + 1)?,
+            place: place(caller, block, site.index),
+            ..row(caller, &linkage_name, site.count, rest)
+        });
     }
     Ok(())
 }

@@ -9,7 +9,11 @@
 
 pub mod annotate;
 mod branches;
+mod call_graph;
+mod callees;
+mod callers;
 mod calls;
+mod checks;
 mod count;
 mod coverage;
 mod covered;
@@ -29,6 +33,7 @@ mod listed;
 mod names;
 mod number;
 mod only;
+mod outcomes;
 mod own;
 pub mod rates;
 mod report;
@@ -42,6 +47,8 @@ pub mod time;
 mod unknown_name;
 
 pub use branches::{Branch, Way, branches};
+pub use callees::{FindPointers, FindTransfers, FunctionId};
+pub use callers::{CallsOf, Direction};
 pub use count::{Count, CountedBlock, blocks, edges};
 pub use coverage::coverage_notes;
 pub use covered::{Covered, CoveredFunction, covered};
@@ -54,7 +61,7 @@ pub use names::is_counted;
 pub use number::{plural, share, thousands, time_text};
 pub use only::{Filter, Only, split_module};
 pub use own::{Own, OwnModules, is_of_the_system};
-pub use report::{CallSite, Decode, FindCalls, Refused, Report, Request, RunSummary, refused};
+pub use report::{Decode, Refused, Report, Request, RunSummary, refused};
 pub use table::{Cell, Row, Table, Unit};
 pub use unknown_name::{bare_name, no_function_called, no_module_called, nothing_called};
 

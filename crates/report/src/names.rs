@@ -41,6 +41,14 @@ impl<'a> Named<'a> {
     }
 }
 
+/// The name of the function that this one was cut off from, because it seldom runs; or its own.
+pub fn whole(name: &str) -> &str {
+    match name.split_once(".cold") {
+        Some((whole, rest)) if rest.is_empty() || rest.starts_with('.') => whole,
+        _ => name,
+    }
+}
+
 /// Was anything of it counted? A function without a block has nothing that could be.
 pub fn is_counted(counts: &FunctionCounts) -> bool {
     let mut all = counts.blocks.iter().chain(&counts.edges);

@@ -1,5 +1,7 @@
 //! One report: a table, and what it does not say.
 
+use crate::callees::{FindPointers, FindTransfers};
+use crate::callers::{self, CallsOf};
 use crate::calls;
 use crate::coverage;
 use crate::events::{self, WantedEvents};
@@ -12,20 +14,13 @@ use crate::own::Own;
 use crate::rows::{self, Totals};
 use crate::table::{Cell, Row, Table, Unit};
 use crate::time::{Time, Totals as TimeTotals};
-use crate::{Error, source, time};
+use crate::{Error, outcomes, source, time};
 use headcount_model::{Counted, LinkAddr, Module, Refusal, Samples, Span};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Turns a piece of code into its instructions: address and text.
 pub type Decode<'a> = &'a dyn Fn(&Span) -> Vec<(LinkAddr, String)>;
-
-/// A call instruction: its number in the span, its address, and what it calls, unless only a run can
-/// tell.
-pub type CallSite = (u32, LinkAddr, Option<LinkAddr>);
-
-/// Finds the call instructions in a piece of code.
-pub type FindCalls<'a> = &'a dyn Fn(&Span) -> Vec<CallSite>;
 
 /// What the user asked for.
 pub struct Request<'a> {
@@ -45,8 +40,16 @@ pub struct Request<'a> {
     pub demangle: bool,
     /// Knows the instructions.
     pub decode: Decode<'a>,
-    /// Knows the calls among them.
-    pub calls: FindCalls<'a>,
+    /// Knows the calls and jumps among them.
+    pub transfers: FindTransfers<'a>,
+    /// Knows what pointers lead to.
+    pub pointers: FindPointers<'a>,
+    /// The functions whose callers, or callees, are wanted.
+    pub calls_of: Option<&'a CallsOf>,
+    /// Whether ways into failed checks are branches, too.
+    pub with_checks: bool,
+    /// Knows the sources, as far as what is asked for needs them.
+    pub source: Option<SourceText<'a>>,
     /// Where the time went, if somebody looked.
     pub time: Option<&'a Time>,
     /// The samples that say so.
@@ -84,6 +87,8 @@ pub struct Report {
     pub runs: Vec<RunSummary>,
     /// What all functions executed that are counted, whether they have a row or not.
     pub totals: Totals,
+    /// What to say of the functions whose calls these are, in a line each.
+    pub about: Vec<String>,
     /// The paths of the modules that took part.
     pub modules: Vec<String>,
     /// The part of it that is the user's own, where the rest is folded.
@@ -118,6 +123,7 @@ impl Report {
             },
             runs,
             totals: Totals::of(counted, |_| true)?,
+            about: Vec::new(),
             modules: counted.iter().map(|it| it.module.path.clone()).collect(),
             own: request
                 .own
@@ -192,6 +198,12 @@ impl Report {
                 rows::edges(named, request, rows)
             })?,
             Unit::Call => calls::calls(counted, request)?,
+            Unit::CallCost => {
+                let found = callers::find(counted, request)?;
+                self.about = found.about;
+                found.rows
+            }
+            Unit::Branch => outcomes::rows(counted, request)?,
             Unit::Thread => time::threads(request.samples),
             Unit::Charge => time::charges(request),
             Unit::Instruction => rows::of_functions(counted, request, |named, rows| {

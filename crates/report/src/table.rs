@@ -2,6 +2,7 @@
 
 use crate::count::Count;
 use crate::events::{self, Amount, EventSums};
+use crate::outcomes::Outcome;
 use headcount_model::{Event, LinkAddr};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -27,6 +28,10 @@ pub enum Unit {
     Edge,
     /// A call instruction.
     Call,
+    /// The same, or a jump to another function, with what it cost.
+    CallCost,
+    /// A line on which control has a choice.
+    Branch,
     /// A thread.
     Thread,
     /// A place of the user's own code, with a routine of a library that ran on its behalf.
@@ -44,7 +49,8 @@ impl Unit {
             Self::Block | Self::SourceBlock => "block",
             Self::Instruction => "instruction",
             Self::Edge => "edge",
-            Self::Call => "call",
+            Self::Call | Self::CallCost => "call",
+            Self::Branch => "branch",
             Self::Thread => "thread",
             Self::Charge => "charge",
         }
@@ -89,6 +95,27 @@ impl Unit {
             Self::Instruction => &["module", "function", "address", "count", "text"],
             Self::Edge => &["module", "function", "from", "to", "kind", "count"],
             Self::Call => &["module", "caller", "address", "callee", "count"],
+            Self::CallCost => &[
+                "module",
+                "caller",
+                "address",
+                "callee",
+                "count",
+                "file",
+                "line",
+                "kind",
+                "inclusive_estimate",
+            ],
+            Self::Branch => &[
+                "file",
+                "line",
+                "count",
+                "branches",
+                "ways",
+                "ways_gone",
+                "taken",
+                "not_taken",
+            ],
             Self::Thread => &[
                 "process",
                 "thread",
@@ -117,7 +144,12 @@ impl Unit {
     pub fn hottest_first(self) -> bool {
         matches!(
             self,
-            Self::Module | Self::File | Self::Function | Self::Thread | Self::Charge
+            Self::Module
+                | Self::File
+                | Self::Function
+                | Self::Thread
+                | Self::Charge
+                | Self::CallCost
         )
     }
 }
@@ -183,6 +215,8 @@ pub struct Row {
     pub place: Option<(Arc<str>, u32)>,
     /// The source text of a line.
     pub text: Option<String>,
+    /// What its branches say.
+    pub outcome: Option<Outcome>,
 }
 
 impl Row {
@@ -241,7 +275,10 @@ impl Table {
         let time = self.column("nanoseconds");
         match executed.filter(|_| self.unit == Unit::Function) {
             Some(column) if time.is_none() && !self.knows(column) => self.column("calls"),
-            _ => time.or(executed).or(self.column("count")),
+            _ => time
+                .or(executed)
+                .or(self.column("inclusive_estimate"))
+                .or(self.column("count")),
         }
     }
 

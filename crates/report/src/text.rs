@@ -1,5 +1,7 @@
 //! The report for people: aligned, hottest first, and always ending with what was not counted.
 
+mod columns;
+
 use std::collections::BTreeMap;
 
 use crate::count::Count;
@@ -9,13 +11,10 @@ use crate::number::{share, thousands, time_text};
 use crate::own::is_of_the_system;
 use crate::report::{Refused, Report, RunSummary};
 use crate::rows::Tally;
-use crate::shorten::{shorten_end, shorten_middle};
 use crate::source::UNKNOWN;
-use crate::table::{Cell, Row, Unit};
-use crate::time::{Cost, Estimate, Totals};
-
-/// Longest column of names that is still filled up with blanks; longer names stick out.
-const WIDEST: usize = 40;
+use crate::table::{Cell, Row};
+use crate::time::Totals;
+use columns::{aligned, layout};
 
 /// However small a screen is, it shows so many rows.
 const FEWEST: usize = 5;
@@ -112,6 +111,9 @@ fn heading(report: &Report) -> String {
     }
     if let Some(time) = &report.time {
         out.push_str(&totals(time));
+    }
+    for line in &report.about {
+        out.push_str(&format!("{}\n", visible(line)));
     }
     out
 }
@@ -293,282 +295,6 @@ fn without_numbers(reason: &str) -> String {
     kept
 }
 
-/// A column of the text report.
-struct Column {
-    title: &'static str,
-    /// Numbers stand on the right, names on the left.
-    right: bool,
-    cells: Vec<String>,
-}
-
-/// The columns of the text report: numbers first, names last, where they may be long.
-fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
-    let unit = report.table.unit;
-    let place = |name: &str| report.table.column(name).unwrap_or(0);
-    let number = |title: &'static str| Column {
-        title,
-        right: true,
-        cells: rows
-            .iter()
-            .map(|row| match (title, &row.cells[place(title)]) {
-                // It was counted, but its code does not tell.
-                ("count", Cell::Count(Count::Unknown)) if is_told(row, unit) => "?".to_owned(),
-                (_, cell) => show(cell),
-            })
-            .collect(),
-    };
-    let words = |title: &'static str| Column {
-        right: false,
-        ..number(title)
-    };
-    let of_row = |title: &'static str, right: bool, cell: &dyn Fn(&Row) -> String| Column {
-        title,
-        right,
-        cells: rows.iter().map(|row| cell(row)).collect(),
-    };
-    // What there is of source text is statements.
-    let instructions = || {
-        let place = place("instructions");
-        let is_mixed = rows.iter().any(|row| row.of_source) && rows.iter().any(|it| !it.of_source);
-        let title = match rows.iter().any(|row| row.of_source) && !is_mixed {
-            true => "statements",
-            false => "instructions",
-        };
-        of_row(title, true, &|row| match is_mixed && row.of_source {
-            true => format!("{} statements", show(&row.cells[place])),
-            false => show(&row.cells[place]),
-        })
-    };
-    let part = || {
-        let executed = place("executed");
-        of_row("share", true, &|row| match row.cells[executed] {
-            Cell::Count(executed) => {
-                let whole = report.totals.of_kind(row.of_source);
-                part_of(executed, whole.executed)
-            }
-            _ => String::new(),
-        })
-    };
-    let file = || {
-        let file = place("file");
-        of_row("file", false, &|row| match &row.cells[file] {
-            Cell::Text(file) => visible(below(folder, file)).into_owned(),
-            _ => String::new(),
-        })
-    };
-    let source = |title: &'static str| {
-        let (file, line) = (place("file"), place("line"));
-        of_row(
-            title,
-            false,
-            &|row| match (&row.cells[file], &row.cells[line]) {
-                (Cell::Text(file), Cell::Number(0)) => visible(below(folder, file)).into_owned(),
-                (Cell::Text(file), Cell::Number(line)) => {
-                    format!("{}:{line}", visible(below(folder, file)))
-                }
-                _ => String::new(),
-            },
-        )
-    };
-    let time = |column: &'static str, title: &'static str| {
-        let place = place(column);
-        of_row(title, true, &|row| match row.cells[place] {
-            Cell::Number(nanoseconds) => time_text(nanoseconds),
-            _ => String::new(),
-        })
-    };
-    let time_share = || {
-        let place = place("nanoseconds");
-        let whole = report.time.unwrap_or_default().sampled.nanoseconds;
-        of_row("time %", true, &|row| match row.cells[place] {
-            Cell::Number(nanoseconds) => share(nanoseconds, whole),
-            _ => String::new(),
-        })
-    };
-    let mut columns = match unit {
-        Unit::Module => vec![
-            number("executed"),
-            part(),
-            instructions(),
-            number("never"),
-            words("module"),
-        ],
-        Unit::File => vec![
-            number("executed"),
-            part(),
-            instructions(),
-            number("never"),
-            number("blocks_executed"),
-            number("blocks"),
-            number("blocks_never"),
-            file(),
-        ],
-        Unit::Function => vec![
-            number("executed"),
-            part(),
-            number("calls"),
-            instructions(),
-            number("never"),
-            source("source"),
-            words("function"),
-        ],
-        Unit::Line => vec![
-            number("count"),
-            number("executed"),
-            part(),
-            source("line"),
-            of_row("text", false, &|row| {
-                visible(row.text.as_deref().unwrap_or("").trim()).into_owned()
-            }),
-        ],
-        Unit::Block => vec![
-            number("count"),
-            instructions(),
-            number("address"),
-            words("function"),
-        ],
-        Unit::SourceBlock => vec![
-            number("count"),
-            source("source"),
-            number("column"),
-            words("kind"),
-            words("function"),
-        ],
-        Unit::Instruction => vec![
-            number("count"),
-            number("address"),
-            words("text"),
-            words("function"),
-        ],
-        Unit::Call => vec![
-            number("count"),
-            of_row("source", false, &|row| match &row.place {
-                Some((file, line)) => format!("{}:{line}", visible(below(folder, file))),
-                None => show(&row.cells[place("address")]),
-            }),
-            words("caller"),
-            words("callee"),
-        ],
-        Unit::Thread => vec![
-            time("nanoseconds", "time"),
-            time("on_processor", "on_processor"),
-            time("waiting", "waiting"),
-            time("ready", "ready"),
-            number("process"),
-            number("thread"),
-            words("name"),
-        ],
-        Unit::Charge => vec![
-            time("nanoseconds", "time"),
-            time_share(),
-            source("source"),
-            words("function"),
-            words("routine"),
-        ],
-        Unit::Edge => vec![
-            number("count"),
-            words("kind"),
-            number("from"),
-            number("to"),
-            words("function"),
-        ],
-    };
-    let names = columns.iter().position(|it| !it.right);
-    let titles = report.table.event_columns();
-    let events = titles.into_iter().map(number);
-    let at = names.unwrap_or(columns.len());
-    columns.splice(at..at, events);
-    if report.table.is_timed {
-        columns = with_time(report, rows, columns);
-    }
-    // Sources may not be at hand.
-    columns.retain(|it| it.title != "text" || it.cells.iter().any(|it| !it.is_empty()));
-    let names_module = unit.columns()[0] == "module" && unit != Unit::Module;
-    // Where the rest is folded, most often all is in one program.
-    let first = rows.first().map(|row| &row.cells[0]);
-    let is_one = report.own.is_some()
-        && report
-            .table
-            .rows
-            .iter()
-            .all(|row| Some(&row.cells[0]) == first);
-    if report.modules.len() > 1 && names_module && !is_one {
-        let module = of_row("module", false, &|row| match &row.cells[0] {
-            Cell::Text(path) => visible(short_name(path, &report.modules)).into_owned(),
-            _ => String::new(),
-        });
-        let is_function = |it: &Column| matches!(it.title, "function" | "caller");
-        let before_function = columns.iter().position(is_function);
-        columns.insert(before_function.unwrap_or(0), module);
-    }
-    columns
-}
-
-/// The columns of a table that tells of time: that comes first, and what says how much code there is
-/// makes room for it.
-fn with_time(report: &Report, rows: &[&Row], columns: Vec<Column>) -> Vec<Column> {
-    let number = |row: &Row, name: &str| {
-        let cell = report.table.column(name).and_then(|it| row.cells.get(it));
-        match cell {
-            Some(Cell::Number(number)) => Some(*number),
-            Some(Cell::Count(Count::Exact(number))) => Some(*number),
-            _ => None,
-        }
-    };
-    let cost = |row: &Row| Cost {
-        samples: number(row, "samples").unwrap_or(0),
-        nanoseconds: number(row, "nanoseconds").unwrap_or(0),
-    };
-    let (visits, title) = match report.table.unit {
-        Unit::Function => ("calls", "each call"),
-        _ => ("count", "each time"),
-    };
-    let whole = report.time.unwrap_or_default();
-    // Time and counts may be sums of different numbers of runs.
-    let runs = report.runs.len() as f64 / whole.runs.max(1) as f64;
-    let each = |row: &Row| {
-        let cost = cost(row);
-        let visits = number(row, visits).unwrap_or(0);
-        match (Estimate::new(cost, visits as f64 / runs), cost.samples) {
-            (Some(each), _) => each.to_string(),
-            (None, 1..) if visits > 0 => "too few samples".to_owned(),
-            _ => String::new(),
-        }
-    };
-    let column = |title: &'static str, cell: &dyn Fn(&Row) -> String| Column {
-        title,
-        right: true,
-        cells: rows.iter().map(|row| cell(row)).collect(),
-    };
-    let nanoseconds = whole.sampled.nanoseconds;
-    let mut timed = vec![
-        column("time", &|row| time_text(cost(row).nanoseconds)),
-        column("time %", &|row| share(cost(row).nanoseconds, nanoseconds)),
-        column(title, &each),
-    ];
-    let why = report.table.column("why").map(|place| Column {
-        title: "why",
-        right: false,
-        cells: rows.iter().map(|row| show(&row.cells[place])).collect(),
-    });
-    // How many instructions were executed in a nanosecond.
-    let pace = |row: &Row| {
-        let executed = number(row, "executed").unwrap_or(0) as f64 / runs;
-        match Estimate::new(cost(row), executed) {
-            Some(each) => format!("{:.2}", 1.0 / each.each),
-            None => String::new(),
-        }
-    };
-    let pace = why.is_some().then(|| column("per ns", &pace));
-    timed.extend(why.into_iter().chain(pace));
-    timed.extend(
-        columns
-            .into_iter()
-            .filter(|it| !matches!(it.title, "instructions" | "statements" | "never")),
-    );
-    timed
-}
-
 /// The folder that sources in the table are in, with its `/`, so that rows need not repeat it; none,
 /// if it is not the folder of most. Those of the system are elsewhere on every machine.
 fn common_folder(report: &Report) -> &str {
@@ -604,79 +330,4 @@ fn common_part<'a>(one: &'a str, other: &'a str) -> &'a str {
         .iter()
         .rposition(|byte| *byte == b'/');
     &one[..slash.map_or(0, |slash| slash + 1)]
-}
-
-/// A path without the folder it is in.
-fn below<'a>(folder: &str, path: &'a str) -> &'a str {
-    path.strip_prefix(folder).unwrap_or(path)
-}
-
-/// Whether all instructions of a line were counted.
-fn is_told(row: &Row, unit: Unit) -> bool {
-    let executed = row.cells.get(3);
-    unit == Unit::Line && matches!(executed, Some(Cell::Count(it)) if it.is_known())
-}
-
-fn show(cell: &Cell) -> String {
-    match cell {
-        Cell::Text(text) => visible(text).into_owned(),
-        Cell::Number(number) => thousands(*number),
-        Cell::Count(count) => count.to_string(),
-        Cell::Amount(amount) => amount.to_string(),
-        Cell::Address(Some(address)) => address.to_string(),
-        Cell::Address(None) => "outside".into(),
-    }
-}
-
-/// The narrowest that the last column is made.
-const NARROWEST: usize = 24;
-
-/// Makes the last column so narrow that lines have the wanted width.
-fn narrow(columns: &mut [Column], widths: &[usize], width: usize) {
-    if let (Some(last), [others @ .., _]) = (columns.last_mut(), widths) {
-        let others: usize = others.iter().map(|it| it + "  ".len()).sum();
-        let room = width.saturating_sub(others).max(NARROWEST);
-        let is_name = last.title != "text";
-        for cell in &mut last.cells {
-            *cell = match is_name {
-                true => shorten_middle(cell, room),
-                false => shorten_end(cell, room),
-            };
-        }
-    }
-}
-
-/// Columns side by side, two blanks between; as narrow as wanted, if that can be.
-fn aligned(mut columns: Vec<Column>, wanted: Option<usize>) -> String {
-    let width = |column: &Column| {
-        let cells = column.cells.iter().map(|cell| cell.chars().count());
-        let most = cells.max().unwrap_or(0).max(column.title.len());
-        if column.right { most } else { most.min(WIDEST) }
-    };
-    let widths: Vec<usize> = columns.iter().map(width).collect();
-    if let Some(wanted) = wanted {
-        narrow(&mut columns, &widths, wanted);
-    }
-    let columns = columns.as_slice();
-    let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
-    let mut out = line(columns, &widths, &titles);
-    let rows = columns.first().map_or(0, |column| column.cells.len());
-    for row in 0..rows {
-        let cells: Vec<&str> = columns.iter().map(|it| it.cells[row].as_str()).collect();
-        out.push_str(&line(columns, &widths, &cells));
-    }
-    out
-}
-
-fn line(columns: &[Column], widths: &[usize], cells: &[&str]) -> String {
-    let mut out = String::new();
-    for ((column, width), cell) in columns.iter().zip(widths).zip(cells) {
-        match column.right {
-            true => out.push_str(&format!("{cell:>width$}  ")),
-            false => out.push_str(&format!("{cell:<width$}  ")),
-        }
-    }
-    out.truncate(out.trim_end().len());
-    out.push('\n');
-    out
 }

@@ -98,7 +98,11 @@ fn report(counted: Counted, by: Unit, events: &[Event]) -> Report {
             let all = span.address.0..span.address.0 + span.bytes.len() as u64;
             all.map(|it| (LinkAddr(it), "it".into())).collect()
         },
-        calls: &|_| Vec::new(),
+        transfers: &|_| Default::default(),
+        pointers: &|_| Default::default(),
+        calls_of: None,
+        with_checks: false,
+        source: None,
         time: None,
         samples: &[],
         why: false,

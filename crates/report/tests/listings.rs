@@ -432,13 +432,17 @@ fn shown_with(view: &View<'_>) -> String {
 
 #[test]
 fn branches_folds_and_widths() {
-    let of = |gone, ways, jumped| LineBranches {
+    let of = |gone, ways, to: &[(u32, u64)]| LineBranches {
         branches: ways / 2,
         ways,
         gone,
-        jumped,
+        to: to.iter().copied().collect(),
+        ..LineBranches::default()
     };
-    let branches = BTreeMap::from([(13, of(3, 4, None)), (15, of(1, 2, Some((1, 1))))]);
+    let branches = BTreeMap::from([
+        (13, of(3, 4, &[(14, 1000), (15, 1), (17, 0)])),
+        (15, of(1, 2, &[(16, 0), (17, 1)])),
+    ]);
     let mut view = View {
         times: None,
         branches: Some(&branches),
@@ -451,19 +455,19 @@ fn branches_folds_and_widths() {
     insta::assert_snapshot!(shown_with(&view), @r"
     f.c
 
-    count   jumps line
-                     1 | int f(int n)
-        1            2 | {
-                     3 |     /* nothing */
-                   ... : 8 lines
-                    12 |     /* nothing */
-    1,001 █   3/4   13 |     for (int i = 0; i < n &&
-                       |         some_condition_that_is_long(i,
-                       |         n); i++)
-    1,000 █         14 |                 work(i);
-        1     1/2   15 |     if (n < 0)
-        0 !         16 |         abort();
-        1           17 | }
+    count   line
+               1 | int f(int n)
+        1      2 | {
+               3 |     /* nothing */
+             ... : 8 lines
+              12 |     /* nothing */
+    1,001 █   13 |     for (int i = 0; i < n &&
+                 |         some_condition_that_is_long(i, n);
+                 |         i++)  <- 3 of 4 outcomes seen
+    1,000 █   14 |                 work(i);
+        1     15 |     if (n < 0)  <- never
+        0 !   16 |         abort();
+        1     17 | }
     ");
     view.fold = Some(Fold {
         around: Around::Never,
@@ -472,10 +476,10 @@ fn branches_folds_and_widths() {
     insta::assert_snapshot!(shown_with(&view), @r"
     f.c
 
-    count   jumps line
-                   ... : 15 lines
-        0 !         16 |         abort();
-                   ... : 1 line
+    count   line
+             ... : 15 lines
+        0 !   16 |         abort();
+             ... : 1 line
     ");
     for width in [0, 30, 45, 60, 80] {
         view.width = Some(width);

@@ -1,7 +1,7 @@
 //! Bytes in, instructions out.
 
-use headcount_model::{LinkAddr, Span};
-use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
+use headcount_model::{LinkAddr, Span, Target, Transfer, TransferKind, Transfers};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, OpKind, Register};
 
 /// One instruction, for people to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,29 +43,45 @@ pub fn decode(span: &Span) -> Result<Vec<Instruction>, NotCode> {
     Ok(all)
 }
 
-/// A call instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// Which instruction of the span it is.
-    pub index: u32,
-    /// Its first byte.
-    pub address: LinkAddr,
-    /// What it calls; `None` if only the run can tell.
-    pub target: Option<LinkAddr>,
+/// The calls and jumps of a span, as far as it is code.
+pub fn transfers(span: &Span) -> Transfers {
+    let mut transfers = Transfers::default();
+    for it in walk(span).map_while(Result::ok) {
+        transfers.all.extend(transfer(transfers.instructions, &it));
+        transfers.instructions += 1;
+    }
+    transfers
 }
 
-/// The calls of a span, as far as it is code.
-pub fn calls(span: &Span) -> Vec<Call> {
-    let code = (0..).zip(walk(span).map_while(Result::ok));
-    let call = |(index, it): (u32, iced_x86::Instruction)| {
-        let is_call = it.is_call_near() || it.is_call_near_indirect();
-        is_call.then(|| Call {
-            index,
-            address: LinkAddr(it.ip()),
-            target: it.is_call_near().then(|| LinkAddr(it.near_branch_target())),
-        })
+fn transfer(index: u32, it: &iced_x86::Instruction) -> Option<Transfer> {
+    let kind = match it.flow_control() {
+        // System calls have such a flow, too, but nothing leads elsewhere.
+        FlowControl::Call | FlowControl::IndirectCall => {
+            let is_call = it.is_call_near() || it.is_call_near_indirect();
+            is_call.then_some(TransferKind::Call)?
+        }
+        FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => TransferKind::Jump,
+        FlowControl::ConditionalBranch => TransferKind::Branch,
+        FlowControl::Return => TransferKind::Return,
+        _ => return None,
     };
-    code.filter_map(call).collect()
+    Some(Transfer {
+        index,
+        address: LinkAddr(it.ip()),
+        kind,
+        to: match it.near_branch_target() {
+            0 => pointer(it).map_or(Target::Unknown, Target::Pointer),
+            target => Target::Code(LinkAddr(target)),
+        },
+    })
+}
+
+/// The place of the pointer that says where an indirect transfer leads, if that is always the same.
+fn pointer(it: &iced_x86::Instruction) -> Option<LinkAddr> {
+    let is_fixed = it.memory_index() == Register::None
+        && matches!(it.memory_base(), Register::None | Register::RIP)
+        && it.segment_prefix() == Register::None;
+    (it.op0_kind() == OpKind::Memory && is_fixed).then(|| LinkAddr(it.memory_displacement64()))
 }
 
 /// The calls and the jumps in the code of a block that say where they go: the number of the
@@ -134,4 +150,41 @@ pub fn walk(span: &Span) -> impl Iterator<Item = Result<iced_x86::Instruction, N
             Ok(instruction)
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(bytes: &[u8]) -> Vec<(TransferKind, Target)> {
+        let span = Span {
+            address: LinkAddr(0x1000),
+            bytes: bytes.to_vec(),
+        };
+        let all = transfers(&span).all.into_iter();
+        all.map(|it| (it.kind, it.to)).collect()
+    }
+
+    #[test]
+    fn calls_and_jumps_say_where_they_lead() {
+        use Target::{Code, Pointer, Unknown};
+        use TransferKind::{Branch, Call, Jump, Return};
+        let at = LinkAddr;
+        for (bytes, wanted) in [
+            (&[0xe8, 0x0b, 0, 0, 0][..], (Call, Code(at(0x1010)))), // call 0x1010
+            (&[0xeb, 0x0e], (Jump, Code(at(0x1010)))),              // jmp 0x1010
+            (&[0x74, 0x0e], (Branch, Code(at(0x1010)))),            // je 0x1010
+            (&[0xe3, 0x0e], (Branch, Code(at(0x1010)))),            // jrcxz 0x1010
+            (&[0xff, 0x15, 0x0a, 0, 0, 0], (Call, Pointer(at(0x1010)))), // call *0xa(%rip)
+            (&[0xff, 0x25, 0x0a, 0, 0, 0], (Jump, Pointer(at(0x1010)))), // jmp *0xa(%rip)
+            (&[0xff, 0xd0], (Call, Unknown)),                       // call *%rax
+            (&[0xff, 0x50, 0x08], (Call, Unknown)),                 // call *8(%rax)
+            (&[0xff, 0x24, 0xc5, 0, 0x10, 0, 0], (Jump, Unknown)),  // jmp *0x1000(,%rax,8)
+            (&[0x64, 0xff, 0x14, 0x25, 8, 0, 0, 0], (Call, Unknown)), // call *%fs:8
+            (&[0xc3], (Return, Unknown)),                           // ret
+        ] {
+            assert_eq!(of(bytes), [wanted], "{bytes:x?}");
+        }
+        assert_eq!(of(&[0x0f, 0x05, 0x90, 0x0f, 0x0b]), []); // syscall; nop; ud2
+    }
 }

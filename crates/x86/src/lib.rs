@@ -7,5 +7,5 @@ mod floating_point;
 pub mod mnemonic;
 pub mod out_of_line;
 
-pub use decode::{Call, Instruction, NotCode, calls, count, decode, is_packed, length_at, targets};
+pub use decode::{Instruction, NotCode, count, decode, is_packed, length_at, targets, transfers};
 pub use events::events;

@@ -16,6 +16,8 @@ Examples:
   headcount report --by line --only max.c          every line of one file
   headcount report --only libm.so.6                every function of one library
   headcount report --never                         functions that never ran
+  headcount report --by branch                     how often conditions held
+  headcount report --callers max                   its callers, and their cost
   headcount report --why                           what takes long, and why
   headcount report --charge-back                   library time, by your lines
   headcount report --events loads,stores,flops     memory accesses and flops
@@ -26,17 +28,17 @@ pub struct Report {
     #[command(flatten)]
     pub table: TableArgument,
     /// Show only what never ran.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["callers", "callees"])]
     pub never: bool,
     /// Say of the functions (or, with `--by line`, lines) that took the most time why they did. The
     /// reason is `often`: each call (or execution of the line) is quick, and there are
     /// many; `slow`: each instruction takes more than 2 ns, as where a processor waits for memory; or
     /// `long`: each call executes many instructions. Needs samples of `headcount time`.
-    #[arg(long, conflicts_with = "never")]
+    #[arg(long, conflicts_with_all = ["never", "callers", "callees"])]
     pub why: bool,
     /// Charge the time in libraries to the line of your own code that led there: one row for each such
     /// line and routine. Needs samples of `headcount time`.
-    #[arg(long, conflicts_with_all = ["by", "never", "why", "only", "skip", "module"])]
+    #[arg(long, conflicts_with_all = ["by", "never", "why", "callers", "callees", "only", "skip", "module"])]
     pub charge_back: bool,
     #[command(flatten)]
     pub runs: RunsArgument,
@@ -62,6 +64,17 @@ pub struct TableArgument {
     pub own: OwnArgument,
     #[command(flatten)]
     pub filter: FilterArgument,
+    /// Show who called a function, from which lines, how often, and at what cost: the instructions executed
+    /// in it and in all that it calls, estimated by each caller's share of the calls. Jumps from the end
+    /// of one function to another are calls, too.
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["by", "only", "skip", "module"])]
+    pub callers: Option<String>,
+    /// Show in the same way what a function called.
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["callers", "by", "only", "skip", "module"])]
+    pub callees: Option<String>,
+    /// With `--by branch`: show also the ways that lead into panics, failed assertions and other checks.
+    #[arg(long)]
+    pub checks: bool,
     /// Show what the code did, one column per event, or `all`. A number that is only a bound is marked
     /// with `≥` or `≤`.
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
@@ -84,7 +97,9 @@ pub struct TableArgument {
 /// A count is how often a statement of that line began. A line without a count has no code of its
 /// own. A 0 is marked with `!`: its code never ran. `≥ 7` is a bound, 7 times or more. `?` is
 /// optimised code that does not tell how often. A `-` was not counted. The sign beside a count grows
-/// with it. `jumps` tells of branches: `31%` jumped, `1/2` of two ways were gone.
+/// with it. Behind a line stands what its branches say: `taken 11 / not 99,988` where what the
+/// condition guards has lines of its own, `always` or `never` where that went one way only, else how many
+/// outcomes were seen of how many.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
@@ -111,6 +126,9 @@ pub struct Annotate {
     /// Show instructions.
     #[arg(long)]
     pub asm: bool,
+    /// Tell also of branches that lead into panics, failed assertions and other checks.
+    #[arg(long)]
+    pub checks: bool,
     /// Show only lines that ran, and so many lines before and after each.
     #[arg(long, value_name = "N", conflicts_with = "asm")]
     pub context: Option<u32>,
@@ -173,6 +191,9 @@ pub struct Html {
     pub filter: FilterArgument,
     #[command(flatten)]
     pub own: OwnArgument,
+    /// Tell also of branches that lead into panics, failed assertions and other checks.
+    #[arg(long)]
+    pub checks: bool,
     /// Leave out instructions: the page is smaller.
     #[arg(long)]
     pub no_asm: bool,
@@ -451,6 +472,7 @@ pub enum By {
     Instruction,
     Edge,
     Call,
+    Branch,
     Thread,
 }
 

@@ -1,6 +1,7 @@
 //! Print source text, or instructions, with counts in the margin.
 
 use crate::args::{Annotate, Histogram};
+use crate::module_files::Files;
 use crate::sources::{Lines, Look, Sources, say_private};
 use crate::{output, source_flows, talk};
 use anyhow::bail;
@@ -130,7 +131,7 @@ fn listings(
     let counts = line_counts(&loaded.counted)?;
     let none = BTreeMap::new();
     let excerpts = annotate::excerpts(&loaded.counted, chosen, !args.names.no_demangle)?;
-    let branches = annotate::line_branches(&loaded.counted);
+    let branches = branches(loaded, args);
     let time = super::time(loaded);
     let mut shown = String::new();
     let mut excerpts: Vec<_> = excerpts.iter().collect();
@@ -170,6 +171,18 @@ fn listings(
         shown.push('\n');
     }
     Ok(shown)
+}
+
+/// What is known of branches, by file and line.
+fn branches(loaded: &Loaded, args: &Annotate) -> annotate::BranchLines {
+    let files = Files::default();
+    let pointers = |module: &Module| files.pointers(module);
+    annotate::line_branches(
+        &loaded.counted,
+        &headcount_x86::transfers,
+        &pointers,
+        args.checks,
+    )
 }
 
 /// The lines of a file, if they may be shown. Of files that somebody named, each that is missing is told.
@@ -220,7 +233,7 @@ fn as_json(
         return Ok(serde_json::json!({ "version": 1, "functions": functions }));
     }
     let counts = line_counts(&loaded.counted)?;
-    let branches = annotate::line_branches(&loaded.counted);
+    let branches = branches(loaded, args);
     let none = BTreeMap::new();
     let mut files = Vec::new();
     for (file, excerpts) in annotate::excerpts(&loaded.counted, chosen, demangle)? {

@@ -44,7 +44,8 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         max_count: args.max_count,
         source: &|file| sources.whole(file),
         lengths: &lengths,
-        calls: &super::calls,
+        transfers: &headcount_x86::transfers,
+        pointers: &|module| files.pointers(module),
         base: &|module| files.base(module),
         symbols: &|module| files.symbols(module),
         chains: &|module, addresses| files.chains(module, addresses),
@@ -91,6 +92,7 @@ fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
     if args.max_count.is_some() {
         bail!("--max-count is not for the format sqlite, which has room for every count");
     }
+    let files = Files::default();
     let request = Request {
         own: None,
         by: Unit::Function,
@@ -100,7 +102,11 @@ fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         never: false,
         demangle: !args.names.no_demangle,
         decode: &super::decode,
-        calls: &super::calls,
+        transfers: &headcount_x86::transfers,
+        pointers: &|module| files.pointers(module),
+        calls_of: None,
+        with_checks: false,
+        source: None,
         time: None,
         samples: &[],
         why: false,

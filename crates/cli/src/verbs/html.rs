@@ -1,6 +1,7 @@
 //! Write everything as one HTML page.
 
 use crate::args::Html;
+use crate::module_files::Files;
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
 use headcount_profile::RunInfo;
@@ -17,6 +18,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let samples = super::samples(&loaded);
     let demangle = !args.names.no_demangle;
     let own = super::own(&args.own, &loaded, demangle);
+    let files = Files::default();
     let page = Page {
         counted: &loaded.counted,
         runs: &runs,
@@ -26,7 +28,9 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
         demangle,
         assembly: !args.no_asm,
         decode: &super::decode,
-        calls: &super::calls,
+        transfers: &headcount_x86::transfers,
+        pointers: &|module| files.pointers(module),
+        with_checks: args.checks,
         source: &|file| sources.quietly(file).map(|lines| lines.to_vec()),
         samples: &samples,
     };

@@ -30,9 +30,7 @@ use anyhow::bail;
 use headcount_model::{Counted, InstructionEvents, LinkAddr, Samples, Span};
 use headcount_profile::{Loaded, Profile, RunSelection};
 use headcount_report::time::Time;
-use headcount_report::{
-    CallSite, Filter, Only, Own, Pattern, RunSummary, no_module_called, nothing_called,
-};
+use headcount_report::{Filter, Only, Own, Pattern, RunSummary, no_module_called, nothing_called};
 use std::path::{Path, PathBuf};
 
 /// The profile where the user names none.
@@ -188,10 +186,4 @@ fn decode(span: &Span) -> Vec<(LinkAddr, String)> {
 /// The events of each instruction in a piece of code; none, if it is no code.
 fn events(span: &Span) -> Option<Vec<InstructionEvents>> {
     headcount_x86::events(span).ok()
-}
-
-/// The call instructions in a piece of code.
-fn calls(span: &Span) -> Vec<CallSite> {
-    let calls = headcount_x86::calls(span).into_iter();
-    calls.map(|it| (it.index, it.address, it.target)).collect()
 }

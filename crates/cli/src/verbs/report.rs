@@ -1,12 +1,16 @@
 //! Print counts as a table.
 
 use crate::args::{ALL_EVENTS, By, Format, Report, TableArgument};
+use crate::module_files::Files;
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
 use anyhow::bail;
 use headcount_model::Event;
 use headcount_profile::Loaded;
-use headcount_report::{self as report, Request, Unit, WantedEvents, thousands};
+use headcount_report::{
+    self as report, CallsOf, Direction, Request, Unit, WantedEvents, annotate, no_function_called,
+    thousands,
+};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -37,7 +41,7 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
 
 /// Prints counts that were read.
 pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow::Result<ExitCode> {
-    if matches!(args.by, By::Line) {
+    if matches!(args.by, By::Line | By::Branch) {
         let sources = Sources::new(&loaded, &args.source, wish.profile);
         source_flows::follow(&mut loaded, &sources);
     }
@@ -45,18 +49,23 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     let only = super::only(args.filter.get(), &[&loaded], demangle);
     let is_text = args.format.get() == Format::Text;
     // Who names what to show sees all of it.
-    let is_folded = is_text && !args.all && only.names_nothing();
-    let own = is_folded.then(|| super::own(&args.own, &loaded, demangle));
+    let is_part = is_text && !args.all && only.names_nothing();
+    let own = is_part.then(|| super::own(&args.own, &loaded, demangle));
     let samples = super::samples(&loaded);
     let time = super::time(&loaded);
     let needs_time = wish.why || wish.charge_back || matches!(args.by, By::Thread);
     if needs_time && time.is_none() {
         bail!("{}", super::NO_TIME);
     }
-    let by = match wish.charge_back {
-        true => Unit::Charge,
-        false => unit(args.by),
+    let calls_of = calls_of(args, &loaded)?;
+    let by = match (wish.charge_back, &calls_of) {
+        (true, _) => Unit::Charge,
+        (false, Some(_)) => Unit::CallCost,
+        (false, None) => unit(args.by),
     };
+    let files = Files::default();
+    let sources = Sources::new(&loaded, &args.source, wish.profile);
+    let source = |file: &str| sources.quietly(file).map(|it| it.to_vec());
     let events = events(&args.events, by)?;
     let request = Request {
         by,
@@ -67,7 +76,11 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         own: own.as_ref(),
         demangle,
         decode: &super::decode,
-        calls: &super::calls,
+        transfers: &headcount_x86::transfers,
+        pointers: &|module| files.pointers(module),
+        calls_of: calls_of.as_ref(),
+        with_checks: args.checks,
+        source: Some(&source),
         time: time.as_ref(),
         samples: &samples,
         why: wish.why,
@@ -84,11 +97,10 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
             if !args.all {
                 report.narrow_refusals(&loaded.counted, &request);
             }
-            if is_folded && args.top.is_none() {
+            if is_part && args.top.is_none() {
                 report::text::fit(&mut report, output::screen(to));
             }
-            let sources = Sources::new(&loaded, &args.source, wish.profile);
-            report.add_source(&|file| sources.quietly(file).map(|it| it.to_vec()));
+            report.add_source(&source);
             output::keep_from(to, sources.kept_from())?;
             let text = report::text::write(&report, output::terminal_width(to));
             output::page(to, &text)?;
@@ -100,6 +112,23 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whose calls are wanted, if any.
+fn calls_of(args: &TableArgument, loaded: &Loaded) -> anyhow::Result<Option<CallsOf>> {
+    let (name, direction) = match (&args.callers, &args.callees) {
+        (Some(name), _) => (name, Direction::Callers),
+        (None, Some(name)) => (name, Direction::Callees),
+        (None, None) => return Ok(None),
+    };
+    let functions = annotate::functions(&loaded.counted, name);
+    if functions.is_empty() {
+        bail!("{}", no_function_called(&loaded.counted, name));
+    }
+    Ok(Some(CallsOf {
+        functions,
+        direction,
+    }))
 }
 
 /// What `--events` means for a unit.
@@ -131,6 +160,7 @@ fn unit(by: By) -> Unit {
         By::Instruction => Unit::Instruction,
         By::Edge => Unit::Edge,
         By::Call => Unit::Call,
+        By::Branch => Unit::Branch,
         By::Thread => Unit::Thread,
     }
 }

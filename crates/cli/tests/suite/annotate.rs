@@ -101,11 +101,11 @@ fn what_never_ran_is_shown_in_its_place() {
     assert_eq!(
         rows,
         [
-            "count   jumps line",
-            "               ... : 14 lines",
-            "    1 ▂   1/2   15 |         if (max(x, 100) < 0)",
-            "    0 !         16 |                 abort();",
-            "    1 ▂         17 | }",
+            "count   line",
+            "         ... : 14 lines",
+            "    1 ▂   15 |         if (max(x, 100) < 0)  <- never",
+            "    0 !   16 |                 abort();",
+            "    1 ▂   17 | }",
             "",
         ]
     );
@@ -128,8 +128,8 @@ fn machines_are_told_the_same() {
         (&100.into(), &299.into())
     );
     assert_eq!(
-        (&line(7)["jumped"], &line(7)["met"]),
-        (&1.into(), &100.into())
+        (&line(7)["taken"], &line(7)["not_taken"]),
+        (&99.into(), &1.into())
     );
     assert_eq!(line(16)["count"], 0);
     assert_eq!(line(9)["text"], "\t\t\tj = i;");

@@ -73,3 +73,72 @@ fn call_sites_are_counted_by_both_routes() {
     let by_name = run(&folder, "headcount report --by call");
     assert!(by_name.contains("callee"), "{by_name}");
 }
+
+const CALLERS: &str = r#"
+__attribute__((noipa)) static int dear(int n) { int s = 0; while (n-- > 0) s += n; return s; }
+__attribute__((noipa)) static int often(int n) { return dear(n) + 1; }
+__attribute__((noipa)) static int at_the_end(int n) { return dear(n + 1); }
+int main(void) {
+    int sum = 0;
+    int (*volatile pointer)(int) = dear;
+    for (int i = 0; i < 30; i++)
+        sum += often(10);
+    for (int i = 0; i < 9; i++)
+        sum += at_the_end(10);
+    sum += pointer(10);
+    return sum == 0;
+}
+"#;
+
+#[test]
+fn callers_and_callees_are_told_with_jumps_and_pointers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("p.c"), CALLERS).expect("written");
+    run(
+        &folder,
+        "gcc -g -O2 p.c -o p && headcount run -q --modules main -- ./p",
+    );
+    let rows = |what: &str| -> BTreeMap<String, Vec<String>> {
+        let csv = run(&folder, &format!("headcount report {what} --format csv"));
+        let columns = "module,caller,address,callee,count,file,line,kind,inclusive_estimate\n";
+        assert!(csv.starts_with(columns), "{csv}");
+        let rows = csv.lines().skip(1);
+        let rows = rows.map(|it| it.split(',').rev().map(str::to_owned).collect::<Vec<_>>());
+        // From behind: what stands for the outside has a comma in it.
+        rows.map(|it| (it[1].clone() + " by " + &it[2], it))
+            .collect()
+    };
+    let callers = rows("--callers dear");
+    let told: Vec<(&str, &str)> = callers
+        .iter()
+        .map(|(key, it)| (key.as_str(), it[4].as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("call by 3", "30"),
+            ("jump by 4", "9"),
+            ("unseen by 0", "1")
+        ],
+        "{callers:?}"
+    );
+    // Each loop has as many steps: what they cost is shared by calls.
+    let total: u64 = callers
+        .values()
+        .map(|it| it[0].parse::<u64>().unwrap())
+        .sum();
+    let text = run(&folder, "headcount report --callers dear");
+    assert!(text.contains("dear: 40 calls;"), "{text}");
+    let function = run(&folder, "headcount report --only dear --format csv");
+    let executed = function.lines().nth(1).unwrap().split(',').nth(5).unwrap();
+    assert_eq!(total.to_string(), executed, "{callers:?}");
+    let callees = rows("--callees main");
+    assert!(
+        callees.values().any(|it| it[4] == "30" && it[5] == "often"),
+        "{callees:?}"
+    );
+    assert!(
+        callees.values().any(|it| it[4] == "1" && it[5] == "*"),
+        "{callees:?}"
+    );
+}

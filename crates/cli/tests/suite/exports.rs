@@ -136,6 +136,33 @@ fn cobertura_is_as_its_definition_says() {
     }
 }
 
+#[test]
+fn a_line_whose_branch_was_taken_has_run_in_every_coverage_format() {
+    for it in subject::all() {
+        for (file, record) in records(&it.read_text(&it.export("lcov"))) {
+            let numbers = |key: &str| -> Vec<Vec<String>> {
+                let of_key = record.iter().filter(|it| it.0 == key);
+                let fields = of_key.map(|it| it.1.split(',').map(str::to_owned).collect());
+                fields.collect()
+            };
+            let lines: BTreeMap<String, u64> = numbers("DA")
+                .into_iter()
+                .map(|it| (it[0].clone(), it[1].parse().unwrap()))
+                .collect();
+            for branch in numbers("BRDA") {
+                let is_taken = !["-", "0"].contains(&branch[3].as_str());
+                let count = lines.get(&branch[0]).copied().unwrap_or(0);
+                assert!(!is_taken || count > 0, "{}: {file} {branch:?}", it.name);
+            }
+        }
+        for line in it.read_text(&it.export("cobertura")).lines() {
+            let has_not_run = line.contains(" hits=\"0\"");
+            let some_taken = line.contains("condition-coverage") && !line.contains("=\"0% ");
+            assert!(!has_not_run || !some_taken, "{}: {line}", it.name);
+        }
+    }
+}
+
 /// What callgrind_annotate shows in front of a function; a dot is nothing.
 fn cost(row: &str) -> u64 {
     match row.trim_start().starts_with('.') {
@@ -162,21 +189,106 @@ fn callgrind_annotate_finds_every_instruction() {
     }
 }
 
+/// A call in callgrind's format: object and function of the caller and of the callee.
+type Call = [String; 4];
+
+/// How often each call was made, and what all of that cost.
+fn calls_in(text: &str) -> BTreeMap<Call, (u64, u64)> {
+    let mut names = BTreeMap::new();
+    let mut at = [const { String::new() }; 4];
+    let (mut calls, mut counted) = (BTreeMap::new(), None);
+    for line in text.lines() {
+        if let Some(count) = counted.take() {
+            let cost: u64 = line.rsplit(' ').next().unwrap().parse().unwrap();
+            let sum: &mut (u64, u64) = calls.entry(at.clone()).or_default();
+            (sum.0, sum.1) = (sum.0 + count, sum.1 + cost);
+            // Unless the next callee's object is named, it is the caller's.
+            at[2] = at[0].clone();
+        } else if let Some(call) = line.strip_prefix("calls=") {
+            counted = Some(number(call));
+        } else if let Some((key, name)) = line.split_once('=') {
+            let (kind, place) = match key {
+                "ob" => ("object", 0),
+                "fn" => ("function", 1),
+                "cob" => ("object", 2),
+                "cfn" => ("function", 3),
+                _ => continue,
+            };
+            let (number, name) = name.split_once(' ').unwrap_or((name, ""));
+            let known = names.entry((kind, number.to_owned()));
+            at[place] = known.or_insert_with(|| name.to_owned()).clone();
+            if key == "fn" {
+                at[2] = at[0].clone();
+            }
+        }
+    }
+    calls
+}
+
+/// Parts that a compiler cut off a function belong to it.
+fn whole(name: &str) -> &str {
+    let suffixes = [".part.", ".cold", ".constprop.", ".isra."];
+    let cut = suffixes.iter().filter_map(|it| name.find(it)).min();
+    &name[..cut.unwrap_or(name.len())]
+}
+
+/// How often the functions of a program itself called each other.
+fn own_calls(calls: &BTreeMap<Call, (u64, u64)>) -> BTreeMap<(String, String), u64> {
+    let mut own = BTreeMap::new();
+    for ([object, caller, of, callee], (count, _)) in calls {
+        let (caller, callee) = (whole(caller), whole(callee));
+        let is_own = [object, of].iter().all(|it| it.ends_with("/it"));
+        // Valgrind sees through stubs, and has other names, or none, for what starts a program.
+        let is_written = |it: &&str| {
+            !it.starts_with(['_', '0'])
+                && !["@plt", "plt0", "_tm_clones"]
+                    .iter()
+                    .any(|end| it.ends_with(end))
+        };
+        let is_written = [caller, callee].iter().all(is_written);
+        if is_own && caller != callee && is_written {
+            *own.entry((caller.to_owned(), callee.to_owned()))
+                .or_default() += count;
+        }
+    }
+    own
+}
+
 #[test]
-fn calls_in_callgrind_are_those_of_the_report() {
+fn calls_in_callgrind_are_those_that_valgrind_sees() {
+    let it = &subject::all()[0];
+    let ours = calls_in(&it.read_text(&it.export("callgrind")));
+    let ours = own_calls(&ours);
+    it.under(&[
+        "valgrind",
+        "-q",
+        "--tool=callgrind",
+        "--callgrind-out-file=valgrind.out",
+    ]);
+    let theirs = own_calls(&calls_in(&it.read_text("valgrind.out")));
+    assert!(ours.len() > 15, "{ours:?}");
+    for (call, count) in &ours {
+        assert_eq!(theirs.get(call), Some(count), "{call:?}");
+    }
+    // What we have not is called through a pointer.
+    let missing: Vec<_> = theirs.keys().filter(|it| !ours.contains_key(it)).collect();
+    for (_, callee) in missing {
+        assert!(callee.starts_with("default_bz"), "{callee}");
+    }
+}
+
+#[test]
+fn in_callgrind_every_function_has_a_caller_and_the_root_costs_everything() {
     for it in subject::all() {
         let text = it.read_text(&it.export("callgrind"));
-        let calls = text.lines().filter_map(|line| line.strip_prefix("calls="));
-        let reported = it.report("call").into_iter();
-        let is_known = |row: &Vec<String>| row[3] != "*" && !row[3].starts_with("0x");
-        let reported = reported.filter(is_known);
-        let reported = reported.map(|row| row[4].parse::<u64>().unwrap());
-        assert_eq!(
-            calls.map(number).sum::<u64>(),
-            reported.sum::<u64>(),
-            "{}",
-            it.name
-        );
+        let calls = calls_in(&text);
+        let from_outside = calls.iter().filter(|it| it.0[1] == "(outside)");
+        let root: u64 = from_outside.map(|it| it.1.1).sum();
+        assert_eq!(root, it.executed(), "{}", it.name);
+        let called: BTreeSet<&str> = calls.keys().map(|it| it[3].as_str()).collect();
+        for [_, caller, ..] in calls.keys().filter(|it| it[1] != "(outside)") {
+            assert!(called.contains(caller.as_str()), "{}: {caller}", it.name);
+        }
     }
 }
 

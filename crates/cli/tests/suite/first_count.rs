@@ -23,10 +23,10 @@ fn the_demonstration_counts_what_it_says() {
     for line in [
         "$ headcount cc -- cc -O0 -g -o max max.c",
         "| enum { HOW_MANY = 100000 };",
-        "100,000 █  >99%   13 |     for (int i = 1; i < how_many; i++)",
-        " 99,999 █  >99%   14 |         if (among[i] > among[best])",
-        "100,001 █  >99%   24 |     for (int i = 0; i < HOW_MANY; i++)",
-        "      0 !         29 |         puts(\"this line never runs\");",
+        "100,000 █   13 |     for (int i = 1; i < how_many; i++)  <- taken 99,999 / not 1",
+        " 99,999 █   14 |         if (among[i] > among[best])  <- taken 11 / not 99,988",
+        "100,001 █   24 |     for (int i = 0; i < HOW_MANY; i++)  <- taken 100,000 / not 1",
+        "      0 !   29 |         puts(\"this line never runs\");",
         "Not counted: nothing.",
     ] {
         assert!(shown.contains(line), "{line}\n{shown}");

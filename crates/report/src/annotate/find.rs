@@ -101,6 +101,17 @@ pub fn choose(counted: &[Counted], name: &str) -> Chosen {
     chosen
 }
 
+/// The functions with such a name; `libm!sin` is that of such a library.
+pub fn functions(counted: &[Counted], name: &str) -> BTreeSet<(usize, usize)> {
+    let everywhere = |_: &Counted| true;
+    let bare = name.strip_suffix("()").unwrap_or(name);
+    let found = functions_called(counted, bare, &everywhere);
+    match (found.is_empty(), split_module(name)) {
+        (true, Some((module, inside))) => inside_of_modules(counted, module, inside).functions,
+        _ => found,
+    }
+}
+
 /// Modules with such a name: their sources, or their functions if they have none to show.
 fn modules_called(counted: &[Counted], name: &str) -> Chosen {
     let is_meant = |it: &Counted| is_called(it, name);

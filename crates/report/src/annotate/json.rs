@@ -1,11 +1,11 @@
 //! Listings for machines.
 
-use super::jumps::LineBranches;
 use super::listing::Excerpt;
 use crate::Error;
 use crate::lines::LineCount;
 use crate::listed::Listed;
 use crate::names::functions;
+use crate::outcomes::{LineBranches, Outcome};
 use crate::own::is_of_the_system;
 use crate::report::Decode;
 use crate::rows::{Tally, by_address, calls};
@@ -32,13 +32,14 @@ pub fn lines_as_json(
             "exactness": it.exactness(),
             "text": text,
         });
-        if let Some(it) = branches.and_then(|all| all.get(line)) {
-            row["branches"] = it.branches.into();
-            row["ways"] = it.ways.into();
-            row["ways_gone"] = it.gone.into();
-            if let Some((jumped, met)) = it.jumped {
-                row["jumped"] = jumped.into();
-                row["met"] = met.into();
+        if let Some(branches) = branches.and_then(|all| all.get(line)) {
+            row["branches"] = branches.branches.into();
+            row["ways"] = branches.ways.into();
+            row["ways_gone"] = branches.gone.into();
+            let outcome = branches.outcome(*line, text.map(String::as_str), Some(it));
+            if let Outcome::Told { taken, not } = outcome {
+                row["taken"] = taken.into();
+                row["not_taken"] = not.into();
             }
         }
         row

@@ -1,13 +1,14 @@
 //! Source text with the count of each line in the margin.
 
 use super::fold::Fold;
-use super::jumps::LineBranches;
 use super::times::{LineTime, TimeColumns};
 use super::width::{columns, pieces};
 use super::{HEADING, Margin, NEVER, QUIET};
 use crate::escape::{visible, visible_lines};
 use crate::lines::LineCount;
 use crate::number::thousands;
+use crate::outcomes::LineBranches;
+use anstyle::Style;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -75,8 +76,8 @@ pub enum Row {
     Folded(u32),
 }
 
-/// The title of the column that tells of branches, and its width.
-const JUMPS: &str = "jumps";
+/// What stands before what is said of branches, behind the text.
+const SAYS: &str = "  <- ";
 
 impl<'a> Page<'a> {
     pub fn new(lines: &'a [String], counts: &'a BTreeMap<u32, LineCount>, view: &View<'a>) -> Self {
@@ -100,9 +101,8 @@ impl<'a> Page<'a> {
 
     /// How many columns stand before the text of a line.
     pub fn before_text(&self) -> usize {
-        let branches = self.branches.map_or(0, |_| " ".len() + JUMPS.len());
         let times = self.times.as_ref().map_or(0, TimeColumns::width);
-        let margin = self.margin.width + "  ".len() + times + branches;
+        let margin = self.margin.width + "  ".len() + times;
         margin + " ".len() + self.number_width + " | ".len()
     }
 
@@ -169,13 +169,12 @@ impl<'a> Page<'a> {
 
     fn titles(&self) -> String {
         let (width, number_width) = (self.margin.width, self.number_width);
-        let jumps = self.branches.map_or(String::new(), |_| format!(" {JUMPS}"));
         let times = self
             .times
             .as_ref()
             .map_or(String::new(), TimeColumns::titles);
         format!(
-            "{QUIET}{:>width$}  {times}{jumps} {:>number_width$}{QUIET:#}\n",
+            "{QUIET}{:>width$}  {times} {:>number_width$}{QUIET:#}\n",
             "count", "line"
         )
     }
@@ -184,9 +183,6 @@ impl<'a> Page<'a> {
     fn show_line(&self, number: u32, count: Option<LineCount>, text: &str, out: &mut String) {
         let number_width = self.number_width;
         let margin = self.margin.show_line(count);
-        let jumps = self
-            .branches
-            .map_or(String::new(), |it| jumps(it.get(&number)));
         let times = self
             .times
             .as_ref()
@@ -194,20 +190,41 @@ impl<'a> Page<'a> {
         let room = self.width.map(|it| it.saturating_sub(self.before_text()));
         let room = room.map_or(usize::MAX, |room| room.max(NARROWEST));
         let indent = (text.len() - text.trim_start().len() + FURTHER).min(room / 2);
-        let pieces = pieces(text, room, room - indent).into_iter();
-        for (place, piece) in pieces.enumerate() {
-            let row = match place {
-                0 => format!(
-                    "{margin}{times}{jumps} {QUIET}{number:>number_width$} |{QUIET:#} {piece}"
-                ),
+        let mut rows = pieces(text, room, room - indent);
+        let says = self.outcome(number, count);
+        // What is said of branches goes on in the next row, too, if it must.
+        let last =
+            rows.last().map_or(0, |it| columns(it)) + if rows.len() > 1 { indent } else { 0 };
+        if says
+            .as_ref()
+            .is_some_and(|(_, it)| last + columns(it) > room)
+        {
+            rows.push("");
+        }
+        for (place, piece) in rows.iter().enumerate() {
+            let mut row = match place {
+                0 => format!("{margin}{times} {QUIET}{number:>number_width$} |{QUIET:#} {piece}"),
                 _ => {
                     let before = self.before_text() - "| ".len();
                     format!("{:before$}{QUIET}|{QUIET:#} {:indent$}{piece}", "", "")
                 }
             };
-            out.push_str(row.trim_end());
+            row.truncate(row.trim_end().len());
+            if let (true, Some((style, words))) = (place + 1 == rows.len(), &says) {
+                row.push_str(&format!("{style}{words}{style:#}"));
+            }
+            out.push_str(&row);
             out.push('\n');
         }
+    }
+
+    /// What is said of the branches of a line. Outcomes that were never seen are for the eye, too.
+    fn outcome(&self, number: u32, count: Option<LineCount>) -> Option<(Style, String)> {
+        let branches = self.branches?.get(&number)?;
+        let text = self.lines.get(number as usize - 1).map(String::as_str);
+        let outcome = branches.outcome(number, text, count.as_ref());
+        let style = if outcome.is_partial() { NEVER } else { QUIET };
+        Some((style, format!("{SAYS}{}", outcome.words()?)))
     }
 
     /// What stands in place of lines that are not shown.
@@ -218,18 +235,6 @@ impl<'a> Page<'a> {
             many => format!("{} lines", thousands(many.into())),
         };
         format!("{QUIET}{:>before$} : {lines}{QUIET:#}\n", "...")
-    }
-}
-
-/// What is said of the branches of a line. Ways that were never gone are for the eye, too.
-fn jumps(it: Option<&LineBranches>) -> String {
-    let width = JUMPS.len();
-    match it {
-        None => format!(" {:width$}", ""),
-        Some(it) => {
-            let style = if it.gone < it.ways { NEVER } else { QUIET };
-            format!(" {style}{:>width$}{style:#}", it.short())
-        }
     }
 }
 

@@ -11,7 +11,6 @@ mod find;
 mod fold;
 mod histogram;
 mod json;
-mod jumps;
 mod listing;
 mod times;
 mod width;
@@ -20,17 +19,33 @@ pub use assembly::assembly;
 pub use beside::beside;
 pub use columns::{ColumnCount, column_counts, columns};
 pub use excerpts::excerpts;
-pub use find::{Chosen, choose, own};
+pub use find::{Chosen, choose, functions, own};
 pub use fold::{Around, Fold};
 pub use histogram::{Scale, histogram};
 pub use json::{functions_as_json, lines_as_json};
-pub use jumps::{LineBranches, line_branches};
 pub use listing::{Excerpt, View, listing};
 pub use times::{LineTime, line_times};
 
+pub use crate::outcomes::{BranchLines, LineBranches, Outcome};
+
+use crate::callees::{Callees, FindPointers, FindTransfers};
+use crate::checks::Checks;
 use crate::count::Count;
 use crate::lines::LineCount;
+use crate::outcomes;
 use anstyle::{AnsiColor, Style};
+use headcount_model::Counted;
+
+/// The branches of every line of every file; with ways into failed checks, if somebody asks for them.
+pub fn line_branches(
+    counted: &[Counted],
+    transfers: FindTransfers<'_>,
+    pointers: FindPointers<'_>,
+    with_checks: bool,
+) -> BranchLines {
+    let callees = Callees::new(counted, transfers, pointers);
+    outcomes::line_branches(counted, &Checks::new(&callees, with_checks))
+}
 
 const QUIET: Style = Style::new().dimmed();
 const HEADING: Style = Style::new().bold();

@@ -1,77 +1,64 @@
 //! Profiles in callgrind's format, for KCachegrind and `callgrind_annotate`.
 //!
 //! Every instruction that ran has its line, so the totals are exact. What calls cost with all that
-//! they call is an estimate (`inclusive.rs`), and the file says so.
+//! they call is an estimate (`call_graph.rs`), and the file says so. Every call has its edge, and so has
+//! every jump from one function to another, which KCachegrind would take for a function without
+//! callers. What nobody saw called is called from outside: that costs as much as the whole program.
 
-use super::inclusive::{Inclusive, Node};
 use super::limit::Limit;
-use super::{Exported, Material, code, several};
-use crate::names::{Named, functions};
-use crate::rows::{self, Tally};
+use super::{Exported, Material, code};
+use crate::call_graph::CallGraph;
+use crate::callees::{Callee, Callees, Site};
+use crate::calls::text_of;
+use crate::names::Named;
+use crate::number::plural;
 use crate::source::UNKNOWN;
 use crate::{Error, visible};
 use headcount_model::{FileId, LinkAddr};
 use std::collections::HashMap;
 use std::fmt::Write;
 
+/// What calls the functions that nobody saw called.
+const OUTSIDE: &str = "(outside)";
+
+/// What is called where only a run knows.
+const THROUGH_A_POINTER: &str = "(through a pointer)";
+
 /// The whole file.
 pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> {
-    let functions = wanted(material);
-    let by_address: HashMap<(usize, LinkAddr), usize> = functions
-        .iter()
-        .enumerate()
-        .map(|(index, (module, it))| ((*module, it.function.address), index))
-        .collect();
-    let mut sites = Vec::new();
-    let mut unknown_callees = 0;
-    for (module, named) in &functions {
-        let (known, unknown) = call_sites(named, material, |target| {
-            by_address.get(&(*module, target)).copied()
-        });
-        sites.push(known);
-        unknown_callees += unknown;
-    }
-    let graph = graph(&functions, &sites)?;
+    let callees = Callees::new(material.counted, material.transfers, material.pointers);
+    let graph = CallGraph::new(material.counted, &callees, material.only, material.demangle)?;
     let mut body = Body {
         out: String::new(),
-        functions: &functions,
-        inclusive: Inclusive::new(&graph),
+        graph: &graph,
+        callees: &callees,
         names: Names::default(),
         limit,
+        demangle: material.demangle,
         total: 0,
+        unknown: 0,
     };
-    for (index, sites) in sites.iter().enumerate() {
-        body.function(index, sites, material)?;
+    body.outside();
+    for (number, node) in graph.nodes.iter().enumerate() {
+        for (named, sites) in &node.parts {
+            body.function(number, named, sites, material)?;
+        }
     }
-    let total = body.total;
+    let (total, unknown) = (body.total, body.unknown);
     let mut out = header(material, total);
     out.push_str(&body.out);
     out.push_str(&format!("\ntotals: {total}\n"));
-    let mut notes = Vec::new();
-    if unknown_callees > 0 {
-        let sites = several(unknown_callees, "call site");
-        notes.push(format!(
-            "{sites} left out of the call graph: only a run knows whom they call."
-        ));
-    }
+    let note = (unknown > 0).then(|| {
+        format!(
+            "{} may lead anywhere: only a run knows whom they call, so what that costs is charged to \
+             the outside.",
+            plural(unknown, "call site")
+        )
+    });
     Ok(Exported {
         bytes: out.into_bytes(),
-        notes,
+        notes: note.into_iter().collect(),
     })
-}
-
-/// The functions that ran, with the numbers of their modules.
-fn wanted<'a>(material: &Material<'a>) -> Vec<(usize, Named<'a>)> {
-    let mut wanted = Vec::new();
-    for (number, module) in material.counted.iter().enumerate() {
-        for named in functions(module, material.demangle) {
-            let ran = || named.blocks().any(|block| !block.count().is_never());
-            if material.only.wants(&named) && ran() {
-                wanted.push((number, named));
-            }
-        }
-    }
-    wanted
 }
 
 fn header(material: &Material<'_>, total: u64) -> String {
@@ -92,72 +79,48 @@ fn header(material: &Material<'_>, total: u64) -> String {
     )
 }
 
-/// A call instruction that ran: its address, the number of its callee, and its count.
-struct Site {
-    address: LinkAddr,
-    callee: usize,
-    count: u64,
-}
-
-/// The call sites that ran, and of how many others nobody knows whom they call.
-fn call_sites(
-    named: &Named<'_>,
-    material: &Material<'_>,
-    callee: impl Fn(LinkAddr) -> Option<usize>,
-) -> (Vec<Site>, usize) {
-    let (mut sites, mut unknown) = (Vec::new(), 0);
-    for (address, target, count) in code::calls(named, material) {
-        match (target.and_then(&callee), count.value()) {
-            (_, Some(0)) => (),
-            (Some(callee), Some(count)) => sites.push(Site {
-                address,
-                callee,
-                count,
-            }),
-            _ => unknown += 1,
-        }
-    }
-    (sites, unknown)
-}
-
-fn graph(functions: &[(usize, Named<'_>)], sites: &[Vec<Site>]) -> Result<Vec<Node>, Error> {
-    let node = |((_, named), sites): (&(usize, Named<'_>), &Vec<Site>)| {
-        Ok(Node {
-            own: Tally::of(named)?.executed.value().unwrap_or(0),
-            entered: rows::calls(named).value().unwrap_or(0),
-            calls: sites.iter().map(|it| (it.callee, it.count)).collect(),
-        })
-    };
-    functions.iter().zip(sites).map(node).collect()
-}
-
 /// What follows the header.
-struct Body<'a> {
+struct Body<'g, 'a> {
     out: String,
-    functions: &'a [(usize, Named<'a>)],
-    inclusive: Inclusive<'a>,
+    graph: &'g CallGraph<'a>,
+    callees: &'g Callees<'a>,
     names: Names,
-    limit: &'a Limit,
+    limit: &'g Limit,
+    demangle: bool,
     total: u64,
+    /// How many call sites may lead anywhere.
+    unknown: u64,
 }
 
-impl Body<'_> {
+impl Body<'_, '_> {
     fn put(&mut self, line: std::fmt::Arguments<'_>) {
         let _ = writeln!(self.out, "{line}"); // a string has room
     }
 
+    /// The root: it calls what nobody else was seen to call.
+    fn outside(&mut self) {
+        let name = self.names.function(OUTSIDE);
+        let (object, file) = (self.names.object("???"), self.names.file(UNKNOWN));
+        self.put(format_args!("\nob={object}\nfl={file}\nfn={name}"));
+        let graph = self.graph;
+        for edge in graph.edges.iter().filter(|it| it.caller.is_none()) {
+            self.callee(edge.callee, edge.count);
+            let cost = self.limit.cut(edge.inclusive);
+            self.put(format_args!("{} 0 {cost}", LinkAddr(0)));
+        }
+    }
+
     fn function(
         &mut self,
-        index: usize,
+        number: usize,
+        named: &Named<'_>,
         sites: &[Site],
         material: &Material<'_>,
     ) -> Result<(), Error> {
-        let functions = self.functions;
-        let named = &functions[index].1;
         let object = self.names.object(&named.module_path);
         let own = named.own_file().unwrap_or(UNKNOWN);
         let file = self.names.file(own);
-        let name = self.names.function(&named.name);
+        let name = self.names.function(&self.graph.nodes[number].name());
         self.put(format_args!("\nob={object}\nfl={file}\nfn={name}"));
         let mut in_file = own;
         let mut sites = sites.iter().peekable();
@@ -179,28 +142,70 @@ impl Body<'_> {
             let line = it.line.map_or(0, |(_, line)| line);
             self.put(format_args!("{} {line} {count}", it.address));
             self.total = self.total.checked_add(count).ok_or(Error::TooLarge)?;
-            while let Some(site) = sites.next_if(|site| site.address == it.address) {
-                self.call(index, site, line);
+            while let Some(site) = sites.next_if(|site| site.address <= it.address) {
+                self.call(number, site, line);
             }
+        }
+        // What goes on with another function does so behind its last instruction.
+        for site in sites {
+            self.call(number, site, 0);
         }
         Ok(())
     }
 
     fn call(&mut self, caller: usize, site: &Site, line: u32) {
-        let functions = self.functions;
-        let callee = &functions[site.callee].1;
-        let cost = self.inclusive.of_calls(caller, site.callee, site.count);
-        let (cost, count) = (self.limit.cut(cost), self.limit.cut(site.count));
-        let file = self.names.file(callee.own_file().unwrap_or(UNKNOWN));
-        let name = self.names.function(&callee.name);
-        let target = callee.function.address;
-        let (_, target_line) = callee.function.source.unwrap_or((FileId(0), 0));
-        self.put(format_args!("cfi={file}\ncfn={name}"));
-        self.put(format_args!("calls={count} {target} {target_line}"));
+        let Some(count @ 1..) = site.count.value() else {
+            return;
+        };
+        let callee = match &site.callee {
+            Callee::Function(id) => self.graph.node(*id),
+            _ => None,
+        };
+        let cost = match callee {
+            // Jumps between the parts of a function are its own affair.
+            Some(callee) if callee == caller && !site.is_call => return,
+            Some(callee) => {
+                self.callee(callee, count);
+                self.graph.inclusive(Some(caller), callee, count)
+            }
+            None => {
+                self.stranger(&site.callee, count);
+                0
+            }
+        };
+        let cost = self.limit.cut(cost);
         self.put(format_args!("{} {line} {cost}", site.address));
     }
-}
 
+    fn callee(&mut self, number: usize, count: u64) {
+        let node = &self.graph.nodes[number];
+        let named = node.named();
+        let object = self.names.object(&named.module_path);
+        let file = self.names.file(named.own_file().unwrap_or(UNKNOWN));
+        let name = self.names.function(&node.name());
+        let target = named.function.address;
+        let (_, line) = named.function.source.unwrap_or((FileId(0), 0));
+        let count = self.limit.cut(count);
+        self.put(format_args!("cob={object}\ncfi={file}\ncfn={name}"));
+        self.put(format_args!("calls={count} {target} {line}"));
+    }
+
+    /// Something that was not counted, or that nobody knows.
+    fn stranger(&mut self, callee: &Callee, count: u64) {
+        let shown = match callee {
+            Callee::Unknown => {
+                self.unknown += 1;
+                THROUGH_A_POINTER.into()
+            }
+            known => text_of(self.callees, known, self.demangle),
+        };
+        let (object, file) = (self.names.object("???"), self.names.file(UNKNOWN));
+        let name = self.names.function(&shown);
+        let count = self.limit.cut(count);
+        self.put(format_args!("cob={object}\ncfi={file}\ncfn={name}"));
+        self.put(format_args!("calls={count} {} 0", LinkAddr(0)));
+    }
+}
 /// Names that were written before are written as numbers.
 #[derive(Default)]
 struct Names {

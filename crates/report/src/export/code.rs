@@ -4,7 +4,7 @@ use super::Material;
 use crate::count::{Count, CountedBlock};
 use crate::names::Named;
 use crate::rows::by_address;
-use headcount_model::{FileId, LinkAddr};
+use headcount_model::{FileId, LinkAddr, Target, TransferKind};
 
 /// An instruction.
 pub struct Instruction {
@@ -56,10 +56,16 @@ pub fn calls(
     for block in by_address(named) {
         let mut before = 0;
         for span in &block.block.code {
-            for (index, address, target) in (material.calls)(span) {
-                all.push((address, target, block.at(before + index)));
+            let transfers = (material.transfers)(span);
+            let calls = transfers.all.iter();
+            for it in calls.filter(|it| it.kind == TransferKind::Call) {
+                let target = match it.to {
+                    Target::Code(target) => Some(target),
+                    Target::Pointer(_) | Target::Unknown => None,
+                };
+                all.push((it.address, target, block.at(before + it.index)));
             }
-            before += (material.lengths)(span).len() as u32;
+            before += transfers.instructions;
         }
     }
     all

@@ -11,7 +11,6 @@ mod coverage;
 mod drcov;
 mod exclusions;
 mod folded;
-mod inclusive;
 mod json;
 mod lcov;
 mod limit;
@@ -25,9 +24,9 @@ pub use json::SCHEMA as JSON_SCHEMA;
 pub use tables::tables;
 pub use time::{TimeMaterial, has_time, write_time};
 
+use crate::callees::{FindPointers, FindTransfers};
 use crate::only::Only;
 use crate::own::Own;
-use crate::report::FindCalls;
 use crate::{Error, RunSummary};
 use headcount_model::{CodeSymbol, Counted, InlineFrame, LinkAddr, Module, Span};
 use limit::Limit;
@@ -80,8 +79,10 @@ pub struct Material<'a> {
     pub source: FindSource<'a>,
     /// Knows the lengths of instructions.
     pub lengths: &'a dyn Fn(&Span) -> Vec<u8>,
-    /// Knows the calls among them.
-    pub calls: FindCalls<'a>,
+    /// Knows the calls and jumps among them.
+    pub transfers: FindTransfers<'a>,
+    /// Knows what pointers lead to.
+    pub pointers: FindPointers<'a>,
     /// Knows the link address of a module's first byte.
     pub base: &'a dyn Fn(&Module) -> u64,
     /// Knows the symbols of a module's code, by address; or says why not.

@@ -4,12 +4,13 @@
 //! from 1: modules, functions and source files. The columns of each table are those of
 //! `plain.sql` in `crates/profile`.
 
+use crate::callees::Callees;
 use crate::names::{Named, functions};
 use crate::report::{Request, refused};
 use crate::source::UNKNOWN;
 use crate::table::{Cell, Row};
 use crate::{Error, RunSummary, calls, rows, source};
-use headcount_model::{Counted, LinkAddr};
+use headcount_model::Counted;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -32,8 +33,9 @@ pub fn tables<E: From<Error>>(
     for (number, run) in (1..).zip(runs) {
         tables.run(number, run)?;
     }
-    for (number, module) in (1..).zip(counted) {
-        tables.module(number, module, request)?;
+    let callees = Callees::new(counted, request.transfers, request.pointers);
+    for (index, module) in counted.iter().enumerate() {
+        tables.module(index, module, &callees, request)?;
     }
     for row in source::whole_files(counted, request)? {
         tables.of_source("file_counts", &row)?;
@@ -68,7 +70,14 @@ impl<E: From<Error>> Tables<'_, E> {
         (self.put)("runs", &[Cell::Number(number), command, status])
     }
 
-    fn module(&mut self, number: u64, module: &Counted, request: &Request<'_>) -> Result<(), E> {
+    fn module(
+        &mut self,
+        index: usize,
+        module: &Counted,
+        callees: &Callees<'_>,
+        request: &Request<'_>,
+    ) -> Result<(), E> {
+        let number = index as u64 + 1;
         let Some(row) = rows::module_row(module, request, &|_| true)? else {
             return Ok(()); // nothing of it is wanted, or was counted
         };
@@ -81,11 +90,10 @@ impl<E: From<Error>> Tables<'_, E> {
         cells.push(at_least(&row));
         (self.put)("modules", &cells)?;
         let all = functions(module, request.demangle);
-        let names = calls::names(&all);
         for named in all.iter().filter(|it| request.only.wants(it)) {
             self.functions += 1;
             self.function(number, named, request)?;
-            self.parts(named, &names, request)?;
+            self.parts(index, named, callees, request)?;
         }
         Ok(())
     }
@@ -115,14 +123,15 @@ impl<E: From<Error>> Tables<'_, E> {
     /// Blocks, edges and calls.
     fn parts(
         &mut self,
+        module: usize,
         named: &Named<'_>,
-        names: &HashMap<LinkAddr, Arc<str>>,
+        callees: &Callees<'_>,
         request: &Request<'_>,
     ) -> Result<(), E> {
         let (mut blocks, mut edges, mut sites) = (Vec::new(), Vec::new(), Vec::new());
         rows::source_blocks(named, request, &mut blocks)?;
         rows::edges(named, request, &mut edges)?;
-        calls::of_function(named, names, request, &mut sites)?;
+        calls::of_function(module, named, callees, request, &mut sites)?;
         for row in &mut blocks {
             let file = self.source(&row.cells[FILE_OF_BLOCK])?;
             row.cells[FILE_OF_BLOCK] = file;

@@ -4,8 +4,10 @@ use super::functions::Functions;
 use super::{Page, value};
 use crate::Error;
 use crate::annotate::{LineTime, line_times};
+use crate::checks::Checks;
 use crate::events::WantedEvents;
 use crate::lines::{LineCount, all_lines};
+use crate::outcomes::{LineBranches, line_branches};
 use crate::rows::Tally;
 use crate::source::file_tallies;
 use crate::time::Time;
@@ -45,6 +47,7 @@ pub struct SourceFile {
 pub fn all(
     page: &Page<'_>,
     functions: &Functions<'_>,
+    checks: &Checks<'_>,
     time: Option<&Time>,
 ) -> Result<Files, Error> {
     let lines = all_lines(page.counted, page.demangle, &page.only)?;
@@ -55,6 +58,7 @@ pub fn all(
         &WantedEvents::default(),
     )?;
     let mut of_lines = functions_of_lines(functions);
+    let branches = line_branches(page.counted, checks);
     let mut list = Vec::new();
     let mut left_out = 0;
     for (name, lines) in &lines {
@@ -81,12 +85,13 @@ pub fn all(
             is_of_a_library,
             has_text: text.is_some(),
             never: never(&lines),
-            piece: piece(
+            piece: piece(&Piece {
+                outcomes: outcomes(branches.get(name), text.as_deref(), &lines),
                 text,
-                &lines,
-                &of_lines.remove(name.as_ref()).unwrap_or_default(),
-                times.as_ref(),
-            ),
+                lines: &lines,
+                of_lines: &of_lines.remove(name.as_ref()).unwrap_or_default(),
+                times: times.as_ref(),
+            }),
         });
     }
     let places = list.iter().enumerate();
@@ -160,26 +165,51 @@ fn functions_of_lines<'a>(functions: &Functions<'a>) -> OfLines<'a> {
     all
 }
 
-fn piece(
+/// What `page/source.js` shows of a file.
+struct Piece<'a> {
     text: Option<Vec<String>>,
-    lines: &[(u32, LineCount)],
-    of_lines: &BTreeMap<u32, BTreeSet<usize>>,
-    times: Option<&BTreeMap<u32, LineTime>>,
-) -> Value {
-    let text = text.map(|lines| {
+    lines: &'a [(u32, LineCount)],
+    of_lines: &'a BTreeMap<u32, BTreeSet<usize>>,
+    outcomes: Vec<Value>,
+    times: Option<&'a BTreeMap<u32, LineTime>>,
+}
+
+fn piece(it: &Piece<'_>) -> Value {
+    let text = it.text.as_ref().map(|lines| {
         let lines: Vec<String> = lines.iter().map(|line| value::source(line)).collect();
         lines.join("\n")
     });
     let none = BTreeSet::new();
-    let functions = |line: &u32| some_of(of_lines.get(line).unwrap_or(&none));
+    let functions = |line: &u32| some_of(it.of_lines.get(line).unwrap_or(&none));
+    let lines = it.lines;
     json!({
         "text": text,
         "lines": distances(lines.iter().map(|(line, _)| *line)),
         "counts": lines.iter().map(|(_, it)| value::of_line(it)).collect::<Vec<_>>(),
         "executed": lines.iter().map(|(_, it)| value::count(it.executed)).collect::<Vec<_>>(),
         "functions": lines.iter().map(|(line, _)| functions(line)).collect::<Vec<_>>(),
-        "times": times.map(|all| all.iter().map(timed).collect::<Vec<_>>()),
+        "outcomes": it.outcomes,
+        "times": it.times.map(|all| all.iter().map(timed).collect::<Vec<_>>()),
     })
+}
+
+/// What is said of branches: the line, the words, and whether an outcome was never seen.
+fn outcomes(
+    branches: Option<&BTreeMap<u32, LineBranches>>,
+    text: Option<&[String]>,
+    lines: &[(u32, LineCount)],
+) -> Vec<Value> {
+    let told = |(line, it): &(u32, LineCount)| {
+        let branches = branches?.get(line)?;
+        let text = text.and_then(|text| text.get(*line as usize - 1));
+        let outcome = branches.outcome(*line, text.map(String::as_str), Some(it));
+        Some(json!([
+            line,
+            outcome.words()?,
+            u8::from(outcome.is_partial())
+        ]))
+    };
+    lines.iter().filter_map(told).collect()
 }
 
 /// A line that was seen: its number, samples, nanoseconds, and how long it took each time.

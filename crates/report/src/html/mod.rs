@@ -14,10 +14,12 @@ mod sites;
 mod time;
 mod value;
 
+use crate::callees::{Callees, FindPointers, FindTransfers};
+use crate::checks::Checks;
 use crate::count::Count;
 use crate::only::Only;
 use crate::own::Own;
-use crate::report::{Decode, FindCalls};
+use crate::report::Decode;
 use crate::time::Time;
 use crate::{Error, escape};
 use headcount_model::{Counted, Samples};
@@ -63,8 +65,12 @@ pub struct Page<'a> {
     pub assembly: bool,
     /// Knows the instructions.
     pub decode: Decode<'a>,
-    /// Knows the calls among them.
-    pub calls: FindCalls<'a>,
+    /// Knows the calls and jumps among them.
+    pub transfers: FindTransfers<'a>,
+    /// Knows what pointers lead to.
+    pub pointers: FindPointers<'a>,
+    /// Whether ways into failed checks are branches, too.
+    pub with_checks: bool,
     /// Knows the sources.
     pub source: SourceText<'a>,
     /// What tells of time.
@@ -90,7 +96,9 @@ pub struct RunFacts {
 pub fn write(page: &Page<'_>) -> Result<String, Error> {
     let functions = functions::all(page)?;
     let time = Time::new(page.counted, page.samples);
-    let files = files::all(page, &functions, time.as_ref())?;
+    let callees = Callees::new(page.counted, page.transfers, page.pointers);
+    let checks = Checks::new(&callees, page.with_checks);
+    let files = files::all(page, &functions, &checks, time.as_ref())?;
     let code = match page.assembly {
         true => code::pieces(page, &functions, &files),
         false => code::Pieces::default(),
@@ -99,11 +107,11 @@ pub fn write(page: &Page<'_>) -> Result<String, Error> {
     let mut data = pack::element("index", &index);
     data.push_str(&pack::element(
         "calls",
-        &sites::calls(page, &functions, &files),
+        &sites::calls(page, &callees, &functions, &files),
     ));
     data.push_str(&pack::element(
         "branches",
-        &sites::branches(&functions, &files),
+        &sites::branches(&checks, &functions, &files),
     ));
     if let Some(time) = &time {
         data.push_str(&pack::element("time", &time::time(page, time, &functions)));

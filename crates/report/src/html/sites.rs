@@ -3,54 +3,70 @@
 use super::files::Files;
 use super::functions::{Functions, Shown};
 use super::{Page, may_have_run, value};
-use crate::branches::{branches as branches_of, last_line};
+use crate::branches::last_line;
+use crate::callees::{Callee, Callees};
+use crate::checks::Checks;
 use crate::count::CountedBlock;
-use headcount_model::{LineRun, LinkAddr};
+use headcount_model::LineRun;
 use serde_json::{Value, json};
 
-/// Every call in a function that ran: caller, file, line, address, callee (its place, or its
-/// address in hex, or `*` where only a run knows), count.
-pub fn calls(page: &Page<'_>, functions: &Functions<'_>, files: &Files) -> Value {
+/// Every call in a function that ran, and every jump to another function: caller, file, line, address,
+/// callee, count, and 1 if it is a jump. The callee is its place; or `=` and its name, if it was not
+/// counted; or its address in hex; or `*` where only a run knows.
+pub fn calls(
+    page: &Page<'_>,
+    callees: &Callees<'_>,
+    functions: &Functions<'_>,
+    files: &Files,
+) -> Value {
     let mut all = Vec::new();
     for (place, it) in ran(functions) {
-        for block in it.named.blocks() {
-            let mut before = 0;
-            for span in &block.block.code {
-                for (index, address, target) in (page.calls)(span) {
-                    let number = before + index;
-                    let (file, line) = line_of(it, line_at(&block, number), files);
-                    all.push(json!([
-                        place,
-                        file,
-                        line,
-                        format!("{:x}", address.0),
-                        callee(functions, it.module, target),
-                        value::count(block.at(number)),
-                    ]));
-                }
-                before += (page.decode)(span).len() as u32;
-            }
+        let blocks: Vec<CountedBlock<'_>> = it.named.blocks().collect();
+        for site in callees.sites(it.module, &it.named) {
+            let (file, line) = line_of(it, line_at(&blocks[site.block], site.index), files);
+            all.push(json!([
+                place,
+                file,
+                line,
+                format!("{:x}", site.address.0),
+                callee(page, functions, &site.callee),
+                value::count(site.count),
+                u8::from(!site.is_call),
+            ]));
         }
     }
     Value::from(all)
 }
 
-fn callee(functions: &Functions<'_>, module: usize, target: Option<LinkAddr>) -> Value {
-    match target {
-        None => Value::from("*"),
-        Some(target) => match functions.at(module, target) {
-            Some(place) => Value::from(place),
-            None => Value::from(format!("{:x}", target.0)),
-        },
+fn callee(page: &Page<'_>, functions: &Functions<'_>, callee: &Callee) -> Value {
+    match callee {
+        Callee::Function((module, index)) => {
+            let function = &page.counted[*module].module.functions[*index];
+            match functions.at(*module, function.address) {
+                Some(place) => Value::from(place),
+                None => named(page, &function.name),
+            }
+        }
+        Callee::Named(name) => named(page, name),
+        Callee::Address(address) => Value::from(format!("{:x}", address.0)),
+        Callee::Unknown => Value::from("*"),
     }
+}
+
+fn named(page: &Page<'_>, name: &str) -> Value {
+    let shown = match page.demangle {
+        true => crate::demangle(name),
+        false => name.into(),
+    };
+    Value::from(format!("={}", crate::visible(&shown)))
 }
 
 /// Every branch in a function that ran: function, file, line, address of its block, number of its
 /// block, and for each way its kind and its count.
-pub fn branches(functions: &Functions<'_>, files: &Files) -> Value {
+pub fn branches(checks: &Checks<'_>, functions: &Functions<'_>, files: &Files) -> Value {
     let mut all = Vec::new();
     for (place, it) in ran(functions) {
-        for branch in branches_of(it.named.function, it.named.counts) {
+        for branch in checks.branches(it.module, &it.named) {
             let Some(block) = it.named.function.blocks.get(branch.block as usize) else {
                 continue;
             };

@@ -15,7 +15,9 @@ fn page(counted: &[Counted], runs: &[RunFacts], notes: &[&str]) -> String {
         demangle: true,
         assembly: true,
         decode: &|_| Vec::new(),
-        calls: &|_| Vec::new(),
+        transfers: &|_| Default::default(),
+        pointers: &|_| Default::default(),
+        with_checks: false,
         source: &|_| None,
         samples: &[],
     })

@@ -90,6 +90,13 @@ impl Subject {
         self.ask(&[&self.compiler[..1], &words].concat());
     }
 
+    /// Runs it by another program.
+    pub fn under(&self, words: &[&str]) {
+        let it = self.path("it");
+        let program = [&[it.as_str()], self.arguments().as_slice()].concat();
+        self.ask(&[words, &program].concat());
+    }
+
     /// What a build of it prints.
     pub fn output_of(&self, build: &str) -> String {
         self.shop

@@ -96,6 +96,7 @@ async function calls() {
     callee: typeof it[4] === "number" ? index.functions[it[4]] : null,
     target: it[4],
     count: it[5],
+    isJump: it[6] === 1,
   }));
 }
 

@@ -140,6 +140,7 @@ function functionsView() {
 function calleeName(it) {
   if (it.callee) return functionName(it.callee);
   if (it.target === "*") return span("muted", "through a pointer");
+  if (it.target.startsWith("=")) return span("code muted", breakable(it.target.slice(1)));
   return span("code muted", hex(it.target));
 }
 
@@ -153,6 +154,7 @@ function callColumns({ caller = true, callee = true }) {
       cell: calleeName,
       value: (it) => it.callee?.name ?? String(it.target),
     },
+    { title: "Kind", wide: true, cell: (it) => span("muted", it.isJump ? "jump" : "call"), value: (it) => it.isJump },
     { title: "Source", cell: (it) => place(it.file, it.line), value: (it) => `${it.file?.path}:${it.line}` },
     { title: "Address", wide: true, right: true, cell: (it) => span("code", hex(it.address)) },
   ].filter(Boolean);

@@ -25,6 +25,7 @@ class SourceFile {
     this.wholeTime = wholeTime;
     const timed = known.times ?? [];
     this.times = new Map(timed.map(([line, samples, time, each]) => [line, { samples, time: size(time), each }]));
+    this.outcomes = new Map(known.outcomes.map(([line, words, isPartial]) => [line, { words, isPartial: isPartial === 1 }]));
     this.byLine = new Map();
     let line = 0;
     const lines = known.lines.map((distance) => (line += distance));
@@ -145,8 +146,9 @@ class SourceFile {
     return make(
       "div",
       { class: `line ${kind}`, id: `L${number}`, "--heat": it ? heat(it.count, this.most) : null },
-      span("gutter", this.count(it), this.time(number), this.branch(number), link),
+      span("gutter", this.count(it), this.time(number), link),
       code,
+      this.outcome(number),
     );
   }
 
@@ -177,19 +179,10 @@ class SourceFile {
     return make("span", { class: "time", title }, smallShare(it.time, this.wholeTime));
   }
 
-  /** How many ways of the branches on a line were gone, or how often the only one jumped. */
-  branch(number) {
-    const all = (this.onLines.get(number) ?? []).filter((it) => met(it) !== 0);
-    if (all.length === 0) return span("branch");
-    const waysGone = all.reduce((sum, it) => sum + gone(it), 0);
-    const waysAll = all.reduce((sum, it) => sum + it.ways.length, 0);
-    const only = all.length === 1 && waysAll === 2 ? all[0] : null;
-    const jump = only?.ways.find((it) => it.kind !== "fall");
-    const text = jump && waysGone === 2 ? short(size(jump.count) / met(only)) : `${waysGone}/${waysAll}`;
-    const title = only
-      ? only.ways.map((it) => `${it.kind === "fall" ? "went on" : "jumped"} ${shown(it.count)}`).join(", ")
-      : `${waysGone} of ${waysAll} ways gone`;
-    return make("span", { class: waysGone < waysAll ? "branch partial" : "branch", title }, text);
+  /** What the branches of a line say of its condition. */
+  outcome(number) {
+    const it = this.outcomes.get(number);
+    return it ? span(it.isPartial ? "outcome partial" : "outcome", it.words) : null;
   }
 
   async toggle(number) {
@@ -211,8 +204,7 @@ class SourceFile {
   }
 
   isPartial(it) {
-    const all = this.onLines.get(it.line) ?? [];
-    return all.some((branch) => met(branch) !== 0 && gone(branch) < branch.ways.length);
+    return this.outcomes.get(it.line)?.isPartial ?? false;
   }
 
   /** To the next line that has something; after the last one, to the first. */
@@ -256,13 +248,6 @@ function words(it) {
 /** A share of the time; not 0% unless it is that. */
 function smallShare(part, whole) {
   return part > 0 && part / whole < 0.001 ? "<0.1%" : percent(part / Math.max(1, whole));
-}
-
-/** A percentage in four places; not 0% or 100% unless it is that. */
-function short(part) {
-  if (part > 0 && part < 0.005) return "<1%";
-  if (part < 1 && part > 0.995) return ">99%";
-  return `${Math.round(part * 100)}%`;
 }
 
 /** How many columns a line takes, tabs expanded. */
