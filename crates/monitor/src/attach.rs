@@ -374,6 +374,14 @@ impl Monitor<'_> {
     fn keep(&mut self, hold: usize, stopped: Stopped, stop: Stop) -> io::Result<()> {
         let tid = stopped.tid();
         match stop {
+            // The end of a call stops the thread before our request does, and takes its place.
+            Stop::SystemCall
+                if stopped.system_call_phase()? == Phase::End
+                    && interrupted_calls::start_again(&stopped)? =>
+            {
+                kernel::interrupt(tid)?;
+                return self.handle(Event::Stop(stopped, stop));
+            }
             // Nothing new is begun any more.
             Stop::SystemCall if self.gives_up => {
                 if stopped.system_call_phase()? == Phase::Begin {

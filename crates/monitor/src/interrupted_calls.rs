@@ -36,14 +36,16 @@ const HARMLESS: [c_long; 17] = [
 /// What the kernel's own code answers for "again, unless a handler runs, and then `EINTR`".
 const AGAIN_WITHOUT_HANDLER: i64 = -514; // ERESTARTNOHAND
 
-/// Makes the kernel start a call again that a stopped thread was taken out of. The kernel looks at the
-/// answer when it has stopped the thread on our request, or when we let go of it; not otherwise.
-pub fn start_again(stopped: &Stopped) -> io::Result<()> {
+/// Makes the kernel start a call again that a stopped thread was taken out of; was there one? The
+/// kernel looks at the answer when it has stopped the thread on our request, or when we let go of it;
+/// not otherwise.
+pub fn start_again(stopped: &Stopped) -> io::Result<bool> {
     let mut registers = stopped.registers()?;
-    let was_interrupted = registers.rax as i64 == -i64::from(libc::EINTR);
-    if was_interrupted && HARMLESS.contains(&(registers.orig_rax as c_long)) {
+    let was_interrupted = registers.rax as i64 == -i64::from(libc::EINTR)
+        && HARMLESS.contains(&(registers.orig_rax as c_long));
+    if was_interrupted {
         registers.rax = AGAIN_WITHOUT_HANDLER as u64;
         stopped.set_registers(&registers)?;
     }
-    Ok(())
+    Ok(was_interrupted)
 }
