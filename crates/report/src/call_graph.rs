@@ -46,6 +46,8 @@ pub struct Edge {
     pub callee: usize,
     /// How often.
     pub count: u64,
+    /// Whether nothing says so but that the callee ran: it had begun before anybody counted.
+    pub is_assumed: bool,
     /// What that cost with all that was called from there: an estimate.
     pub inclusive: u64,
 }
@@ -176,7 +178,7 @@ impl<'a> CallGraph<'a> {
         }
         for (callee, node) in self.nodes.iter_mut().enumerate() {
             // Jumps into the middle of a function enter it as well.
-            node.entered = node.entered.max(known[callee]).max(1);
+            node.entered = node.entered.max(known[callee]);
             let unseen = node.entered - known[callee];
             if unseen > 0 {
                 counts.insert((None, callee), unseen);
@@ -186,6 +188,7 @@ impl<'a> CallGraph<'a> {
             caller,
             callee,
             count,
+            is_assumed: false,
             inclusive: 0,
         };
         self.edges = counts.into_iter().map(edge).collect();
@@ -244,7 +247,7 @@ impl<'a> CallGraph<'a> {
         }
     }
 
-    /// A cycle that nobody entered was entered before anybody counted.
+    /// A function, or a cycle of them, that nobody entered was entered before anybody counted.
     fn enter_all(&mut self, cycle: &[usize]) {
         let mut is_entered = vec![false; self.nodes.len()];
         for edge in &self.edges {
@@ -258,6 +261,7 @@ impl<'a> CallGraph<'a> {
                     caller: None,
                     callee,
                     count: 1,
+                    is_assumed: true,
                     inclusive: 0,
                 });
             }

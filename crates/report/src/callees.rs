@@ -51,18 +51,17 @@ pub struct Callees<'a> {
     counted: &'a [Counted],
     transfers: FindTransfers<'a>,
     pointers: FindPointers<'a>,
-    modules: Vec<Known<'a>>,
+    modules: Vec<Known>,
     /// Functions by the linker's name.
-    named: HashMap<&'a str, Vec<FunctionId>>,
+    named: OnceCell<HashMap<&'a str, Vec<FunctionId>>>,
 }
 
-/// What is known of a module.
+/// What is known of a module, found when somebody asks: few calls of a program lead into libraries.
 #[derive(Default)]
-struct Known<'a> {
-    module: Option<&'a Module>,
+struct Known {
     /// The function that begins at an address, or has a block there.
-    places: HashMap<LinkAddr, usize>,
-    /// Found when somebody asks: it takes reading the module's file.
+    places: OnceCell<HashMap<LinkAddr, usize>>,
+    /// It takes reading the module's file.
     pointers: OnceCell<HashMap<LinkAddr, Pointer>>,
 }
 
@@ -72,24 +71,12 @@ impl<'a> Callees<'a> {
         transfers: FindTransfers<'a>,
         pointers: FindPointers<'a>,
     ) -> Self {
-        let mut named: HashMap<&str, Vec<FunctionId>> = HashMap::new();
-        for (number, it) in counted.iter().enumerate() {
-            for (index, function) in it.module.functions.iter().enumerate() {
-                let all = named.entry(&function.name).or_default();
-                all.push((number, index));
-            }
-        }
-        let known = |it: &'a Counted| Known {
-            module: Some(&it.module),
-            places: places(&it.module.functions),
-            pointers: OnceCell::new(),
-        };
         Self {
             counted,
             transfers,
             pointers,
-            modules: counted.iter().map(known).collect(),
-            named,
+            modules: counted.iter().map(|_| Known::default()).collect(),
+            named: OnceCell::new(),
         }
     }
 
@@ -185,23 +172,25 @@ impl<'a> Callees<'a> {
     }
 
     fn at(&self, module: usize, address: LinkAddr) -> Callee {
-        match self.modules[module].places.get(&address) {
+        let functions = &self.counted[module].module.functions;
+        let places = self.modules[module]
+            .places
+            .get_or_init(|| places(functions));
+        match places.get(&address) {
             Some(index) => Callee::Function((module, *index)),
             None => Callee::Address(address),
         }
     }
 
     fn pointer(&self, module: usize, place: LinkAddr) -> Option<&Pointer> {
-        let known = &self.modules[module];
-        let pointers = known
-            .pointers
-            .get_or_init(|| known.module.map(self.pointers).unwrap_or_default());
-        pointers.get(&place)
+        let find = || (self.pointers)(&self.counted[module].module);
+        self.modules[module].pointers.get_or_init(find).get(&place)
     }
 
     /// The function with this name; of several, one that ran.
     fn called(&self, name: &str) -> Callee {
-        let all = self.named.get(name).map_or(&[][..], Vec::as_slice);
+        let named = self.named.get_or_init(|| by_name(self.counted));
+        let all = named.get(name).map_or(&[][..], Vec::as_slice);
         let has_run = |(module, index): &&FunctionId| {
             let counts = &self.counted[*module].functions[*index];
             counts.blocks.iter().flatten().any(|it| *it > 0)
@@ -211,6 +200,19 @@ impl<'a> Callees<'a> {
             None => Callee::Named(name.to_owned()),
         }
     }
+}
+
+fn by_name(counted: &[Counted]) -> HashMap<&str, Vec<FunctionId>> {
+    let mut named: HashMap<&str, Vec<FunctionId>> = HashMap::new();
+    for (number, it) in counted.iter().enumerate() {
+        for (index, function) in it.module.functions.iter().enumerate() {
+            named
+                .entry(&function.name)
+                .or_default()
+                .push((number, index));
+        }
+    }
+    named
 }
 
 /// Which function has which block. Where several begin, that is the one which is called.

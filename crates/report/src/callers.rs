@@ -90,10 +90,14 @@ pub fn find(counted: &[Counted], request: &Request<'_>) -> Result<Found, Error> 
         let unseen = unseen.filter(|it| nodes.contains(&it.callee));
         found.rows.extend(unseen.map(|edge| {
             let callee = &graph.nodes[edge.callee];
+            let count = match edge.is_assumed {
+                true => Count::Unknown,
+                false => Count::Exact(edge.count),
+            };
             cells_of(
                 ["", OUTSIDE, &callee.name()],
                 None,
-                Count::Exact(edge.count),
+                count,
                 None,
                 "unseen",
                 Some(edge.inclusive),

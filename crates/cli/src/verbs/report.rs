@@ -57,6 +57,9 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     if needs_time && time.is_none() {
         bail!("{}", super::NO_TIME);
     }
+    if args.checks && !matches!(args.by, By::Branch) {
+        bail!("--checks is about branches: add --by branch");
+    }
     let calls_of = calls_of(args, &loaded)?;
     let by = match (wish.charge_back, &calls_of) {
         (true, _) => Unit::Charge,
@@ -133,8 +136,16 @@ fn calls_of(args: &TableArgument, loaded: &Loaded) -> anyhow::Result<Option<Call
 
 /// What `--events` means for a unit.
 fn events(names: &[String], by: Unit) -> anyhow::Result<Vec<Event>> {
-    if matches!(by, Unit::Thread | Unit::Charge) && !names.is_empty() {
-        bail!("--events is about code, and a {} is none", by.name());
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    match by {
+        Unit::Thread | Unit::Charge => {
+            bail!("--events is about code, and a {} is none", by.name())
+        }
+        Unit::CallCost => bail!("--events is not for --callers and --callees; --by call has it"),
+        Unit::Branch => bail!("--events is not for --by branch; --by line has it"),
+        _ => (),
     }
     if names.iter().any(|it| it == ALL_EVENTS) {
         return Ok(Event::ALL.to_vec());

@@ -1,6 +1,7 @@
 //! `headcount run` against programs that state their own answer (`tests/programs`), and against the
 //! oracle, which steps through the same file: every instruction's count must be the same.
 
+use crate::workshop::is_thorough;
 use assert_cmd::Command;
 use headcount_oracle::stated::{Stated, programs};
 use headcount_oracle::{Outcome, at_fixed_addresses, complaints, count_command};
@@ -352,10 +353,12 @@ fn cases() -> Vec<Case> {
         let name = path.file_name().unwrap_or_default();
         // They take turns. Without the oracle, another level would say nothing new.
         let is_quick = !case.stated.unstepped && !TAKE_LONG.iter().any(|it| name == *it);
-        cases.push(match is_quick && index % 2 == 0 {
-            true => Case::new(path, &["-O2"]),
-            false => case,
-        });
+        if is_quick && (is_thorough() || index % 2 == 0) {
+            cases.push(Case::new(path, &["-O2"]));
+        }
+        if !is_quick || is_thorough() || index % 2 == 1 {
+            cases.push(case);
+        }
         for (names, flags) in ELSEWHERE {
             if names.iter().any(|it| name == *it) {
                 cases.push(Case::new(path, flags));

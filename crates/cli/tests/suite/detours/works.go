@@ -18,7 +18,7 @@ func main() {
 			for n := 0; n < 3000; n++ {
 				sum += work(n)
 			}
-			parts <- sum
+			parts <- sum // goroutines
 		}()
 	}
 	fmt.Println(<-parts, <-parts, <-parts, <-parts)

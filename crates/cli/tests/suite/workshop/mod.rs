@@ -242,6 +242,11 @@ impl Workshop {
     }
 }
 
+/// Whether there is time for every program at every level, by every route.
+pub fn is_thorough() -> bool {
+    std::env::var_os("HEADCOUNT_THOROUGH").is_some()
+}
+
 /// A cache for all tests of this run, so that the C library is read once: empty in the beginning,
 /// and not that of whoever runs the tests.
 pub fn shared_cache() -> &'static Path {
