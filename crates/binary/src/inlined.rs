@@ -283,7 +283,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(())
     }
 
-    /// Who compiled a unit. gcc tells its options; others do not.
+    /// Who compiled a unit. gcc and Go tell their options; others do not.
     fn producer(&self, unit: &Unit<Slice<'a>>) -> Producer {
         let name = |unit: &Unit<Slice<'a>>| {
             let root = unit.entry(unit.header.root_offset()).ok()?;
@@ -292,12 +292,18 @@ impl<'a> Reader<'_, 'a> {
             Some(text.to_string_lossy().into_owned())
         };
         let name = name(unit).unwrap_or_default();
-        let level = name.split(' ').rfind(|word| word.starts_with("-O"));
-        let is_gcc = name.starts_with("GNU ");
+        let mut words = name.split([' ', ';']);
+        let (is_gcc, is_go) = (name.starts_with("GNU "), name.starts_with("Go cmd/"));
+        let says = if is_gcc {
+            let level = words.rfind(|word| word.starts_with("-O"));
+            Some(level.is_some_and(|level| level != "-O0"))
+        } else {
+            is_go.then(|| words.all(|word| word != "-N"))
+        };
         Producer {
             is_rust: name.contains("rustc"),
-            marks_changes: !is_gcc,
-            says: is_gcc.then(|| level.is_some_and(|level| level != "-O0")),
+            marks_changes: !is_gcc && !is_go,
+            says,
         }
     }
 

@@ -153,6 +153,11 @@ pub fn screen(to: Option<&Path>) -> usize {
 }
 
 /// The file the user named; `-` is standard output.
+/// Does a result go to standard output?
+pub fn is_standard(to: Option<&Path>) -> bool {
+    file(to).is_none()
+}
+
 fn file(to: Option<&Path>) -> Option<&Path> {
     to.filter(|path| *path != Path::new("-"))
 }

@@ -23,6 +23,7 @@ mod module_facts;
 mod open;
 mod plain;
 mod read;
+mod remove;
 mod samples;
 mod shape;
 mod sum;
@@ -35,6 +36,7 @@ pub use merge::{Merged, merge};
 pub use module_facts::{FunctionFacts, ModuleFacts};
 pub use plain::{PlainTables, Value};
 pub use read::{Executed, Loaded, RunInfo, RunSelection, Timed};
+pub use remove::Removed;
 pub use write::{Added, ModuleCounted, SparseCounts};
 
 /// Makes counts, and notes for the user, of what the counters of a module said. An error is a

@@ -23,6 +23,12 @@ pub enum RunSelection {
     Phase(Box<RunSelection>, String),
 }
 
+impl From<Vec<i64>> for RunSelection {
+    fn from(numbers: Vec<i64>) -> Self {
+        Self::These(numbers)
+    }
+}
+
 /// What is known about a run besides its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunInfo {
@@ -219,7 +225,11 @@ pub(crate) fn run_ids(db: &Connection) -> Result<Vec<i64>, Problem> {
     all(db, "SELECT id FROM runs ORDER BY id", [], |row| row.get(0))
 }
 
-fn select(db: &Connection, ids: Vec<i64>, which: &RunSelection) -> Result<Vec<i64>, Problem> {
+pub(crate) fn select(
+    db: &Connection,
+    ids: Vec<i64>,
+    which: &RunSelection,
+) -> Result<Vec<i64>, Problem> {
     let last = *ids.last().ok_or(Problem::NoRuns)?;
     match which {
         RunSelection::Last => {
@@ -564,7 +574,7 @@ fn damaged(what: &str) -> Problem {
 }
 
 /// Every row of a query, made into something.
-fn all<T>(
+pub(crate) fn all<T>(
     db: &Connection,
     query: &str,
     with: impl rusqlite::Params,

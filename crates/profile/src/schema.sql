@@ -1,4 +1,4 @@
--- The tables of a headcount profile, format 6.
+-- The tables of a headcount profile.
 --
 -- Facts about a build are stored once (modules, files, functions, refusals); each run adds only
 -- what it counted (runs, processes, threads, run_modules) and where its time went (samples).

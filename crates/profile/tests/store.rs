@@ -470,3 +470,87 @@ fn a_large_module_is_stored_in_a_moment() {
     eprintln!("stored in {stored:?}, read in {read:?}");
     assert!(stored < Duration::from_secs(10), "{stored:?}");
 }
+
+#[test]
+fn what_is_removed_is_gone_and_its_space_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.db");
+    let mut profile = Profile::create_or_open(&path).unwrap();
+    let (small, big) = (max(), large(20_000, "big"));
+    for key in ["1", "2", "3"] {
+        profile
+            .add(std::slice::from_ref(&small), &run(key, &small, 5))
+            .unwrap();
+        profile
+            .add(
+                std::slice::from_ref(&big),
+                &run(&format!("{key} big"), &big, 1),
+            )
+            .unwrap();
+    }
+    let before = profile.load(&RunSelection::These(vec![1, 3, 5])).unwrap();
+    let size = || path.metadata().unwrap().len();
+    let full = size();
+
+    // A number that is not there: nothing is removed.
+    let error = profile.remove(&vec![2, 77].into()).unwrap_err();
+    assert!(
+        matches!(error.problem, Problem::NoSuchRun { wanted: 77 }),
+        "{error}"
+    );
+    assert_eq!((profile.runs().unwrap().len(), size()), (6, full));
+
+    let removed = profile.remove(&vec![2].into()).unwrap();
+    assert_eq!((removed.runs, removed.modules), (1, 0));
+    let removed = profile.remove(&vec![4, 6].into()).unwrap();
+    assert_eq!((removed.runs, removed.modules), (2, 1));
+    assert!(
+        removed.bytes > 0 && size() * 2 < full,
+        "{} of {full}",
+        size()
+    );
+    assert_eq!(profile.load(&RunSelection::All).unwrap(), before);
+    assert_eq!(integrity(&path), "ok");
+    for table in ["processes", "threads", "loaded"] {
+        let count = |sql: &str| -> i64 {
+            let db = rusqlite::Connection::open(&path).unwrap();
+            db.query_row(sql, [], |row| row.get(0)).unwrap()
+        };
+        let orphans = match table {
+            "processes" => "SELECT count(*) FROM processes WHERE run NOT IN (SELECT id FROM runs)",
+            "threads" => {
+                "SELECT count(*) FROM threads WHERE process NOT IN (SELECT id FROM processes)"
+            }
+            _ => "SELECT count(*) FROM loaded WHERE process NOT IN (SELECT id FROM processes)",
+        };
+        assert_eq!(count(orphans), 0, "{table}");
+    }
+
+    // What is left can be added to, and the module that was removed is as new.
+    profile
+        .add(std::slice::from_ref(&big), &run("4 big", &big, 1))
+        .unwrap();
+    let loaded = profile.load(&RunSelection::Last).unwrap();
+    assert_eq!(loaded.counted[0].module, big);
+}
+
+#[test]
+fn the_last_commands_can_be_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut profile = Profile::create_or_open(&folder.path().join("p.db")).unwrap();
+    for (key, batch) in [("1", "a"), ("2", "b"), ("3", "b"), ("4", "c"), ("5", "c")] {
+        let mut run = run(key, &max(), 5);
+        run.batch = batch.into();
+        profile.add(&[max()], &run).unwrap();
+    }
+    let left = |profile: &Profile| -> Vec<i64> {
+        profile.runs().unwrap().iter().map(|it| it.id).collect()
+    };
+    assert_eq!(profile.remove_all_but_last(7).unwrap().runs, 0);
+    assert_eq!(profile.remove_all_but_last(2).unwrap().runs, 1);
+    assert_eq!(left(&profile), [2, 3, 4, 5]);
+    assert_eq!(profile.remove_all_but_last(1).unwrap().runs, 2);
+    assert_eq!(left(&profile), [4, 5]);
+    let removed = profile.remove_all_but_last(0).unwrap();
+    assert_eq!((removed.runs, removed.modules), (2, 1));
+}

@@ -99,15 +99,7 @@ impl Sum {
             self.cells = cells.map(|(column, cell)| start(column, cell)).collect();
             return Ok(());
         }
-        for ((column, sum), cell) in columns.iter().zip(&mut self.cells).zip(row.cells) {
-            match (SUMMED.contains(column), sum, cell) {
-                (true, Cell::Number(sum), Cell::Number(more)) => *sum = sum.saturating_add(more),
-                (true, Cell::Count(sum), Cell::Count(more)) => *sum = sum.plus(more)?,
-                (_, Cell::Amount(sum), Cell::Amount(more)) => *sum = sum.plus(more)?,
-                _ => (),
-            }
-        }
-        Ok(())
+        add_cells(columns, &mut self.cells, row.cells)
     }
 
     fn row(self) -> Row {
@@ -137,6 +129,19 @@ impl Sum {
         }
         row
     }
+}
+
+/// Adds the cells of a row to others, where they can be added up.
+pub fn add_cells(columns: &[&str], sums: &mut [Cell], more: Vec<Cell>) -> Result<(), Error> {
+    for ((column, sum), cell) in columns.iter().zip(sums).zip(more) {
+        match (SUMMED.contains(column), sum, cell) {
+            (true, Cell::Number(sum), Cell::Number(more)) => *sum = sum.saturating_add(more),
+            (true, Cell::Count(sum), Cell::Count(more)) => *sum = sum.plus(more)?,
+            (_, Cell::Amount(sum), Cell::Amount(more)) => *sum = sum.plus(more)?,
+            _ => (),
+        }
+    }
+    Ok(())
 }
 
 /// A sum of one: what is not added up says nothing.

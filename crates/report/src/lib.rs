@@ -27,6 +27,7 @@ mod fold;
 mod glob;
 pub mod html;
 mod inlined;
+mod joined;
 pub mod json;
 mod lines;
 mod listed;

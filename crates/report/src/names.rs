@@ -41,12 +41,54 @@ impl<'a> Named<'a> {
     }
 }
 
+/// What compilers put behind the linker's name of what they make of a function, and a number behind
+/// that: parts of it, ...
+const PARTS: [&str; 2] = ["cold", "part"];
+
+/// ... and copies.
+const COPIES: [&str; 5] = ["constprop", "isra", "llvm", "lto_priv", "localalias"];
+
+/// The linker's name of the function that a compiler made this one of, or its own.
+pub fn origin(name: &str) -> &str {
+    let mut name = name;
+    while let Some((front, kind)) = made_of(name) {
+        match PARTS.contains(&kind) || COPIES.contains(&kind) {
+            true => name = front,
+            false => break,
+        }
+    }
+    name
+}
+
 /// The name of the function that this one was cut off from, because it seldom runs; or its own.
 pub fn whole(name: &str) -> &str {
-    match name.split_once(".cold") {
-        Some((whole, rest)) if rest.is_empty() || rest.starts_with('.') => whole,
+    match made_of(name) {
+        Some((whole, "cold")) => whole,
         _ => name,
     }
+}
+
+/// Is it a part of a function, which others do not call?
+pub fn is_part(name: &str) -> bool {
+    let mut name = name;
+    while let Some((front, kind)) = made_of(name) {
+        if PARTS.contains(&kind) {
+            return true;
+        }
+        name = front;
+    }
+    false
+}
+
+/// `f` and `part` of `f.part.0`; `f` and `cold` of `f.cold`.
+fn made_of(name: &str) -> Option<(&str, &str)> {
+    let (front, last) = name.rsplit_once('.')?;
+    let is_number = !last.is_empty() && last.bytes().all(|it| it.is_ascii_digit());
+    let (front, kind) = match is_number {
+        true => front.rsplit_once('.')?,
+        false => (front, last),
+    };
+    (!front.is_empty()).then_some((front, kind))
 }
 
 /// Was anything of it counted? A function without a block has nothing that could be.
@@ -104,4 +146,31 @@ pub fn all_functions(counted: &Counted, demangle: bool) -> Vec<Named<'_>> {
         key(a).cmp(&key(b))
     });
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_copies_belong_to_their_function() {
+        for (name, of) in [
+            ("f", "f"),
+            ("f.cold", "f"),
+            ("f.part.0", "f"),
+            ("_Z1fv.isra.0.part.12.cold", "_Z1fv"),
+            ("f.constprop.3", "f"),
+            ("f.llvm.1234", "f"),
+            ("f.llvm.x", "f.llvm.x"),
+            ("f._omp_fn.0", "f._omp_fn.0"),
+            (".part.0", ".part.0"),
+            ("f.0", "f.0"),
+            ("f..0", "f..0"),
+            ("", ""),
+        ] {
+            assert_eq!(origin(name), of);
+        }
+        assert!(is_part("f.isra.0.part.1") && is_part("f.part.1.isra.0") && is_part("f.cold"));
+        assert!(!is_part("f.isra.0") && !is_part("f") && !is_part("part.0"));
+    }
 }

@@ -6,7 +6,7 @@
 //! may also be the whole name of a function.
 
 use crate::glob::Pattern;
-use crate::names::{Named, all_functions, files_with_code, is_counted};
+use crate::names::{Named, all_functions, files_with_code, is_counted, origin};
 use headcount_model::{Counted, Module, Refusal};
 
 /// What is wanted of some counted modules: everything, if nothing is named.
@@ -110,7 +110,10 @@ impl Only {
 
     /// Is a function wanted that has these names?
     pub fn wants_name(&self, module: &str, names: &[&str]) -> bool {
-        let is_called = |it: &Pattern| names.iter().any(|name| it.matches(name));
+        let is_called = |it: &Pattern| {
+            let mut names = names.iter();
+            names.any(|name| it.matches(name) || is_made_of(name, it))
+        };
         let names_it =
             |it: &Wish| is_called(&it.whole) || it.within_path(module).is_some_and(is_called);
         self.admits(module, names_it)
@@ -216,7 +219,9 @@ impl Wish {
     }
 
     fn names_function(&self, named: &Named<'_>) -> bool {
-        let is_called = |it: &Pattern| it.matches(&named.name) || it.matches(&named.function.name);
+        let name = &named.function.name;
+        let is_called =
+            |it: &Pattern| it.matches(&named.name) || it.matches(name) || is_made_of(name, it);
         is_called(&self.whole) || self.within(named.module).is_some_and(is_called)
     }
 
@@ -239,6 +244,12 @@ impl Wish {
         let (_, name) = within.filter(|(it, _)| it.matches_module(module))?;
         Some(name)
     }
+}
+
+/// Is this, by its linker's name, a part or a copy of a function that is called so?
+fn is_made_of(name: &str, pattern: &Pattern) -> bool {
+    let origin = origin(name);
+    origin != name && (pattern.matches(origin) || pattern.matches(&crate::demangle(origin)))
 }
 
 /// `libz.so*!inflate` into module and name; `libz!` into the module and every name.

@@ -8,6 +8,7 @@ use crate::events::{self, WantedEvents};
 use crate::fold::{fold, folds};
 use crate::html::SourceText;
 use crate::inlined::InlinedRuns;
+use crate::joined;
 use crate::number::thousands;
 use crate::only::Only;
 use crate::own::Own;
@@ -36,6 +37,8 @@ pub struct Request<'a> {
     pub never: bool,
     /// What is the user's own, if the rest is to be folded.
     pub own: Option<&'a Own>,
+    /// Whether what is one function to the programmer has one row.
+    pub joins: bool,
     /// Whether names are shown as the programmer wrote them.
     pub demangle: bool,
     /// Knows the instructions.
@@ -238,6 +241,10 @@ impl Report {
 
     fn order(&mut self, request: &Request<'_>) -> Result<(), Error> {
         let table = &mut self.table;
+        // Before all else: what never ran in one program may have in another.
+        if request.joins {
+            joined::join(table, request.demangle)?;
+        }
         if request.never {
             table.rows.retain(|row| !row.ran);
         }

@@ -56,6 +56,7 @@ fn counted(path: &str, build: &str, files: &[&str], functions: &[Shape<'_>]) -> 
 fn compare(old: &Counted, new: &Counted) -> Diff {
     let side = |counted| Side {
         counted: std::slice::from_ref(counted),
+        repetitions: Vec::new(),
         runs: Vec::new(),
         cpus: Vec::new(),
     };
@@ -84,6 +85,7 @@ fn changed_lines_are_named_by_both_numbers() {
         file: "x.c".into(),
         numbers: [old, new],
         executed,
+        text: None,
     };
     let expected = [
         line(None, Some(23), [0, 90]),

@@ -101,6 +101,7 @@ fn report(counted: Counted, by: Unit, events: &[Event]) -> Report {
         transfers: &|_| Default::default(),
         pointers: &|_| Default::default(),
         calls_of: None,
+        joins: false,
         with_checks: false,
         source: None,
         time: None,

@@ -90,6 +90,7 @@ fn report(it: &Counted, by: Unit, never: bool) -> Report {
         transfers: &|_| Default::default(),
         pointers: &|_| Default::default(),
         calls_of: None,
+        joins: false,
         with_checks: false,
         source: None,
         time: None,

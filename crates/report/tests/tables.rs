@@ -84,6 +84,7 @@ fn request(by: Unit) -> Request<'static> {
         transfers: &|_| Default::default(),
         pointers: &|_| Default::default(),
         calls_of: None,
+        joins: false,
         with_checks: false,
         source: None,
         time: None,
@@ -473,6 +474,7 @@ fn csv_begins_no_formula_and_leaves_ordinary_names_alone() {
         assert_eq!(rows_by(&it, Unit::Block), [wanted], "{name:?}");
         let run = |counted| diff::Side {
             counted,
+            repetitions: Vec::new(),
             runs: Vec::new(),
             cpus: Vec::new(),
         };

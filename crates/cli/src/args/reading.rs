@@ -291,6 +291,10 @@ pub struct Export {
 /// last run of each. Modules and functions are matched by name, so two builds can be compared. Exit
 /// status: 0, or 1 if something is over a limit.
 ///
+/// Some programs never execute the same twice: hash seeds, threads and addresses differ. Give each
+/// side several runs of the same command, and only what lies outside of what the runs of one side
+/// differ by is a change.
+///
 /// In GitHub Actions the comparison also goes to the summary of the step, and what is over a limit
 /// is marked beside its line.
 #[derive(Debug, Args)]
@@ -298,6 +302,8 @@ pub struct Export {
 Examples:
   headcount diff                               the last two runs
   headcount diff --runs 2,5                    two runs by their numbers
+  headcount diff --runs 1-5:6-10               five runs a side
+  headcount diff main.db pr.db --runs all      all runs of a command
   headcount diff main.db pr.db --fail-over 1%
   headcount diff main.db pr.db --fail-over function=5% --only 'src/*'
   headcount diff main.db pr.db --by line       how often each line was begun
@@ -309,10 +315,11 @@ pub struct Diff {
     /// The profile with the new counts.
     #[arg(value_name = "NEW")]
     pub new: Option<PathBuf>,
-    /// Of one profile, the numbers of the old and of the new run, such as `2,5`. Of two profiles,
-    /// `last`, `all` or numbers, which are added up on each side.
-    #[arg(long, value_parser = run_selection, value_name = "RUNS")]
-    pub runs: Option<RunSelection>,
+    /// The runs of both sides, such as `1-5:6-10`. Of one profile, also the numbers of the old and of
+    /// the new run, such as `2,5`. Of two profiles, also `last`, `all` or numbers, for both sides. Runs
+    /// of different commands are added up.
+    #[arg(long, value_parser = side_runs, value_name = "RUNS")]
+    pub runs: Option<SideRuns>,
     /// What to compare: instructions executed, by function, or how often lines were begun.
     #[arg(long, value_enum, default_value_t = DiffBy::Function)]
     pub by: DiffBy,
@@ -338,16 +345,25 @@ pub struct Diff {
     pub output: Option<PathBuf>,
 }
 
-/// List the runs in a profile.
+/// List the runs in a profile, or remove some.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
   headcount runs
   headcount runs other.db
-  headcount runs --json")]
+  headcount runs --json
+  headcount runs --remove 3-7     these runs, and what only they counted
+  headcount runs --keep 10        all but those of the last ten commands")]
 pub struct Runs {
     #[command(flatten)]
     pub profile: ProfileArgument,
+    /// Remove these runs: `last`, `all`, or numbers such as `2,5` or `3-7`. The file gets smaller;
+    /// what is removed cannot be had back.
+    #[arg(long, value_parser = run_selection, value_name = "RUNS", conflicts_with = "keep")]
+    pub remove: Option<RunSelection>,
+    /// Remove all runs but those of the last N commands.
+    #[arg(long, value_name = "N")]
+    pub keep: Option<usize>,
     #[command(flatten)]
     pub format: FormatArgument,
     /// Where to write it; `-` is standard output.
@@ -577,6 +593,22 @@ pub const ALL_EVENTS: &str = "all";
 fn event_names() -> PossibleValuesParser {
     let names = Event::ALL.into_iter().map(Event::name);
     PossibleValuesParser::new(names.chain([ALL_EVENTS]))
+}
+
+/// The runs of the two sides of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SideRuns {
+    /// The same words for both.
+    Both(RunSelection),
+    /// The old and the new ones.
+    Each(RunSelection, RunSelection),
+}
+
+fn side_runs(text: &str) -> Result<SideRuns, String> {
+    Ok(match text.split_once(':') {
+        None => SideRuns::Both(run_selection(text)?),
+        Some((old, new)) => SideRuns::Each(run_selection(old)?, run_selection(new)?),
+    })
 }
 
 fn run_selection(text: &str) -> Result<RunSelection, String> {

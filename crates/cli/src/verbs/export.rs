@@ -98,6 +98,7 @@ fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         by: Unit::Function,
         sort: None,
         top: None,
+        joins: false,
         only: super::only(args.filter.get(), &[loaded], !args.names.no_demangle),
         never: false,
         demangle: !args.names.no_demangle,

@@ -70,7 +70,12 @@ const NO_TIME: &str = "there are no samples; take some of the same command with 
 
 /// Opens a profile as [`open`] does and adds up the chosen runs, which were counted.
 fn load(named: Option<&PathBuf>, runs: &RunSelection) -> anyhow::Result<Loaded> {
-    let loaded = load_with_time(named, runs)?;
+    load_counts(&open(named)?, runs)
+}
+
+/// The same, from a profile that is open.
+fn load_counts(profile: &Profile, runs: &RunSelection) -> anyhow::Result<Loaded> {
+    let loaded = load_from(profile, runs)?;
     has_counts(&loaded)?;
     Ok(loaded)
 }

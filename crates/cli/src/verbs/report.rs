@@ -77,6 +77,7 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         only,
         never: wish.never,
         own: own.as_ref(),
+        joins: is_text && !args.all,
         demangle,
         decode: &super::decode,
         transfers: &headcount_x86::transfers,

@@ -1,15 +1,18 @@
-//! List the runs in a profile.
+//! List the runs in a profile, or remove some.
 
 use crate::args::{Format, Runs};
-use crate::{output, progress};
+use crate::{output, progress, talk};
 use headcount_model::Process;
-use headcount_profile::{Executed, Profile, RunInfo};
-use headcount_report::{Count, RunSummary, csv, text, thousands};
+use headcount_profile::{Executed, Profile, Removed, RunInfo};
+use headcount_report::{Count, RunSummary, csv, plural, text, thousands};
 use std::process::ExitCode;
 
 pub fn run(args: &Runs) -> anyhow::Result<ExitCode> {
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
-    let profile = super::open(named)?;
+    let mut profile = super::open(named)?;
+    if let Some(removed) = remove(args, &mut profile)? {
+        talk::say(told(removed));
+    }
     let rows = progress::during("reading the profile", || rows(&profile))?;
     let shown = match args.format.get() {
         Format::Text => as_text(&rows),
@@ -18,6 +21,33 @@ pub fn run(args: &Runs) -> anyhow::Result<ExitCode> {
     };
     output::write_exact(args.output.as_deref(), &shown)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn remove(args: &Runs, profile: &mut Profile) -> anyhow::Result<Option<Removed>> {
+    let remove = || match (&args.remove, args.keep) {
+        (Some(runs), _) => profile.remove(runs).map(Some),
+        (None, Some(commands)) => profile.remove_all_but_last(commands).map(Some),
+        (None, None) => Ok(None),
+    };
+    Ok(progress::during("removing runs", remove)?)
+}
+
+fn told(removed: Removed) -> String {
+    let Removed {
+        runs,
+        modules,
+        bytes,
+    } = removed;
+    let mut said = format!("removed {}", plural(runs as u64, "run"));
+    if modules > 0 {
+        let modules = plural(modules as u64, "module");
+        said.push_str(&format!(" and {modules} that no other run has"));
+    }
+    match (runs, bytes) {
+        (0, _) => "no run is older: nothing was removed".to_owned(),
+        (_, 0) => said + "; the file keeps its size, and later runs use the room",
+        _ => said + &format!("; the file is {} bytes smaller", thousands(bytes)),
+    }
 }
 
 /// A run, and how many instructions it executed.

@@ -142,6 +142,7 @@ fn read(live: &Live, by: LiveUnit, filter: &FilterArgument) -> Result<Option<Rea
         only: super::only(filter.get(), &[&loaded], true),
         never: false,
         own: None,
+        joins: false,
         demangle: true,
         decode: &super::decode,
         transfers: &headcount_x86::transfers,

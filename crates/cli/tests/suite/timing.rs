@@ -63,14 +63,22 @@ int main(void) {
 const SORTS: &str = r#"
 #include <stdlib.h>
 #include <string.h>
-static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+static volatile unsigned sink;
+/* Takes its time: how long a branch takes that nobody foresees follows where the code lies. */
+static int compare(const void *a, const void *b) {
+    unsigned hash = *(const unsigned *)a;
+    for (int i = 0; i < 30; i++)
+        hash = hash * 1664525u + 1013904223u;
+    sink = hash;
+    return *(const int *)a - *(const int *)b;
+}
 int main(void) {
-    static int numbers[400000], copy[400000];
-    for (int i = 0; i < 400000; i++)
+    static int numbers[100000], copy[100000];
+    for (int i = 0; i < 100000; i++)
         numbers[i] = (i * 1103515245u) >> 8;
     for (int i = 0; i < 5; i++) {
         memcpy(copy, numbers, sizeof copy);
-        qsort(copy, 400000, sizeof *copy, compare);
+        qsort(copy, 100000, sizeof *copy, compare);
     }
     return copy[0] > copy[1];
 }

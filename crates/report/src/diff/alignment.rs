@@ -32,6 +32,7 @@ pub fn changes(paired: &[Paired]) -> Vec<LineChange> {
                 file: files[1].clone(),
                 numbers: lines.map(|it| it.map(|(number, _)| number)),
                 executed,
+                text: None,
             });
         }
     }

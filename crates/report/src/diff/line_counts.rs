@@ -3,7 +3,8 @@
 //! Counts of lines are exact, or bounds, or unknown, and so is what can be said of their change.
 
 use super::alignment::Paired;
-use super::shown::{head, notes, pair, place_of, regressions, signed};
+use super::repetitions::nearest_lines;
+use super::shown::{head, notes, pair, place_of, regressions, signed, text_of};
 use super::{Diff, Regression};
 use crate::count::Count;
 use crate::glob::base_name;
@@ -20,6 +21,8 @@ pub struct CountChange {
     pub numbers: [Option<u32>; 2],
     /// How often it was begun; none where there is no such line.
     pub counts: [Option<Count>; 2],
+    /// What stands there on the new side, if that is known.
+    pub text: Option<String>,
 }
 
 impl CountChange {
@@ -79,15 +82,11 @@ impl Pairs {
         }
     }
 
-    /// The lines that differ, or may.
-    pub fn changes(self, told: &[Lines; 2]) -> Vec<CountChange> {
+    /// The lines that differ, or may, in what each run of both sides says of them.
+    pub fn changes(self, told: [&[Lines]; 2]) -> Vec<CountChange> {
         let mut changes = Vec::new();
         for ([old, new], same_build) in self.all() {
-            let at = |side: usize, place: &Option<Place>| {
-                let (file, number) = place.as_ref()?;
-                told[side].get(file.as_str())?.get(number).copied()
-            };
-            let lines = [at(0, &old), at(1, &new)];
+            let lines = nearest_lines(told, [old.as_ref(), new.as_ref()]);
             let change = CountChange {
                 file: new
                     .as_ref()
@@ -95,6 +94,7 @@ impl Pairs {
                     .map_or(String::new(), |it| it.0.clone()),
                 numbers: [&old, &new].map(|it| it.as_ref().map(|it| it.1)),
                 counts: lines.map(|it| it.map(|it| it.count)),
+                text: None,
             };
             let exact = change
                 .counts
@@ -140,6 +140,11 @@ impl Pairs {
     }
 }
 
+/// The lines to show to people, who do not care for what looks the same.
+pub fn shown(lines: &mut [CountChange]) -> impl Iterator<Item = &mut CountChange> {
+    lines.iter_mut().filter(|it| !it.looks_the_same())
+}
+
 /// For people: a row a line.
 pub fn text(diff: &Diff, over: &[Regression], top: usize) -> String {
     let mut out = head(diff);
@@ -158,7 +163,7 @@ pub fn text(diff: &Diff, over: &[Regression], top: usize) -> String {
                 Some(count) => count.to_string(),
                 None => "-".to_owned(),
             });
-            let place = place_of(&line.file, line.numbers);
+            let place = place_of(&line.file, line.numbers) + &text_of(line.text.as_deref());
             out.push_str(&row(&line.change(), counts, &place));
         }
         if shown.len() > top {
@@ -231,6 +236,7 @@ mod tests {
             file: "a.c".into(),
             numbers: [Some(3), Some(4)],
             counts: [Some(old), Some(new)],
+            text: None,
         }
     }
 

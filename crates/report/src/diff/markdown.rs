@@ -125,11 +125,13 @@ mod tests {
             function: "std::vector<int>::f(a|b)".into(),
             source: Some(("src/a,b.cc".into(), 7)),
             executed: [Some(1000), Some(1500)],
+            ranges: None,
             calls: [Some(1), Some(1)],
             lines: vec![LineChange {
                 file: "src/a,b.cc".into(),
                 numbers: [Some(9), Some(10)],
                 executed: [100, 600],
+                text: None,
             }],
         };
         Diff {

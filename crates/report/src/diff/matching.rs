@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::count::Count;
 use crate::glob::base_name;
-use crate::names::{Named, functions};
+use crate::names::{Named, functions, is_part, origin};
 use crate::only::Only;
 use crate::rows::{self, Tally};
 use headcount_model::Counted;
@@ -83,7 +83,7 @@ pub struct Function<'a> {
 
 impl<'a> Function<'a> {
     /// The one among namesakes that is of the same file, made if it is missing.
-    fn of<'f>(namesakes: &'f mut Vec<Self>, named: &Named<'a>) -> &'f mut Self {
+    fn of<'f>(namesakes: &'f mut Vec<Self>, name: String, named: &Named<'a>) -> &'f mut Self {
         let line = named.function.source.map_or(0, |(_, line)| line);
         let source = named.own_file().map(|file| (file, line));
         let file = source.map(|(file, _)| file);
@@ -91,7 +91,7 @@ impl<'a> Function<'a> {
         let place = place.unwrap_or_else(|| {
             namesakes.push(Function {
                 module: &named.module.path,
-                name: named.name.to_string(),
+                name,
                 source,
                 executed: 0,
                 calls: 0,
@@ -150,10 +150,12 @@ impl<'a> Functions<'a> {
             return Ok(());
         };
         let key = key_name(&named.function.name);
-        let function = Function::of(self.by_name.entry(key).or_default(), named);
+        let function = Function::of(self.by_name.entry(key.clone()).or_default(), key, named);
         let sum = |a: u64, b: u64| a.checked_add(b).ok_or(Error::TooLarge);
         function.executed = sum(function.executed, executed)?;
-        function.calls = sum(function.calls, calls)?;
+        if !is_part(&named.function.name) {
+            function.calls = sum(function.calls, calls)?;
+        }
         for block in named.blocks() {
             for (run, range) in block.block.lines.iter().zip(block.line_ranges()) {
                 if let (Some(file), 1..) = (named.file(run.file), run.line) {
@@ -166,14 +168,10 @@ impl<'a> Functions<'a> {
     }
 }
 
-/// A name that another build gives the same function: without the hashes of Rust, and without the
-/// number that LLVM puts behind local functions.
+/// A name that another build gives the same function: without the hashes of Rust, and without what
+/// compilers put behind the names of the parts and the copies that they make of a function.
 fn key_name(name: &str) -> String {
-    let name = match name.rsplit_once(".llvm.") {
-        Some((name, digits)) if digits.bytes().all(|it| it.is_ascii_digit()) => name,
-        _ => name,
-    };
-    crate::demangle(name).into_owned()
+    crate::demangle(origin(name)).into_owned()
 }
 
 #[cfg(test)]
@@ -187,7 +185,8 @@ mod tests {
         assert_eq!(rust("0123456789abcdef"), rust("fedcba9876543210"));
         assert_eq!(key_name("f.llvm.1234"), "f");
         assert_ne!(key_name("f.llvm.x"), "f");
-        assert_ne!(key_name("f.cold"), "f");
+        assert_eq!(key_name("f.constprop.0"), "f");
+        assert_eq!(key_name("_Z3foov.part.0"), "foo()");
     }
 
     fn module(path: &str, build_id: &str, functions: &[&str]) -> Counted {

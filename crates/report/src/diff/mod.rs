@@ -2,29 +2,35 @@
 //!
 //! Modules and functions are matched by their names, so that two builds can be compared although
 //! every address has moved; lines are aligned where they moved with the source. Equal counts make no
-//! difference at all.
+//! difference at all; nor do counts that lie between those of several runs of the same command.
 
 mod alignment;
 mod limits;
 mod line_counts;
 mod markdown;
 mod matching;
+mod repetitions;
 mod shown;
 pub mod variation;
 
 pub use limits::{Amount, Limit, Regression, Scope, Subject};
 pub use line_counts::{CountChange, csv as lines_csv, json as lines_json, text as lines_text};
 pub use markdown::{annotations, markdown};
+pub use repetitions::Range;
 pub use shown::{csv, json, sentence, text};
 
 use crate::only::Only;
 use crate::{Error, RunSummary};
 use headcount_model::Counted;
+use repetitions::Ranges;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One of the two sides.
 pub struct Side<'a> {
     /// The counts.
     pub counted: &'a [Counted],
+    /// Those of other runs of the same command.
+    pub repetitions: Vec<&'a [Counted]>,
     /// The runs that they were counted in.
     pub runs: Vec<RunSummary>,
     /// The processors of those.
@@ -36,12 +42,17 @@ pub struct Side<'a> {
 pub struct Diff {
     /// The commands of both sides.
     pub commands: [String; 2],
-    /// Instructions executed on both sides, in all functions that were counted.
+    /// Instructions executed on both sides, in all functions that were counted. Of several runs, the
+    /// two counts that are nearest to each other.
     pub executed: [u64; 2],
+    /// What several runs executed, if there are any.
+    pub ranges: Option<[Range; 2]>,
     /// The functions that differ, the largest change first.
     pub changes: Vec<Change>,
     /// How many functions are the same.
     pub unchanged: usize,
+    /// How many differ, but not more than the runs of one side do.
+    pub varying: usize,
     /// The lines whose counts differ or may do so, if that was asked for, the largest change first.
     pub lines: Vec<CountChange>,
     /// What makes the comparison doubtful, in sentences.
@@ -57,8 +68,11 @@ pub struct Change {
     pub function: String,
     /// Where its source begins, on the new side if it is there.
     pub source: Option<(String, u32)>,
-    /// Instructions executed; none where there is no such function.
+    /// Instructions executed; none where there is no such function. Of several runs, the two counts
+    /// that are nearest to each other.
     pub executed: [Option<u64>; 2],
+    /// What several runs executed, if there are any.
+    pub ranges: Option<[Range; 2]>,
     /// How often it was called.
     pub calls: [Option<u64>; 2],
     /// The lines that account for it, the largest change first.
@@ -74,6 +88,8 @@ pub struct LineChange {
     pub numbers: [Option<u32>; 2],
     /// Instructions executed.
     pub executed: [u64; 2],
+    /// What stands there on the new side, if that is known.
+    pub text: Option<String>,
 }
 
 impl Change {
@@ -84,11 +100,58 @@ impl Change {
     }
 }
 
+impl Change {
+    /// The same if it is more than runs of one side differ by.
+    fn beyond(self, sides: matching::Sides<'_, '_>, ranges: Option<&[Ranges; 2]>) -> Option<Self> {
+        let Some(ranges) = ranges else {
+            return Some(self);
+        };
+        let of = |side: usize| {
+            let range = sides[side].and_then(|it| ranges[side].get(it));
+            range.unwrap_or(Range { least: 0, most: 0 })
+        };
+        let ranges = [of(0), of(1)];
+        let [old, new] = repetitions::nearest(ranges);
+        (old != new).then(|| Self {
+            executed: [sides[0].map(|_| old), sides[1].map(|_| new)],
+            ranges: Some(ranges),
+            ..self
+        })
+    }
+}
+
 impl LineChange {
     /// How much more, or less, was executed.
     pub fn difference(&self) -> i128 {
         i128::from(self.executed[1]) - i128::from(self.executed[0])
     }
+}
+
+impl<'a> Side<'a> {
+    /// The counts of each run.
+    fn all(&self) -> impl Iterator<Item = &'a [Counted]> {
+        std::iter::once(self.counted).chain(self.repetitions.iter().copied())
+    }
+
+    /// The lines of each run.
+    fn lines(&self, only: &Only) -> Result<Vec<crate::lines::Lines>, Error> {
+        let lines = |it| crate::lines::all_lines(it, true, only);
+        self.all().map(lines).collect()
+    }
+}
+
+/// What to say of a comparison of several runs.
+const REPEATED: &str = "Of the runs of both sides, the counts nearest to each other are shown: the \
+                        change is that much at least. Lines below functions are those of the run in \
+                        the middle.";
+
+/// What the functions of both sides executed, if one side has several runs.
+fn ranges(old: &Side<'_>, new: &Side<'_>, only: &Only) -> Result<Option<[Ranges; 2]>, Error> {
+    if old.repetitions.is_empty() && new.repetitions.is_empty() {
+        return Ok(None);
+    }
+    let of = |side: &Side<'_>| Ranges::of(side.all(), only);
+    Ok(Some([of(old)?, of(new)?]))
 }
 
 impl Diff {
@@ -98,18 +161,23 @@ impl Diff {
             commands: [old, new].map(commands),
             ..Self::default()
         };
+        let ranges = ranges(old, new, only)?;
         let mut uncounted = 0;
         let mut lines = by_line.then(line_counts::Pairs::default);
         for (a, b) in matching::modules(old.counted, new.counted) {
             let [a, b] = [a, b].map(|it| matching::Functions::of(it, only));
             let (a, b) = (a?, b?);
             uncounted += a.uncounted.max(b.uncounted);
-            diff.add(&a, &b, lines.as_mut())?;
+            diff.add(&a, &b, ranges.as_ref(), lines.as_mut())?;
+        }
+        if let Some(ranges) = &ranges {
+            let total = [0, 1].map(|side| ranges[side].total);
+            (diff.executed, diff.ranges) = (repetitions::nearest(total), Some(total));
+            diff.notes.push(REPEATED.to_owned());
         }
         if let Some(pairs) = lines {
-            let told = [old, new].map(|it| crate::lines::all_lines(it.counted, true, only));
-            let [old, new] = told;
-            diff.lines = pairs.changes(&[old?, new?]);
+            let [old, new] = [old, new].map(|it| it.lines(only));
+            diff.lines = pairs.changes([&old?, &new?]);
         }
         diff.changes.sort_by_cached_key(|it| {
             let size = it.difference().unsigned_abs();
@@ -137,6 +205,7 @@ impl Diff {
         &mut self,
         old: &matching::Functions<'_>,
         new: &matching::Functions<'_>,
+        ranges: Option<&[Ranges; 2]>,
         mut lines: Option<&mut line_counts::Pairs>,
     ) -> Result<(), Error> {
         let same_build = old.build_id == new.build_id;
@@ -147,7 +216,7 @@ impl Diff {
             }
         }
         let names = old.by_name.keys().chain(new.by_name.keys());
-        let names: std::collections::BTreeSet<_> = names.collect();
+        let names: BTreeSet<_> = names.collect();
         for name in names {
             let [old_ones, new_ones] = [old, new].map(|it| it.by_name.get(name));
             let [old_ones, new_ones] = [old_ones, new_ones].map(|it| it.map_or(&[][..], |it| it));
@@ -157,12 +226,34 @@ impl Diff {
                     lines.add(&paired, same_build);
                 }
                 match self::change(sides, &paired) {
-                    Some(change) => self.changes.push(change),
                     None => self.unchanged += 1,
+                    Some(change) => match change.beyond(sides, ranges) {
+                        None => self.varying += 1,
+                        Some(change) => self.changes.push(change),
+                    },
                 }
             }
         }
         Ok(())
+    }
+
+    /// Adds what stands on the lines that will be shown, as far as there is a source of them.
+    pub fn add_texts(&mut self, top: usize, source: &dyn Fn(&str) -> Option<Vec<String>>) {
+        let mut sources = BTreeMap::new();
+        let mut text = |file: &str, line: Option<u32>| {
+            let known = sources.entry(file.to_owned());
+            let lines = known.or_insert_with(|| source(file)).as_ref()?;
+            let text = lines.get(line?.checked_sub(1)? as usize)?.trim();
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        for change in self.changes.iter_mut().take(top) {
+            for line in change.lines.iter_mut().take(shown::MOST_LINES) {
+                line.text = text(&line.file, line.numbers[1]);
+            }
+        }
+        for line in line_counts::shown(&mut self.lines).take(top) {
+            line.text = text(&line.file, line.numbers[1]);
+        }
     }
 
     /// Is there no difference at all?
@@ -193,6 +284,7 @@ fn change(sides: matching::Sides<'_, '_>, paired: &[alignment::Paired]) -> Optio
         function: shown.name.clone(),
         source: shown.source.map(|(file, line)| (file.to_owned(), line)),
         executed,
+        ranges: None,
         calls,
         lines,
     })
@@ -200,9 +292,13 @@ fn change(sides: matching::Sides<'_, '_>, paired: &[alignment::Paired]) -> Optio
 
 fn commands(side: &Side<'_>) -> String {
     let commands: Vec<String> = side.runs.iter().map(crate::text::command).collect();
-    match commands.as_slice() {
+    let commands = match commands.as_slice() {
         [] => "?".to_owned(),
         [one] => one.clone(),
         [first, ..] => format!("{first} and {} more runs", commands.len() - 1),
+    };
+    match side.repetitions.len() {
+        0 => commands,
+        others => format!("{commands}, {} times", others + 1),
     }
 }

@@ -1,12 +1,13 @@
 //! A comparison for people and for programs.
 
-use super::{Change, Diff, LineChange, Regression, Scope, Subject, variation};
+use super::{Change, Diff, LineChange, Range, Regression, Scope, Subject, variation};
 use crate::glob::base_name;
 use crate::json::string;
+use crate::shorten::shorten_end;
 use crate::{thousands, visible};
 
 /// Lines shown of each function.
-const MOST_LINES: usize = 5;
+pub const MOST_LINES: usize = 5;
 
 /// For people: the totals, then the functions that differ most with their lines.
 pub fn text(diff: &Diff, over: &[Regression], top: usize) -> String {
@@ -15,24 +16,45 @@ pub fn text(diff: &Diff, over: &[Regression], top: usize) -> String {
         out.push_str("\nNo difference.\n");
     } else {
         table(&mut out, diff, top);
-        let same = thousands(diff.unchanged as u64);
-        out.push_str(&format!("\nThe same on both sides: {same} functions.\n"));
+        out.push_str(&format!(
+            "\nThe same on both sides: {}.\n",
+            functions(diff.unchanged)
+        ));
+        if diff.varying > 0 {
+            out.push_str(&format!(
+                "Not more different than runs of one side: {}.\n",
+                functions(diff.varying)
+            ));
+        }
     }
     regressions(&mut out, diff, over);
     notes(&mut out, diff);
     out
 }
 
+fn functions(number: usize) -> String {
+    match number {
+        1 => "1 function".to_owned(),
+        many => format!("{} functions", thousands(many as u64)),
+    }
+}
+
 /// What was compared, and the totals.
 pub fn head(diff: &Diff) -> String {
-    let [old, new] = diff.executed;
-    let mut out = format!(
-        "old: {}: {} instructions executed\nnew: {}: {} instructions executed\n",
-        visible(&diff.commands[0]),
-        thousands(old),
-        visible(&diff.commands[1]),
-        thousands(new)
-    );
+    let mut out = String::new();
+    for (side, name) in ["old", "new"].into_iter().enumerate() {
+        let executed = match diff.ranges {
+            Some(ranges) if ranges[side].least < ranges[side].most => {
+                let Range { least, most } = ranges[side];
+                format!("{} to {}", thousands(least), thousands(most))
+            }
+            _ => thousands(diff.executed[side]),
+        };
+        let command = visible(&diff.commands[side]);
+        out.push_str(&format!(
+            "{name}: {command}: {executed} instructions executed\n"
+        ));
+    }
     if !diff.is_empty() {
         let (by, share) = (signed(diff.difference()), percent(diff.executed));
         out.push_str(&format!("change: {by} ({share})\n\n"));
@@ -75,7 +97,8 @@ fn table(out: &mut String, diff: &Diff, top: usize) {
         for line in change.lines.iter().take(MOST_LINES) {
             let by = signed(line.difference());
             let [old, new] = line.executed.map(thousands);
-            out.push_str(&row(&by, "", &old, &new, &format!("  {}", place(line))));
+            let place = place(line) + &text_of(line.text.as_deref());
+            out.push_str(&row(&by, "", &old, &new, &format!("  {place}")));
         }
         if change.lines.len() > MOST_LINES {
             let more = thousands((change.lines.len() - MOST_LINES) as u64);
@@ -107,6 +130,14 @@ fn named(change: &Change) -> String {
         Some((file, line)) => format!("{name}  {}:{line} ({module})", visible(file)),
         None => format!("{name}  ({module})"),
     }
+}
+
+/// What stands on a line, as far as it fits.
+pub fn text_of(line: Option<&str>) -> String {
+    const MOST: usize = 60;
+    line.map_or(String::new(), |text| {
+        format!("  {}", shorten_end(&visible(text), MOST))
+    })
 }
 
 /// The line, under both numbers where it moved.
@@ -208,7 +239,11 @@ pub fn json(diff: &Diff, regressions: &[Regression]) -> String {
         "{{\"version\":1,\"executed\":{}",
         pair(diff.executed.map(Some))
     );
-    out.push_str(&format!(",\"unchanged\":{}", diff.unchanged));
+    out.push_str(&ranges(diff.ranges));
+    let Diff {
+        unchanged, varying, ..
+    } = diff;
+    out.push_str(&format!(",\"unchanged\":{unchanged},\"varying\":{varying}"));
     crate::json::list(&mut out, "functions", &diff.changes, function);
     json_rest(&mut out, diff, regressions);
     out
@@ -223,6 +258,19 @@ pub fn json_rest(out: &mut String, diff: &Diff, regressions: &[Regression]) {
     out.push_str("\n}\n");
 }
 
+/// The least and the most of several runs, if there are any.
+fn ranges(of_sides: Option<[Range; 2]>) -> String {
+    let Some([old, new]) = of_sides else {
+        return String::new();
+    };
+    let list = |it: Range| format!("[{},{}]", it.least, it.most);
+    format!(
+        ",\"ranges\":{{\"old\":{},\"new\":{}}}",
+        list(old),
+        list(new)
+    )
+}
+
 fn function(change: &Change, out: &mut String) {
     out.push_str("{\"module\":");
     string(&change.module, out);
@@ -235,6 +283,7 @@ fn function(change: &Change, out: &mut String) {
     }
     let (executed, calls) = (pair(change.executed), pair(change.calls));
     out.push_str(&format!(",\"executed\":{executed},\"calls\":{calls}"));
+    out.push_str(&ranges(change.ranges));
     if let Some(cause) = variation::cause(&change.module, &change.function) {
         out.push_str(",\"may_vary\":");
         string(cause, out);

@@ -1,0 +1,108 @@
+//! Runs that are no longer wanted, and the space they took.
+
+use crate::read::{all, run_ids, select};
+use crate::{Problem, Profile, Result, RunSelection};
+use rusqlite::{Connection, TransactionBehavior};
+use std::collections::HashSet;
+
+/// What was taken out of a profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// So many runs.
+    pub runs: usize,
+    /// So many modules that no other run has counted.
+    pub modules: usize,
+    /// By so many bytes the file is smaller.
+    pub bytes: u64,
+}
+
+impl Profile {
+    /// Takes runs out, with what only they counted, and gives their space back.
+    pub fn remove(&mut self, which: &RunSelection) -> Result<Removed> {
+        self.try_remove(|db| select(db, run_ids(db)?, which))
+    }
+
+    /// The same with all runs but those of the last so many commands.
+    pub fn remove_all_but_last(&mut self, commands: usize) -> Result<Removed> {
+        self.try_remove(|db| old_runs(db, commands))
+    }
+
+    fn try_remove(
+        &mut self,
+        doomed: impl FnOnce(&Connection) -> Result<Vec<i64>, Problem>,
+    ) -> Result<Removed> {
+        let attempt = || {
+            let before = size(&self.db)?;
+            let transaction = self
+                .db
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let doomed = doomed(&transaction)?;
+            doomed
+                .iter()
+                .try_for_each(|it| take_out(&transaction, *it))?;
+            let modules = take_out_unused_modules(&transaction)?;
+            transaction.commit()?;
+            // What is gone is gone, also where there is no room to write the rest anew.
+            let _ = self.db.execute_batch("VACUUM");
+            Ok(Removed {
+                runs: doomed.len(),
+                modules,
+                bytes: before.saturating_sub(size(&self.db)?),
+            })
+        };
+        let removed: Result<Removed, Problem> = attempt();
+        removed.map_err(|problem| problem.of(&self.path))
+    }
+}
+
+/// All runs but those of the last so many commands.
+fn old_runs(db: &Connection, commands: usize) -> Result<Vec<i64>, Problem> {
+    let newest_first = "SELECT id, batch FROM runs ORDER BY id DESC";
+    let runs: Vec<(i64, String)> = all(db, newest_first, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut kept = HashSet::new();
+    let is_old = |(_, batch): &&(i64, String)| {
+        if kept.len() < commands {
+            kept.insert(batch.clone());
+        }
+        !kept.contains(batch)
+    };
+    let mut old: Vec<i64> = runs.iter().filter(is_old).map(|it| it.0).collect();
+    old.reverse();
+    Ok(old)
+}
+
+fn take_out(db: &Connection, run: i64) -> Result<(), Problem> {
+    const OF_ITS_PROCESSES: &str = "WHERE process IN (SELECT id FROM processes WHERE run = ?)";
+    let statements = [
+        format!("DELETE FROM loaded {OF_ITS_PROCESSES}"),
+        format!("DELETE FROM threads {OF_ITS_PROCESSES}"),
+        "DELETE FROM processes WHERE run = ?".to_owned(),
+        "DELETE FROM run_modules WHERE run = ?".to_owned(),
+        "DELETE FROM samples WHERE run = ?".to_owned(),
+        "DELETE FROM runs WHERE id = ?".to_owned(),
+    ];
+    for statement in statements {
+        db.prepare_cached(&statement)?.execute([run])?;
+    }
+    Ok(())
+}
+
+fn take_out_unused_modules(db: &Connection) -> Result<usize, Problem> {
+    let unused = "SELECT id FROM modules WHERE id NOT IN (SELECT module FROM run_modules)
+                  AND id NOT IN (SELECT module FROM loaded)";
+    let unused: Vec<i64> = all(db, unused, [], |row| row.get(0))?;
+    for module in &unused {
+        for table in ["files", "functions", "refusals"] {
+            let statement = format!("DELETE FROM {table} WHERE module = ?");
+            db.prepare_cached(&statement)?.execute([module])?;
+        }
+        db.execute("DELETE FROM modules WHERE id = ?", [module])?;
+    }
+    Ok(unused.len())
+}
+
+/// Bytes of the file.
+fn size(db: &Connection) -> Result<u64, Problem> {
+    let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
+    Ok(pragma("page_size")? * pragma("page_count")?)
+}
