@@ -278,7 +278,7 @@ fn complaint(output: &Output) -> String {
 fn a_busy_server_is_attached_to_many_times_and_goes_on_unharmed() {
     let mut server = Server::start();
     let (text, mappings) = (server.text(), server.mappings());
-    for _ in 0..if workshop::is_thorough() { 200 } else { 50 } {
+    for _ in 0..if workshop::is_thorough() { 200 } else { 25 } {
         server.say(1500);
         let pid = server.pid();
         let mut attach = server.headcount(&["attach", "-q", "--for", "20ms", &pid]);
@@ -327,7 +327,7 @@ fn a_signal_handler_that_began_before_returns_and_is_counted() {
 fn a_program_goes_on_when_headcount_is_killed() {
     let mut server = Server::start();
     let (text, mappings) = (server.text(), server.mappings());
-    for moment in 0..40 {
+    for moment in 0..if workshop::is_thorough() { 40 } else { 15 } {
         let mut attach = server.headcount(&["attach", "-q", &server.pid()]);
         let mut attach = attach.stderr(Stdio::piped()).spawn().expect("it starts");
         server.say(1500);
@@ -435,7 +435,8 @@ fn a_parent_that_waits_for_a_child_in_its_memory_is_let_go_of() {
 
 #[test]
 fn a_program_may_be_killed_at_any_moment_of_being_attached_to() {
-    for round in 0..40 {
+    let step = if workshop::is_thorough() { 1 } else { 3 };
+    for round in (0..40).step_by(step) {
         let mut server = Server::start();
         server.say(100_000);
         let pid = server.pid();

@@ -140,10 +140,7 @@ fn check(shop: &Workshop, stops: &[u64], seen: impl Fn((&'static str, u64)) -> O
 #[test]
 fn a_program_stops_at_the_instruction_where_single_steps_do() {
     let shop = Workshop::new();
-    let stops: [(&str, &[u64]); 2] = [
-        ("-O0", &[1, 65_536, 80_007, 101_170]),
-        ("-O2", &[65_537, 72_233, 93_131]),
-    ];
+    let stops: [(&str, &[u64]); 2] = [("-O0", &[1, 65_536, 101_170]), ("-O2", &[65_537, 93_131])];
     for (level, stops) in stops {
         let options = [level, "-fno-stack-protector", "-static", "-no-pie"];
         shop.build("busy", BUSY, &options);
@@ -158,7 +155,7 @@ fn a_program_stops_at_the_instruction_where_single_steps_do() {
 fn a_program_with_libraries_stops_there_too() {
     let shop = Workshop::new();
     shop.build("busy", BUSY, &["-O1"]);
-    let stops = [500, 90_001, 163_131];
+    let stops = [500, 163_131];
     // Where libraries are depends on what else is mapped.
     check(&shop, &stops, |(name, value)| match name {
         "rip" => Some(value & 0xfff),
@@ -185,7 +182,7 @@ fn a_program_stops_at_the_call_that_is_meant() {
         BUSY,
         &["-O1", "-fno-stack-protector", "-static", "-no-pie"],
     );
-    for (function, times) in [("fib", 1), ("fib", 700), ("compare", 333), ("deep", 50)] {
+    for (function, times) in [("fib", 700), ("compare", 333), ("deep", 50)] {
         let entry = address_of(&shop, "busy", function);
         let mut command = shop.command(shop.path("busy"));
         at_fixed_addresses(command.stdout(Stdio::null()));
@@ -235,7 +232,7 @@ fn executed(shop: &Workshop) -> u64 {
 fn a_program_that_goes_on_has_executed_as_many_by_then() {
     let shop = Workshop::new();
     shop.build("busy", BUSY, &["-O2", "-static"]);
-    for times in [3, 70_000, 123_456] {
+    for times in [3, 123_456] {
         shop.forget();
         let until = format!("instructions={times}");
         let words = [
