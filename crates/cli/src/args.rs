@@ -388,6 +388,8 @@ pub struct Cargo {
     /// Write the table, and every function of the workspace, as JSON.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub gate: GateArgument,
     /// `test`, `run`, `bench` or `nextest run`, and what else cargo is to be told.
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -3,8 +3,9 @@
 use crate::Error;
 use crate::count::Count;
 use crate::inlined::InlinedRuns;
-use crate::lines::line_counts;
+use crate::lines::all_lines;
 use crate::names::functions;
+use crate::only::Only;
 use crate::rows::Tally;
 use headcount_model::Counted;
 use std::collections::BTreeMap;
@@ -14,13 +15,18 @@ use std::collections::BTreeMap;
 pub struct Covered {
     /// Instructions executed, in all code.
     pub executed: Count,
-    /// Functions by the file and line where they begin. All instances of a generic function, and
-    /// all that a macro makes of one line, are one, as they are in the source.
-    pub functions: BTreeMap<(String, u32), CoveredFunction>,
-    /// How many lines hold counted code.
-    pub lines: usize,
-    /// How many of those ran.
-    pub lines_ran: usize,
+    /// The files, by name.
+    pub files: BTreeMap<String, CoveredFile>,
+}
+
+/// What ran of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CoveredFile {
+    /// Functions by the line where they begin. All instances of a generic function, and all that a
+    /// macro makes of one line, are one, as they are in the source.
+    pub functions: BTreeMap<u32, CoveredFunction>,
+    /// Lines that hold code of which is known whether it ran.
+    pub lines: Part,
 }
 
 /// A function, as its author wrote it.
@@ -32,15 +38,73 @@ pub struct CoveredFunction {
     pub ran: bool,
 }
 
-impl Covered {
-    /// How many of the functions ran.
-    pub fn functions_ran(&self) -> usize {
-        self.functions.values().filter(|it| it.ran).count()
+/// So many of so many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// How many ran.
+    pub ran: u64,
+    /// How many there are.
+    pub all: u64,
+}
+
+impl Part {
+    /// Of things of which it is known whether they ran.
+    fn of(ran: impl Iterator<Item = bool>) -> Self {
+        ran.fold(Self::default(), |sum, ran| Self {
+            ran: sum.ran + u64::from(ran),
+            all: sum.all + 1,
+        })
     }
 }
 
-/// What ran of the files that `is_meant` says.
-pub fn covered(counted: &[Counted], is_meant: &dyn Fn(&str) -> bool) -> Result<Covered, Error> {
+impl std::iter::Sum for Part {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |sum, part| Self {
+            ran: sum.ran + part.ran,
+            all: sum.all + part.all,
+        })
+    }
+}
+
+/// `4 of 10 (40.0%)`.
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [ran, all] = [self.ran, self.all].map(crate::thousands);
+        match self.all {
+            0 => f.pad("-"),
+            _ => f.pad(&format!(
+                "{ran} of {all} ({})",
+                crate::share(self.ran, self.all)
+            )),
+        }
+    }
+}
+
+impl CoveredFile {
+    /// How many of its functions ran.
+    pub fn functions_ran(&self) -> Part {
+        Part::of(self.functions.values().map(|it| it.ran))
+    }
+}
+
+impl Covered {
+    /// How many of the functions ran.
+    pub fn functions_ran(&self) -> Part {
+        self.files.values().map(CoveredFile::functions_ran).sum()
+    }
+
+    /// How many of the lines ran.
+    pub fn lines_ran(&self) -> Part {
+        self.files.values().map(|it| it.lines).sum()
+    }
+}
+
+/// What ran of what is wanted in the files that `is_meant` says.
+pub fn covered(
+    counted: &[Counted],
+    only: &Only,
+    is_meant: &dyn Fn(&str) -> bool,
+) -> Result<Covered, Error> {
     let mut covered = Covered::default();
     let inlined = InlinedRuns::of(counted);
     for module in counted {
@@ -50,11 +114,9 @@ pub fn covered(counted: &[Counted], is_meant: &dyn Fn(&str) -> bool) -> Result<C
             let (Some(file), Some((_, line))) = (named.own_file(), named.function.source) else {
                 continue;
             };
-            if is_meant(file) {
-                let function = covered
-                    .functions
-                    .entry((file.to_owned(), line))
-                    .or_default();
+            if is_meant(file) && only.wants(&named) {
+                let file = covered.files.entry(file.to_owned()).or_default();
+                let function = file.functions.entry(line).or_default();
                 function.ran |= tally.ran || inlined.has(&named);
                 let name = without_arguments(&named.name);
                 if function.name.is_empty() || name < function.name {
@@ -63,13 +125,12 @@ pub fn covered(counted: &[Counted], is_meant: &dyn Fn(&str) -> bool) -> Result<C
             }
         }
     }
-    for (_, lines) in line_counts(counted)?
-        .iter()
-        .filter(|(file, _)| is_meant(file))
-    {
-        let counted = lines.values().filter(|it| it.counted);
-        covered.lines += counted.clone().count();
-        covered.lines_ran += counted.filter(|it| it.ran()).count();
+    for (name, lines) in all_lines(counted, true, only)? {
+        let known = lines.values().filter_map(|it| it.least());
+        let lines = Part::of(known.map(|it| it > 0));
+        if lines.all > 0 && is_meant(&name) {
+            covered.files.entry(name.to_string()).or_default().lines = lines;
+        }
     }
     Ok(covered)
 }

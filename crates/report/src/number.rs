@@ -47,6 +47,32 @@ pub fn time_text(nanoseconds: u64) -> String {
     format!("{whole:.digits$} {unit}")
 }
 
+pub const MILLION: u64 = 1_000_000;
+
+/// A number of digits alone.
+pub fn digits(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    is_number.then(|| text.parse().ok())?
+}
+
+/// `1.25` as 1,250,000.
+pub fn millionths(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let part = (1..=6)
+        .contains(&part.len())
+        .then(|| format!("{part:0<6}"))?;
+    let whole = digits(whole)?.checked_mul(MILLION)?;
+    whole.checked_add(digits(&part)?)
+}
+
+/// Millionths of a percent: `1.25%`.
+pub fn percent(millionths: u64, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    let rest = format!("{:06}", millionths % MILLION);
+    let rest = rest.trim_end_matches('0');
+    let point = if rest.is_empty() { "" } else { "." };
+    write!(f, "{}{point}{rest}%", millionths / MILLION)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use headcount_model::Event;
 use headcount_profile::RunSelection;
-use headcount_report::Filter;
+use headcount_report::{Filter, Gate, Percent};
 use std::path::PathBuf;
 
 /// Print counts as a table.
@@ -21,6 +21,7 @@ Examples:
   headcount report --why                           what takes long, and why
   headcount report --charge-back                   library time, by your lines
   headcount report --events loads,stores,flops     memory accesses and flops
+  headcount report --fail-under-lines 80           a gate: status 1 if fewer ran
   headcount report --by instruction --format csv -o all.csv")]
 pub struct Report {
     #[command(flatten)]
@@ -41,7 +42,35 @@ pub struct Report {
     #[arg(long, conflicts_with_all = ["by", "never", "why", "callers", "callees", "only", "skip", "module"])]
     pub charge_back: bool,
     #[command(flatten)]
+    pub gate: GateArgument,
+    #[command(flatten)]
     pub runs: RunsArgument,
+}
+
+/// How much must have run.
+#[derive(Clone, Debug, Default, Args)]
+pub struct GateArgument {
+    /// Fail (status 1) if less than this percentage of the lines of your own code ran, or of what
+    /// `--only` names.
+    #[arg(long, value_name = "PERCENT", value_parser = Percent::parse)]
+    fail_under_lines: Option<Percent>,
+    /// The same for functions.
+    #[arg(long, value_name = "PERCENT", value_parser = Percent::parse)]
+    fail_under_functions: Option<Percent>,
+    /// Fail if that is true of any one file, not of all together.
+    #[arg(long)]
+    each_file: bool,
+}
+
+impl GateArgument {
+    /// What must have run.
+    pub fn get(&self) -> Gate {
+        Gate {
+            lines: self.fail_under_lines,
+            functions: self.fail_under_functions,
+            each_file: self.each_file,
+        }
+    }
 }
 
 /// What a table of counts shows, and how.
@@ -179,11 +208,16 @@ pub struct Annotate {
 Examples:
   headcount html -o report.html
   headcount html -o report.html --runs all     the sum of all runs
+  headcount html old.db new.db -o report.html  and what changed
   headcount html -o mine.html --only 'src/*'   some files, or some functions
   headcount html -o small.html --no-asm        without instructions")]
 pub struct Html {
     #[command(flatten)]
     pub profile: ProfileArgument,
+    /// Another profile, with newer counts: the page is made of these, and tells what changed since those
+    /// of the first.
+    #[arg(value_name = "NEW", conflicts_with = "input")]
+    pub new: Option<PathBuf>,
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,

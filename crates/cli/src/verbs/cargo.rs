@@ -41,7 +41,15 @@ pub fn run(args: &Cargo) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.json {
         output::write_exact(Some(path), &summary.json())?;
     }
-    Ok(status)
+    let complaints = summary.complaints(&args.gate.get());
+    complaints.iter().for_each(talk::say);
+    // Tests that fail are what matters first.
+    Ok(
+        match status == ExitCode::SUCCESS && !complaints.is_empty() {
+            true => ExitCode::from(1),
+            false => status,
+        },
+    )
 }
 
 /// What cargo is to do.

@@ -77,12 +77,17 @@ impl Counts {
     }
 
     fn side(&self) -> Side<'_> {
-        Side {
-            counted: &self.middle.counted,
-            repetitions: self.others.iter().map(|it| it.counted.as_slice()).collect(),
-            runs: super::summaries(&self.middle),
-            cpus: self.middle.runs.iter().map(|it| it.cpu.clone()).collect(),
-        }
+        side(&self.middle, &self.others)
+    }
+}
+
+/// One side of a comparison: some counts, and those of other runs of the same command.
+pub fn side<'a>(loaded: &'a Loaded, others: &'a [Loaded]) -> Side<'a> {
+    Side {
+        counted: &loaded.counted,
+        repetitions: others.iter().map(|it| it.counted.as_slice()).collect(),
+        runs: super::summaries(loaded),
+        cpus: loaded.runs.iter().map(|it| it.cpu.clone()).collect(),
     }
 }
 

@@ -1,16 +1,24 @@
 //! Write everything as one HTML page.
 
+use super::diff;
 use crate::args::Html;
 use crate::module_files::Files;
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
 use headcount_profile::RunInfo;
+use headcount_report::diff::Diff;
 use headcount_report::html::{self, Page, RunFacts};
 use std::path::Path;
 use std::process::ExitCode;
 
 pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
-    let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
+    let first = args.profile.file.as_ref().or(args.profile.input.as_ref());
+    let named = args.new.as_ref().or(first);
+    let old = args
+        .new
+        .as_ref()
+        .map(|_| super::load(first, &args.runs.get()));
+    let old = old.transpose()?;
     let mut loaded = super::load(named, &args.runs.get())?;
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
     source_flows::follow(&mut loaded, &sources);
@@ -19,11 +27,21 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let demangle = !args.names.no_demangle;
     let own = super::own(&args.own, &loaded, demangle);
     let files = Files::default();
+    let only = super::only(args.filter.get(), &[&loaded], demangle);
+    let compare = |old| {
+        Diff::new(
+            &diff::side(old, &[]),
+            &diff::side(&loaded, &[]),
+            &only,
+            false,
+        )
+    };
+    let changes = old.as_ref().map(compare).transpose()?;
     let page = Page {
         counted: &loaded.counted,
         runs: &runs,
         notes: super::notes(&loaded),
-        only: super::only(args.filter.get(), &[&loaded], demangle),
+        only,
         own: &own,
         demangle,
         assembly: !args.no_asm,
@@ -33,6 +51,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
         with_checks: args.checks,
         source: &|file| sources.quietly(file).map(|lines| lines.to_vec()),
         samples: &samples,
+        changes: changes.as_ref(),
     };
     let written = progress::during("making the page", || html::write(&page))?;
     output::keep_from(Some(&args.output), sources.kept_from())?;

@@ -1,6 +1,6 @@
 //! Print counts as a table.
 
-use crate::args::{ALL_EVENTS, By, Format, Report, TableArgument};
+use crate::args::{ALL_EVENTS, By, Format, OwnArgument, Report, TableArgument};
 use crate::module_files::Files;
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
@@ -8,8 +8,8 @@ use anyhow::bail;
 use headcount_model::Event;
 use headcount_profile::Loaded;
 use headcount_report::{
-    self as report, CallsOf, Direction, Request, Unit, WantedEvents, annotate, no_function_called,
-    thousands,
+    self as report, CallsOf, Direction, Gate, Only, Request, Unit, WantedEvents, annotate, covered,
+    no_function_called, thousands,
 };
 use std::path::Path;
 use std::process::ExitCode;
@@ -25,6 +25,8 @@ pub struct Wish<'a> {
     pub why: bool,
     /// The time in libraries, by one's own lines.
     pub charge_back: bool,
+    /// How much must have run.
+    pub gate: Gate,
 }
 
 pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
@@ -35,13 +37,14 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
         never: args.never,
         why: args.why,
         charge_back: args.charge_back,
+        gate: args.gate.get(),
     };
     show(loaded, &args.table, &wish)
 }
 
 /// Prints counts that were read.
 pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow::Result<ExitCode> {
-    if matches!(args.by, By::Line | By::Branch) {
+    if matches!(args.by, By::Line | By::Branch) || !wish.gate.is_open() {
         let sources = Sources::new(&loaded, &args.source, wish.profile);
         source_flows::follow(&mut loaded, &sources);
     }
@@ -115,7 +118,30 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
             say_what_csv_cannot(&report);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    let complaints = complaints(&wish.gate, &loaded, &request.only, &args.own)?;
+    complaints.iter().for_each(talk::say);
+    Ok(match complaints.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
+    })
+}
+
+/// What has not run enough, in sentences: of the user's own files, or of what is named.
+fn complaints(
+    gate: &Gate,
+    loaded: &Loaded,
+    only: &Only,
+    own: &OwnArgument,
+) -> anyhow::Result<Vec<String>> {
+    if gate.is_open() {
+        return Ok(Vec::new());
+    }
+    let own = only.names_nothing().then(|| super::own(own, loaded, true));
+    let is_meant = |file: &str| {
+        let own = own.as_ref();
+        own.is_none_or(|own| own.library_of_file(file).is_none())
+    };
+    Ok(gate.complaints(&covered(&loaded.counted, only, &is_meant)?))
 }
 
 /// Whose calls are wanted, if any.

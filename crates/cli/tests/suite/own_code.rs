@@ -179,3 +179,50 @@ fn the_top_is_what_is_hottest_in_every_unit() {
         assert_eq!(heat(&["--by", unit, "--top", "3"]), all, "{unit}");
     }
 }
+
+/// The sums of a key over an lcov file.
+fn sum(lcov: &str, key: &str) -> u64 {
+    let values = lcov.lines().filter_map(|line| line.strip_prefix(key));
+    values.map(number).sum()
+}
+
+#[test]
+fn a_gate_counts_lines_and_functions_as_lcov_does() {
+    let shop = counted("all");
+    let lcov = shop.headcount(&["export", "--format", "lcov"]).stdout;
+    let [lines, ran, functions, called] = ["LF:", "LH:", "FNF:", "FNH:"].map(|key| sum(&lcov, key));
+    assert!(ran < lines && called < functions, "{lcov}");
+    let gate = |words: &[&str]| shop.headcount(&[&["report"], words].concat());
+
+    let said = gate(&[
+        "--fail-under-lines",
+        "99.5",
+        "--fail-under-functions",
+        "99%",
+    ]);
+    assert_eq!(said.status, Some(1), "{said:?}");
+    for (part, all, what, limit) in [
+        (ran, lines, "lines", "99.5%"),
+        (called, functions, "functions", "99%"),
+    ] {
+        let begins = format!("headcount: {part} of {all} (");
+        let ends = format!("%) {what} ran, less than {limit}");
+        let is_it = |line: &str| line.starts_with(&begins) && line.ends_with(&ends);
+        assert!(said.stderr.lines().any(is_it), "{begins}{ends}: {said:?}");
+    }
+    let enough = (100 * ran / lines).to_string();
+    assert_eq!(gate(&["--fail-under-lines", &enough]).status, Some(0));
+    let said = gate(&["--fail-under-lines", "99", "--each-file"]);
+    assert!(said.stderr.contains("words.c: "), "{said:?}");
+    // What is named is what must have run.
+    let named = ["--only", "compare", "--fail-under-lines", "100"];
+    assert_eq!(gate(&named).status, Some(0));
+    let said = gate(&["--only", "unused", "--fail-under-functions", "1"]);
+    assert!(
+        said.stderr.contains("0 of 1 (0.0%) functions ran"),
+        "{said:?}"
+    );
+    let said = gate(&["--fail-under-lines", "much"]);
+    assert_eq!(said.status, Some(2));
+    assert!(said.stderr.contains("say a percentage"), "{said:?}");
+}

@@ -64,9 +64,10 @@ fn csv(shop: &Workshop, by: &str) -> Vec<Vec<String>> {
     said.stdout.lines().skip(1).map(row).collect()
 }
 
-const EVERY_VIEW: [&str; 10] = [
+const EVERY_VIEW: [&str; 11] = [
     "",
     "#/functions",
+    "#/tree",
     "#/calls",
     "#/branches",
     "#/never",
@@ -299,6 +300,26 @@ fn three_hundred_files_are_in_the_page_and_only_what_is_seen_is_unpacked() {
     assert_eq!(browser.value("index.files.length"), 301);
     let packed = browser.value("document.querySelectorAll('script[id^=file]').length");
     assert_eq!(packed, 301);
+    // The map has the larger files, and one area for the rest; areas are as large as they say, and
+    // cover all of it.
+    assert_eq!(
+        browser.value("document.querySelectorAll('.map .area').length"),
+        121
+    );
+    let wrong = browser.value(
+        "(() => { const box = { left: 0, top: 0, width: 3, height: 1 }; \
+         const weights = index.files.map((it) => size(it.executed)).sort((a, b) => b - a); \
+         const whole = weights.reduce((a, b) => a + b); \
+         const laid = squarified(weights.map((weight) => ({ weight })), box); \
+         const isOff = (it) => Math.abs(it.width * it.height - it.weight / whole * 3) > 1e-9; \
+         const isOut = (it) => it.left < -1e-9 || it.top < -1e-9 || it.left + it.width > 3 + 1e-9 || \
+         it.top + it.height > 1 + 1e-9; \
+         const meet = (a, b) => a.left + a.width > b.left + 1e-9 && b.left + b.width > a.left + 1e-9 && \
+         a.top + a.height > b.top + 1e-9 && b.top + b.height > a.top + 1e-9; \
+         return laid.filter((a, i) => isOff(a) || isOut(a) || laid.some((b, j) => j < i && meet(a, b)))\
+         .length + Math.abs(laid.length - weights.length); })()",
+    );
+    assert_eq!(wrong, 0);
     let shown = browser.value("document.querySelectorAll('.tree tbody tr').length");
     assert_eq!(shown, 11, "ten folders, closed, and main.c");
     browser.value("document.querySelector('.tree .fold').click(); 0");
@@ -516,5 +537,135 @@ fn the_field_to_find_things_says_what_is_shown() {
     assert_eq!(browser.text("findField.value"), "");
     browser.value("history.back() ?? 0");
     browser.wait_for("findField.value === 'never_'");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn what_was_chosen_in_a_view_is_there_again_on_the_way_back() {
+    if !have("chromium") {
+        return;
+    }
+    let (_shop, page) = ways();
+    let mut browser = Browser::start();
+    browser.open(&page, "#/functions", &LIGHT);
+    let click = |what: &str, text: &str| {
+        format!(
+            "[...document.querySelectorAll('{what}')].find((it) => it.textContent === '{text}').click() ?? 0"
+        )
+    };
+    browser.value(&click(".choices button", "All"));
+    browser.value(&click("th button", "Instructions"));
+    browser.value(&click("th button", "Instructions"));
+    browser.value("content.querySelector('.filter').focus() ?? 0");
+    browser.ask("Input.insertText", serde_json::json!({ "text": "ways.c" }));
+    let names =
+        "[...content.querySelectorAll('tbody tr')].map((it) => it.querySelector('a').textContent)";
+    browser.wait_for(&format!("{names}.length === 3"));
+    let before = browser.value(names);
+    assert_eq!(before, serde_json::json!(["never_called", "ways", "main"]));
+    browser.value(&click("tbody a", "main"));
+    browser.wait_for("content.querySelector('h1').textContent === 'main'");
+    browser.value("history.back() ?? 0");
+    browser.wait_for("content.querySelector('h1').textContent === 'Functions'");
+    assert_eq!(browser.value(names), before);
+    assert_eq!(
+        browser.text("content.querySelector('.filter').value"),
+        "ways.c"
+    );
+    let sorted = "document.querySelector('[aria-sort=ascending]').textContent";
+    assert_eq!(browser.text(sorted), "Instructions");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn the_call_tree_and_what_is_hot_are_those_of_the_report() {
+    if !have("chromium") {
+        return;
+    }
+    let (shop, page) = ways();
+    let mut browser = Browser::start();
+    browser.open(&page, "", &LIGHT);
+    let hottest = browser.value(
+        "(({ file, line, executed, text }) => [file.path, String(line), String(executed), text])(index.hotLines[0])",
+    );
+    let mut lines = csv(&shop, "line");
+    lines.retain(|row| row[0] == "ways.c");
+    lines.sort_by_key(|row| std::cmp::Reverse(row[3].parse::<u64>().unwrap()));
+    let number: usize = lines[0][1].parse().unwrap();
+    let text = WAYS_C.lines().nth(number - 1).unwrap();
+    let wanted = serde_json::json!([lines[0][0], lines[0][1], lines[0][3], text]);
+    assert_eq!(hottest, wanted);
+
+    // Nothing is lost between the root and what it calls.
+    let sums = browser.value(
+        "callGraph().then((it) => [it.total, it.entries.reduce((sum, { cost }) => sum + cost, 0), \
+         index.total.executed])",
+    );
+    assert_eq!((&sums[0], &sums[1]), (&sums[2], &sums[2]), "{sums}");
+    let said = shop.headcount(&["report", "--callers", "ways", "--format", "csv"]);
+    let estimate: u64 = said
+        .stdout
+        .lines()
+        .skip(1)
+        .map(|row| row.rsplit(',').next().unwrap().parse::<u64>().unwrap())
+        .sum();
+    let inclusive =
+        "callGraph().then((it) => it.nodes.find((it) => it.it?.name === 'ways').inclusive)";
+    assert_eq!(browser.value(inclusive), estimate, "{said:?}");
+    browser.open(&page, "#/tree", &LIGHT);
+    let frames = "[...document.querySelectorAll('.call')].map((it) => it.textContent)";
+    let seen = browser.value(frames).to_string();
+    assert!(seen.contains("\"main\""), "{seen}");
+
+    browser.open(&page, "#/function/ways", &LIGHT);
+    let shown =
+        "[...document.querySelectorAll('.line .number')].map((it) => Number(it.textContent))";
+    assert_eq!(
+        browser.value(shown),
+        serde_json::json!((3..=13).collect::<Vec<_>>())
+    );
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn a_page_of_two_profiles_tells_what_changed() {
+    if !have("chromium") {
+        return;
+    }
+    let shop = Workshop::new();
+    for (turns, profile) in [("30", "old.db"), ("60", "new.db")] {
+        shop.write("ways.c", WAYS_C.replace("i < 30", &format!("i < {turns}")));
+        shop.must(&["gcc", "-g", "-O1", "ways.c", "-o", "ways"]);
+        let run = ["run", "-q", "--modules", "main", "-o", profile, "./ways"];
+        assert_eq!(shop.headcount(&run).status, Some(3));
+    }
+    let said = shop.headcount(&["html", "old.db", "new.db", "-o", "changes.html"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let said = shop.headcount(&["diff", "old.db", "new.db", "--format", "json"]);
+    let diff: Value = serde_json::from_str(&said.stdout).unwrap();
+    let mut wanted = Vec::new();
+    for it in diff["functions"].as_array().unwrap() {
+        let executed = &it["executed"];
+        wanted.push(serde_json::json!([
+            it["function"],
+            executed["old"],
+            executed["new"]
+        ]));
+    }
+    assert!(wanted.len() > 1, "{diff:#}");
+    let page = shop.path("changes.html");
+    let mut browser = Browser::start();
+    for (width, dark) in [(1280, false), (1280, true), (400, false)] {
+        browser.open(&page, "#/changes", &Screen { width, dark });
+        let wrong = browser.value(include_str!("browser/accessible.js"));
+        assert_eq!(wrong, Value::Array(Vec::new()), "{width} {dark}");
+    }
+    let shown = browser
+        .value("changes().then((all) => all.functions.map((it) => [it.name, it.old, it.now]))");
+    assert_eq!(shown, Value::Array(wanted));
+    let first = browser.text("content.querySelector('tbody a.name').textContent");
+    assert_eq!(first, "main");
+    let line = browser.text("content.querySelector('tbody a.place').textContent");
+    assert!(line.starts_with("ways.c:"), "{line}");
     assert_eq!(browser.complaints, Vec::<String>::new());
 }

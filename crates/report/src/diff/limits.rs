@@ -2,6 +2,7 @@
 
 use super::Diff;
 use crate::count::Count;
+use crate::number::{MILLION, digits, millionths};
 
 /// A limit that a user sets: `1%`, `10000`, `total=0.5%`, `function=5%`, `line=0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +32,6 @@ pub enum Amount {
     /// So many instructions; of lines, so many times.
     Instructions(u64),
 }
-
-const MILLION: u64 = 1_000_000;
 
 impl Limit {
     /// Reads what a user typed.
@@ -100,29 +99,9 @@ impl std::fmt::Display for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.amount {
             Amount::Instructions(most) => write!(f, "{}", crate::thousands(most)),
-            Amount::Percent(percent) => {
-                let rest = format!("{:06}", percent % MILLION);
-                let rest = rest.trim_end_matches('0');
-                let point = if rest.is_empty() { "" } else { "." };
-                write!(f, "{}{point}{rest}%", percent / MILLION)
-            }
+            Amount::Percent(percent) => crate::number::percent(percent, f),
         }
     }
-}
-
-fn digits(text: &str) -> Option<u64> {
-    let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
-    is_number.then(|| text.parse().ok())?
-}
-
-/// `1.25` as 1,250,000.
-fn millionths(text: &str) -> Option<u64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let part = (1..=6)
-        .contains(&part.len())
-        .then(|| format!("{part:0<6}"))?;
-    let whole = digits(whole)?.checked_mul(MILLION)?;
-    whole.checked_add(digits(&part)?)
 }
 
 /// Something that is over a limit.

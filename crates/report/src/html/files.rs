@@ -37,10 +37,19 @@ pub struct SourceFile {
     pub is_of_a_library: bool,
     /// Whether its text is in the page.
     pub has_text: bool,
+    /// Its hottest lines, if it is the user's own.
+    pub hot: Vec<HotLine>,
     /// The stretches of lines whose code never ran: first, last, and so on.
     pub never: Vec<u32>,
     /// Its text and its lines: what `page/source.js` shows.
     pub piece: Value,
+}
+
+/// A line that executed much.
+pub struct HotLine {
+    pub line: u32,
+    pub count: LineCount,
+    pub text: String,
 }
 
 /// All files with code of functions that are wanted.
@@ -84,6 +93,10 @@ pub fn all(
             ran: lines.iter().filter(|(_, it)| it.ran()).count(),
             is_of_a_library,
             has_text: text.is_some(),
+            hot: match is_of_a_library {
+                true => Vec::new(),
+                false => hot(&lines, text.as_deref()),
+            },
             never: never(&lines),
             piece: piece(&Piece {
                 outcomes: outcomes(branches.get(name), text.as_deref(), &lines),
@@ -125,6 +138,22 @@ impl Files {
 fn counted_lines(lines: &BTreeMap<u32, LineCount>) -> Vec<(u32, LineCount)> {
     let all = lines.iter().map(|(line, it)| (*line, *it));
     all.filter(|(_, it)| it.counted).collect()
+}
+
+/// How many lines of all are shown as the hottest.
+pub const HOTTEST: usize = 12;
+
+fn hot(lines: &[(u32, LineCount)], text: Option<&[String]>) -> Vec<HotLine> {
+    let mut lines: Vec<&(u32, LineCount)> = lines.iter().filter(|it| it.1.ran()).collect();
+    lines.sort_by_key(|it| std::cmp::Reverse(it.1.executed.value()));
+    let line = |(line, count): &(u32, LineCount)| HotLine {
+        line: *line,
+        count: *count,
+        text: text
+            .and_then(|it| it.get(*line as usize - 1))
+            .map_or(String::new(), |it| value::source(it)),
+    };
+    lines.into_iter().take(HOTTEST).map(line).collect()
 }
 
 /// Lines that follow each other, but for lines without code, and never ran.

@@ -1,7 +1,7 @@
 //! What the page knows when it is opened.
 
 use super::code::Pieces;
-use super::files::Files;
+use super::files::{Files, HOTTEST, HotLine};
 use super::functions::Functions;
 use super::{Page, value};
 use crate::coverage::coverage_notes;
@@ -36,12 +36,14 @@ pub fn index(
         "modules": modules(page, functions)?,
         "files": files.list.iter().map(file).collect::<Vec<_>>(),
         "files_left_out": files.left_out,
+        "hot_lines": hot_lines(files),
         "functions": rows.collect::<Vec<_>>(),
         "refused": refusals(page),
         "notes": notes.iter().map(|it| value::name(it)).collect::<Vec<_>>(),
         "narrowed": !page.only.is_everything(),
         "assembly": page.assembly,
         "time": !page.samples.is_empty(),
+        "changes": page.changes.is_some(),
     }))
 }
 
@@ -90,6 +92,21 @@ fn file(file: &super::files::SourceFile) -> Value {
         u8::from(file.has_text) + 2 * u8::from(file.is_of_a_library),
         file.never,
     ])
+}
+
+/// The hottest lines of all files: file, line, count, instructions executed, text.
+fn hot_lines(files: &Files) -> Vec<Value> {
+    let of_file = |(place, file)| {
+        let file: &super::files::SourceFile = file;
+        file.hot.iter().map(move |it| (place, it))
+    };
+    let mut all: Vec<(usize, &HotLine)> = files.list.iter().enumerate().flat_map(of_file).collect();
+    all.sort_by_key(|(_, it)| std::cmp::Reverse(it.count.executed.value()));
+    let row = |(place, it): &(usize, &HotLine)| {
+        let (count, executed) = (value::of_line(&it.count), value::count(it.count.executed));
+        json!([place, it.line, count, executed, it.text])
+    };
+    all.iter().take(HOTTEST).map(row).collect()
 }
 
 fn refusals(page: &Page<'_>) -> Vec<Value> {

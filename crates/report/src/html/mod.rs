@@ -5,9 +5,11 @@
 //! piece a source file and some for instructions, unpacked when they are looked at. So a large
 //! program opens as fast as a small one.
 
+mod changes;
 mod code;
 mod files;
 mod functions;
+mod graph;
 mod index;
 mod pack;
 mod sites;
@@ -17,6 +19,7 @@ mod value;
 use crate::callees::{Callees, FindPointers, FindTransfers};
 use crate::checks::Checks;
 use crate::count::Count;
+use crate::diff::Diff;
 use crate::only::Only;
 use crate::own::Own;
 use crate::report::Decode;
@@ -33,10 +36,15 @@ const SCRIPT: &str = concat!(
     include_str!("page/dom.js"),
     include_str!("page/highlight.js"),
     include_str!("page/lists.js"),
+    include_str!("page/treemap.js"),
     include_str!("page/overview.js"),
     include_str!("page/assembly.js"),
+    include_str!("page/minimap.js"),
     include_str!("page/source.js"),
+    include_str!("page/flame.js"),
+    include_str!("page/calltree.js"),
     include_str!("page/time.js"),
+    include_str!("page/changes.js"),
     include_str!("page/main.js"),
 );
 
@@ -75,6 +83,8 @@ pub struct Page<'a> {
     pub source: SourceText<'a>,
     /// What tells of time.
     pub samples: &'a [&'a Samples],
+    /// What changed since another run, if it is to be compared.
+    pub changes: Option<&'a Diff>,
 }
 
 /// A run, as far as the page tells: nothing that differs between two equal runs.
@@ -113,8 +123,16 @@ pub fn write(page: &Page<'_>) -> Result<String, Error> {
         "branches",
         &sites::branches(&checks, &functions, &files),
     ));
+    data.push_str(&pack::element(
+        "graph",
+        &graph::graph(page, &callees, &functions)?,
+    ));
     if let Some(time) = &time {
         data.push_str(&pack::element("time", &time::time(page, time, &functions)));
+    }
+    if let Some(diff) = page.changes {
+        let changes = changes::changes(diff, &functions, &files);
+        data.push_str(&pack::element("changes", &changes));
     }
     for (number, file) in files.list.iter().enumerate() {
         data.push_str(&pack::element(&format!("file-{number}"), &file.piece));

@@ -18,6 +18,7 @@ fn page(counted: &[Counted], runs: &[RunFacts], notes: &[&str]) -> String {
         transfers: &|_| Default::default(),
         pointers: &|_| Default::default(),
         with_checks: false,
+        changes: None,
         source: &|_| None,
         samples: &[],
     })

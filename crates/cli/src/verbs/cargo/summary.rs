@@ -3,7 +3,7 @@
 use super::artifacts::Artifact;
 use crate::readings;
 use headcount_profile::{RunInfo, RunSelection};
-use headcount_report::{Covered, CoveredFunction, covered, thousands, visible};
+use headcount_report::{Covered, Gate, Only, covered, thousands, visible};
 use serde_json::json;
 use std::path::Path;
 
@@ -37,7 +37,8 @@ impl Summary {
         let profile = readings::open(profile)?;
         let covered_by = |ids: Vec<i64>| -> anyhow::Result<Covered> {
             let loaded = profile.load(&RunSelection::These(ids))?;
-            Ok(covered(&loaded.counted, &|file| is_own(file, folder))?)
+            let is_own = |file: &str| is_own(file, folder);
+            Ok(covered(&loaded.counted, &Only::default(), &is_own)?)
         };
         let mut names: Vec<String> = Vec::new();
         for run in runs {
@@ -66,6 +67,11 @@ impl Summary {
             total: covered_by(runs.clone())?,
             runs,
         })
+    }
+
+    /// What has not run enough, in sentences.
+    pub fn complaints(&self, gate: &Gate) -> Vec<String> {
+        gate.complaints(&self.total)
     }
 
     /// As a table.
@@ -114,12 +120,13 @@ impl Summary {
     /// For machines.
     pub fn json(&self) -> String {
         let covered = |it: &Covered| {
+            let (functions, lines) = (it.functions_ran(), it.lines_ran());
             json!({
                 "executed": it.executed.value(),
-                "functions": it.functions.len(),
-                "functions_ran": it.functions_ran(),
-                "lines": it.lines,
-                "lines_ran": it.lines_ran,
+                "functions": functions.all,
+                "functions_ran": functions.ran,
+                "lines": lines.all,
+                "lines_ran": lines.ran,
             })
         };
         let program = |it: &Row| {
@@ -129,34 +136,29 @@ impl Summary {
             row["status"] = it.status.into();
             row
         };
-        let function = |((file, line), it): (&(String, u32), &CoveredFunction)| json!({ "file": file, "line": line, "function": it.name, "ran": it.ran });
+        let functions = self.total.files.iter().flat_map(|(file, covered)| {
+            covered.functions.iter().map(move |(line, it)| {
+                json!({ "file": file, "line": line, "function": it.name, "ran": it.ran })
+            })
+        });
         let all = json!({
             "version": 1,
             "runs": self.runs,
             "programs": self.programs.iter().map(program).collect::<Vec<_>>(),
             "total": covered(&self.total),
-            "functions": self.total.functions.iter().map(function).collect::<Vec<_>>(),
+            "functions": functions.collect::<Vec<_>>(),
         });
         format!("{all:#}\n")
     }
 }
 
 fn cells(name: String, runs: usize, it: &Covered) -> [String; 5] {
-    let of = |part: usize, whole: usize| match whole {
-        0 => "-".to_owned(),
-        _ => format!(
-            "{} of {} ({})",
-            thousands(part as u64),
-            thousands(whole as u64),
-            headcount_report::share(part as u64, whole as u64)
-        ),
-    };
     [
         name,
         thousands(runs as u64),
         it.executed.to_string(),
-        of(it.functions_ran(), it.functions.len()),
-        of(it.lines_ran, it.lines),
+        it.functions_ran().to_string(),
+        it.lines_ran().to_string(),
     ]
 }
 

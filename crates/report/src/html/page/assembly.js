@@ -7,19 +7,23 @@ async function functionView(key) {
   const module = index.modules[it.module];
   const sites = await calls();
   const code = await codeOf(it);
+  const source = await sourceOf(it);
+  const node = (await callGraph()).nodes.find((node) => node.it === it);
   const facts = [
     ["Calls", shown(it.calls)],
     ["Executed", `${shown(it.executed)} (${share(it.executed, index.total.executed)})`],
+    node && ["With all it calls", `${shown(node.inclusive)} (${share(node.inclusive, index.total.executed)}), an estimate`],
     ["Instructions", `${shown(it.instructions)}, of which ${shown(it.neverRan)} never ran`],
     ["Blocks", shown(it.blocks)],
     ["Source", place(file, it.line)],
     ["Module", module.path],
-  ];
+  ].filter(Boolean);
   return [
     make("div", { class: "heading" }, make("h1", { tabindex: "-1", class: "code" }, breakable(it.name))),
     make("dl", { class: "facts" }, facts.map(([name, value]) => [make("dt", null, name), make("dd", null, value)])),
     callTable("Called from", sites.filter((site) => site.callee === it), { callee: false }, "No call instruction that is counted names it: it is called through a pointer, from elsewhere, or not at all."),
     callTable("Calls made", sites.filter((site) => site.caller === it), { caller: false }, ran(it) ? "It calls nothing." : "It never ran."),
+    source && [make("h2", null, "Source"), source],
     make("h2", null, "Instructions"),
     code ? listing(code, it.module) : make("p", { class: "muted" }, index.assembly ? "It never ran, and no source of it is shown: its instructions are left out of this page." : "This page was made without instructions."),
   ];

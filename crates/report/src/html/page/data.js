@@ -56,6 +56,7 @@ async function openIndex() {
       code: it[10],
       isOwn: it[11] === 1,
     })),
+    hotLines: known.hot_lines.map(([file, line, count, executed, text]) => ({ file, line, count, executed, text })),
     refused: known.refused.map((it) => ({
       module: it[0],
       subject: it[1],
@@ -64,6 +65,7 @@ async function openIndex() {
       reason: it[4],
     })),
   };
+  for (const it of index.hotLines) it.file = index.files[it.file];
   index.fileByPath = new Map(index.files.map((it) => [it.path, it]));
   index.functionByAddress = new Map(index.functions.map((it) => [`${it.module}:${it.address}`, it]));
   index.functionByKey = new Map();

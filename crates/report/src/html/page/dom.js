@@ -52,6 +52,21 @@ function breakable(text) {
   return parts.flatMap((part, i) => (i === 0 ? [part] : [make("wbr"), part]));
 }
 
+/** What the reader chose in this view, as the address says. */
+function chosenHere() {
+  return new URLSearchParams(location.hash.split("?")[1] ?? "");
+}
+
+/** Keeps a choice in the address, unless it is what the view begins with. */
+function keepChosen(name, value, first) {
+  const chosen = chosenHere();
+  if (value === first) chosen.delete(name);
+  else chosen.set(name, value);
+  const rest = chosen.size > 0 ? `?${chosen}` : "";
+  const address = `${location.hash.split("?")[0] || "#/"}${rest}`;
+  if (address !== (location.hash || "#/")) history.replaceState(null, "", address);
+}
+
 /** How many rows a long table begins with, and grows by. */
 const SOME_ROWS = 150;
 
@@ -83,10 +98,14 @@ function table({ caption, columns, rows, sort, empty }) {
     return [column.right && "right", column.wide && "wide", column.class].filter(Boolean).join(" ");
   }
 
+  // Several tables may stand in one view.
+  const kept = `sort ${caption.toLowerCase()}`;
+  const naturally = (column) => !column.right;
+
   function sortBy(column, toggle) {
-    const isNumber = column.right;
-    upwards = toggle && sorted === column ? !upwards : !isNumber;
+    upwards = toggle && sorted === column ? !upwards : naturally(column);
     sorted = column;
+    if (toggle) keepChosen(kept, upwards === naturally(column) ? column.title : `${column.title} reversed`, sort);
     for (const it of columns) {
       if (it.value) it.head.setAttribute("aria-sort", "none");
     }
@@ -124,9 +143,11 @@ function table({ caption, columns, rows, sort, empty }) {
   }
 
   whenSeen(more, () => grow());
-  const first = columns.find((it) => it.title === sort);
+  const wanted = chosenHere().get(kept) ?? sort;
+  const first = columns.find((it) => it.value && it.title === wanted?.replace(/ reversed$/, ""));
   if (first) sortBy(first, false);
   else arrange();
+  if (first && wanted.endsWith(" reversed")) sortBy(first, true);
   const element = make(
     "div",
     { class: "table" },

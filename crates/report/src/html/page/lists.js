@@ -74,10 +74,11 @@ function filter({ label, choices, change }) {
     placeholder: label,
     autocomplete: "off",
     spellcheck: "false",
+    value: chosenHere().get("filter"),
     input: () => update(),
   });
   const many = make("span", { class: "muted many" });
-  let chosen = choices[0];
+  let chosen = choices.find((it) => it === chosenHere().get("show")) ?? choices[0];
   const buttons = choices.map((choice) =>
     make("button", { type: "button", "aria-pressed": String(choice === chosen), click: () => choose(choice) }, choice),
   );
@@ -87,6 +88,8 @@ function filter({ label, choices, change }) {
     update();
   }
   function update() {
+    keepChosen("filter", field.value.trim(), "");
+    keepChosen("show", chosen, choices[0]);
     many.textContent = shown(change(field.value.trim(), chosen));
     announce(`${many.textContent} shown`);
   }

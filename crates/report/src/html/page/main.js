@@ -2,7 +2,9 @@
 
 const VIEWS = [
   { path: "", name: "Overview", show: overview },
+  { path: "changes", name: "Changes", show: changesView, isThere: () => index.changes },
   { path: "functions", name: "Functions", show: functionsView },
+  { path: "tree", name: "Call tree", show: treeView },
   { path: "time", name: "Time", show: timeView, isThere: () => index.time },
   { path: "calls", name: "Calls", show: callsView },
   { path: "branches", name: "Branches", show: branchesView },
@@ -13,7 +15,7 @@ const VIEWS = [
 
 const KEYS = [
   ["/", "Find a file or a function"],
-  ["1 … 8", "The views, from left to right"],
+  ["1 … 9", "The views, from left to right"],
   ["j  k", "In a source: next or previous line with code"],
   ["Enter", "Its blocks and instructions"],
   ["n  N", "Next or previous line that never ran"],
@@ -31,9 +33,12 @@ function views() {
 const content = document.getElementById("content");
 const findField = document.getElementById("find");
 
-/** What the address says: a view, or a file and a line, or a function, or something to find. */
+/**
+ * What the address says: a view, or a file and a line, or a function, or something to find. What the
+ * reader chose in it stands behind a `?`, so that one can come back to it.
+ */
 function route() {
-  const hash = location.hash.startsWith("#/") ? location.hash.slice(2) : "";
+  const hash = location.hash.startsWith("#/") ? location.hash.slice(2).split("?")[0] : "";
   const [, kind, rest] = /^(file|function|find)\/(.*)$/s.exec(hash) ?? [null, hash, ""];
   return { kind, rest };
 }

@@ -1,13 +1,15 @@
-// The first view: what ran, how much of it, where, and the tree of files.
+// The first view: what ran, how much of it, where it is hot, and the tree of files.
 
 function overview() {
   return [
     title(),
     cards(),
     notes(),
-    index.files.length > 0 ? [make("h2", null, "Files"), tree(), leftOut()] : null,
+    whereItIsHot(),
     make("h2", null, "Hottest functions"),
     hottest(),
+    index.hotLines.length > 0 ? [make("h2", null, "Hottest lines"), hottestLines()] : null,
+    index.files.length > 0 ? [make("h2", null, "Files"), tree(), leftOut()] : null,
     index.modules.length > 1 ? [make("h2", null, "Modules"), moduleTable()] : null,
   ];
 }
@@ -89,6 +91,28 @@ function cards() {
 function notCounted(refused) {
   if (refused > 0) return "each with its reason";
   return index.notes.length > 0 ? "but see the notes" : "every count is exact";
+}
+
+function whereItIsHot() {
+  const map = treeMap(ownFiles());
+  if (!map) return null;
+  const words = "As large as the instructions that the lines of a file executed, inlined ones among them; the greener, the more of its lines ran.";
+  return [make("h2", null, "Where it is hot"), map, make("p", { class: "muted" }, words)];
+}
+
+function hottestLines() {
+  return table({
+    caption: "Hottest lines",
+    columns: [
+      { title: "Line", cell: (it) => place(it.file, it.line), value: (it) => `${it.file.path}:${String(it.line).padStart(9, "0")}` },
+      { title: "Text", class: "long", cell: (it) => span("code", it.text.trim()) },
+      { title: "Count", right: true, cell: (it) => shown(it.count), value: (it) => size(it.count) },
+      ...executedColumns,
+    ],
+    rows: index.hotLines,
+    sort: "Executed",
+    empty: "No line ran.",
+  }).element;
 }
 
 function hottest() {

@@ -15,11 +15,22 @@ async function fileView(path, line) {
   const onLines = await branchesOfFile(file);
   const wholeTime = known.times === null ? null : size((await timeData()).nanoseconds);
   openFile = new SourceFile(file, known, onLines, wholeTime);
-  return [openFile.heading(), openFile.element, () => openFile.goTo(line, false)];
+  const page = make("div", { class: "with-map" }, openFile.element, minimap(openFile));
+  return [openFile.heading(), page, () => openFile.goTo(line, false)];
+}
+
+/** The lines of a function, where its file's text is here. */
+async function sourceOf(it) {
+  const file = index.files[it.file];
+  if (!file?.hasText || it.line === 0) return null;
+  const known = await piece(`file-${file.id}`);
+  const source = new SourceFile(file, known, await branchesOfFile(file), null, it);
+  return source.rows.length > 0 ? source.element : null;
 }
 
 class SourceFile {
-  constructor(file, known, onLines, wholeTime) {
+  /** All of a file, or the lines of a function of it. */
+  constructor(file, known, onLines, wholeTime, only = null) {
     this.file = file;
     this.onLines = onLines;
     this.wholeTime = wholeTime;
@@ -45,11 +56,24 @@ class SourceFile {
         : known.text.split("\n").map((text, i) => ({ number: i + 1, text }));
     this.language = languageOf(file.path);
     this.inside = insideComments(this.rows.map((it) => it.text), this.language);
+    if (only) this.narrow(only);
     this.most = mostOf([...this.byLine.values()].map((it) => it.count));
     this.places = new Map(this.rows.map((it, i) => [it.number, i]));
     this.current = null;
     this.stretches = [];
     this.element = this.made();
+  }
+
+  /** To the lines from a function's beginning to its last, or to the next function. */
+  narrow(it) {
+    const beginnings = index.functions.filter((other) => other.file === it.file && other.line > it.line).map((other) => other.line);
+    const end = beginnings.reduce((least, line) => Math.min(least, line), Infinity);
+    const isIts = (line) => line >= it.line && line < end;
+    const last = [...this.byLine.values()].reduce((most, { line, functions }) => (isIts(line) && functions.includes(it.id) ? Math.max(most, line) : most), 0);
+    const isKept = (line) => line >= it.line && line <= last;
+    this.inside = this.inside.filter((_, place) => isKept(this.rows[place].number));
+    this.rows = this.rows.filter((row) => isKept(row.number));
+    this.byLine = new Map([...this.byLine].filter(([line]) => isKept(line)));
   }
 
   heading() {

@@ -1,0 +1,54 @@
+//! What changed since another run, for the page.
+
+use super::files::Files;
+use super::functions::Functions;
+use super::value;
+use crate::diff::{Change, Diff, LineChange};
+use crate::names::origin;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// How many lines of a function are shown.
+const MOST_LINES: usize = 20;
+
+/// The totals, the commands, and the functions that differ: place in the index or -1, name, then what
+/// it executed and how often it was called on both sides, and its lines (place of the file or -1, name,
+/// number on both sides or 0, executed on both sides).
+pub fn changes(diff: &Diff, functions: &Functions<'_>, files: &Files) -> Value {
+    let mut places: HashMap<(&str, String), usize> = HashMap::new();
+    for (place, it) in functions.list.iter().enumerate() {
+        let name = crate::demangle(origin(&it.named.function.name)).into_owned();
+        places.entry((&it.named.module.path, name)).or_insert(place);
+    }
+    let number = |it: Option<u64>| it.map_or(Value::Null, value::number);
+    let line = |it: &LineChange| {
+        json!([
+            files.place(&it.file).map_or(Value::from(-1), Value::from),
+            value::name(&it.file),
+            it.numbers.map(Option::unwrap_or_default),
+            it.executed.map(value::number),
+        ])
+    };
+    let row = |it: &Change| {
+        let place = places.get(&(it.module.as_str(), it.function.clone()));
+        json!([
+            place.map_or(Value::from(-1), |it| Value::from(*it)),
+            value::name(&it.function),
+            it.executed.map(number),
+            it.calls.map(number),
+            it.lines
+                .iter()
+                .take(MOST_LINES)
+                .map(line)
+                .collect::<Vec<_>>(),
+        ])
+    };
+    let name = |it: &String| value::name(it);
+    json!({
+        "commands": diff.commands.iter().map(name).collect::<Vec<_>>(),
+        "executed": diff.executed.map(value::number),
+        "functions": diff.changes.iter().map(row).collect::<Vec<_>>(),
+        "unchanged": diff.unchanged,
+        "notes": diff.notes.iter().map(name).collect::<Vec<_>>(),
+    })
+}
