@@ -366,7 +366,8 @@ pub enum EngineName {
 ///
 /// Nothing is built in another way than cargo would: programs that are built already are counted
 /// as they are. Each program that cargo runs is a run in the profile; a table says how much of the
-/// workspace ran in each and in all. The exit status is cargo's.
+/// workspace ran in each and in all. The exit status is cargo's, or 1 if
+/// cargo succeeds and less ran than `--fail-under-lines` or `--fail-under-functions` demands.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:

@@ -152,12 +152,12 @@ pub fn screen(to: Option<&Path>) -> usize {
     terminal.map_or(COMMON, |(_, height)| height.0.into()) - 1
 }
 
-/// The file the user named; `-` is standard output.
 /// Does a result go to standard output?
 pub fn is_standard(to: Option<&Path>) -> bool {
     file(to).is_none()
 }
 
+/// The file the user named; `-` is standard output.
 fn file(to: Option<&Path>) -> Option<&Path> {
     to.filter(|path| *path != Path::new("-"))
 }

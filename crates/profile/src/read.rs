@@ -99,6 +99,11 @@ impl Profile {
         })
     }
 
+    /// The numbers of the chosen runs.
+    pub fn selected(&self, which: &RunSelection) -> Result<Vec<i64>> {
+        self.reading(|db| select(db, run_ids(db)?, which))
+    }
+
     /// The sum of the chosen runs.
     pub fn load(&self, which: &RunSelection) -> Result<Loaded> {
         self.reading(|db| load(db, which, self.recover))

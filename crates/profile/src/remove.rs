@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::collections::HashSet;
 
 /// What was taken out of a profile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// So many runs.
     pub runs: usize,
@@ -14,6 +14,8 @@ pub struct Removed {
     pub modules: usize,
     /// By so many bytes the file is smaller.
     pub bytes: u64,
+    /// Why it could not be made smaller, if that failed.
+    pub kept_size: Option<String>,
 }
 
 impl Profile {
@@ -37,17 +39,16 @@ impl Profile {
                 .db
                 .transaction_with_behavior(TransactionBehavior::Immediate)?;
             let doomed = doomed(&transaction)?;
-            doomed
-                .iter()
-                .try_for_each(|it| take_out(&transaction, *it))?;
+            take_out(&transaction, &doomed)?;
             let modules = take_out_unused_modules(&transaction)?;
             transaction.commit()?;
             // What is gone is gone, also where there is no room to write the rest anew.
-            let _ = self.db.execute_batch("VACUUM");
+            let written = self.db.execute_batch("VACUUM");
             Ok(Removed {
                 runs: doomed.len(),
                 modules,
                 bytes: before.saturating_sub(size(&self.db)?),
+                kept_size: written.err().map(|error| error.to_string()),
             })
         };
         let removed: Result<Removed, Problem> = attempt();
@@ -71,19 +72,19 @@ fn old_runs(db: &Connection, commands: usize) -> Result<Vec<i64>, Problem> {
     Ok(old)
 }
 
-fn take_out(db: &Connection, run: i64) -> Result<(), Problem> {
-    const OF_ITS_PROCESSES: &str = "WHERE process IN (SELECT id FROM processes WHERE run = ?)";
-    let statements = [
-        format!("DELETE FROM loaded {OF_ITS_PROCESSES}"),
-        format!("DELETE FROM threads {OF_ITS_PROCESSES}"),
-        "DELETE FROM processes WHERE run = ?".to_owned(),
-        "DELETE FROM run_modules WHERE run = ?".to_owned(),
-        "DELETE FROM samples WHERE run = ?".to_owned(),
-        "DELETE FROM runs WHERE id = ?".to_owned(),
-    ];
-    for statement in statements {
-        db.prepare_cached(&statement)?.execute([run])?;
+/// Takes out runs, and then what belongs to none.
+fn take_out(db: &Connection, doomed: &[i64]) -> Result<(), Problem> {
+    let mut remove = db.prepare_cached("DELETE FROM runs WHERE id = ?")?;
+    for run in doomed {
+        remove.execute([run])?;
     }
+    db.execute_batch(
+        "DELETE FROM run_modules WHERE run NOT IN (SELECT id FROM runs);
+         DELETE FROM samples WHERE run NOT IN (SELECT id FROM runs);
+         DELETE FROM processes WHERE run NOT IN (SELECT id FROM runs);
+         DELETE FROM threads WHERE process NOT IN (SELECT id FROM processes);
+         DELETE FROM loaded WHERE process NOT IN (SELECT id FROM processes);",
+    )?;
     Ok(())
 }
 

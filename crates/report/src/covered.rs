@@ -25,7 +25,7 @@ pub struct CoveredFile {
     /// Functions by the line where they begin. All instances of a generic function, and all that a
     /// macro makes of one line, are one, as they are in the source.
     pub functions: BTreeMap<u32, CoveredFunction>,
-    /// Lines that hold code of which is known whether it ran.
+    /// Lines with code, where it is known whether they ran.
     pub lines: Part,
 }
 

@@ -248,6 +248,14 @@ impl EventSums {
         Ok(())
     }
 
+    /// How many there are of the wanted event at a place, if that is known exactly.
+    pub fn exactly(&self, place: usize) -> Option<u64> {
+        match self.amounts.get(place).copied().unwrap_or_default() {
+            Amount::Between { least, most } => most.filter(|most| *most == least),
+            Amount::Unknown => None,
+        }
+    }
+
     /// So many events that are all alike.
     fn alike(events: usize, amount: Amount) -> Self {
         Self {

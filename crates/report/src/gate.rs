@@ -1,7 +1,7 @@
 //! How much of the code must have run?
 
 use crate::covered::{Covered, CoveredFile, Part};
-use crate::number::millionths;
+use crate::number::{millionths, share, thousands};
 
 /// What must have run, in all or of every file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,10 +78,12 @@ impl Gate {
         let complaint = |(what, part, limit): (&str, Part, Option<Percent>)| {
             let limit = limit.filter(|it| it.is_above(part))?;
             Some(match part.all {
-                0 => format!(
-                    "{name}no {what} of your own code were counted, and {limit} must have run"
-                ),
-                _ => format!("{name}{part} {what} ran, less than {limit}"),
+                0 => format!("{name}no {what} were counted; at least {limit} must run"),
+                _ => {
+                    let (ran, all) = (thousands(part.ran), thousands(part.all));
+                    let share = share(part.ran, part.all);
+                    format!("{name}{ran} of {all} {what} ran ({share}); at least {limit} must")
+                }
             })
         };
         kinds.into_iter().filter_map(complaint).collect()
@@ -125,15 +127,15 @@ mod tests {
             ..Covered::default()
         };
         assert_eq!(gate("50", false).complaints(&covered), [""; 0]);
-        let all = "10 of 20 (50.0%) lines ran, less than 50.000001%";
+        let all = "10 of 20 lines ran (50.0%); at least 50.000001% must";
         assert_eq!(gate("50.000001", false).complaints(&covered), [all]);
-        let one = "b.c: 1 of 10 (10.0%) lines ran, less than 50%";
+        let one = "b.c: 1 of 10 lines ran (10.0%); at least 50% must";
         assert_eq!(gate("50%", true).complaints(&covered), [one]);
         let functions = Gate {
             functions: Percent::parse("67").ok(),
             ..Gate::default()
         };
-        let some = "2 of 3 (66.7%) functions ran, less than 67%";
+        let some = "2 of 3 functions ran (66.7%); at least 67% must";
         assert_eq!(functions.complaints(&covered), [some]);
     }
 
@@ -141,10 +143,7 @@ mod tests {
     fn nothing_is_not_enough() {
         for each_file in [false, true] {
             let said = gate("1", each_file).complaints(&Covered::default());
-            assert_eq!(
-                said,
-                ["no lines of your own code were counted, and 1% must have run"]
-            );
+            assert_eq!(said, ["no lines were counted; at least 1% must run"]);
         }
     }
 

@@ -8,10 +8,6 @@ use crate::names::{is_part, origin};
 use crate::source::UNKNOWN;
 use crate::table::{Cell, Row, Table, Unit};
 use std::collections::HashMap;
-use std::sync::Arc;
-
-/// What tells functions apart: their name, and their file or else their module.
-type Key = (String, Arc<str>, Option<Arc<str>>);
 
 /// Joins the rows of a table of functions. The first of several stays in its place, under the name
 /// of the function that all of them were made of.
@@ -21,40 +17,72 @@ pub fn join(table: &mut Table, demangle: bool) -> Result<(), Error> {
         return Ok(());
     }
     let columns = table.columns();
-    let mut places: HashMap<Key, usize> = HashMap::new();
+    let within = join_by(
+        &columns,
+        std::mem::take(&mut table.rows),
+        demangle,
+        is_same_here,
+    )?;
+    table.rows = join_by(&columns, within, demangle, is_same_elsewhere)?;
+    Ok(())
+}
+
+fn join_by(
+    columns: &[&str],
+    rows: Vec<Row>,
+    demangle: bool,
+    is_same: fn(&Row, &Row) -> bool,
+) -> Result<Vec<Row>, Error> {
+    let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     let mut joined: Vec<Row> = Vec::new();
-    for row in std::mem::take(&mut table.rows) {
-        let key = key(&row, demangle);
-        match key.as_ref().and_then(|key| places.get(key)) {
-            Some(place) => {
-                let name = key.map(|it| it.0).unwrap_or_default();
-                add(&columns, &mut joined[*place], row, name)?;
-            }
+    for row in rows {
+        let Some(name) = name(&row, demangle) else {
+            joined.push(row);
+            continue;
+        };
+        let known = places.entry(name.clone()).or_default();
+        match known.iter().find(|it| is_same(&joined[**it], &row)) {
+            Some(place) => add(columns, &mut joined[*place], row, name)?,
             None => {
-                places.extend(key.map(|key| (key, joined.len())));
+                known.push(joined.len());
                 joined.push(row);
             }
         }
     }
-    table.rows = joined;
-    Ok(())
+    Ok(joined)
 }
 
-fn key(row: &Row, demangle: bool) -> Option<Key> {
-    let [Cell::Text(module), _, Cell::Text(file), ..] = row.cells.as_slice() else {
-        return None;
-    };
+/// What a row's function was made of.
+fn name(row: &Row, demangle: bool) -> Option<String> {
     let linkage = row.linkage_name.as_deref().filter(|_| !row.of_source)?;
-    let name = match demangle {
+    Some(match demangle {
         true => crate::demangle(origin(linkage)).into_owned(),
         false => origin(linkage).to_owned(),
+    })
+}
+
+/// Are two functions of one name in a module one? Of many parts and copies, nobody says where their
+/// source is.
+fn is_same_here(one: &Row, other: &Row) -> bool {
+    let is_made = |row: &Row| {
+        let linkage = row.linkage_name.as_deref().unwrap_or_default();
+        origin(linkage) != linkage && !has_file(row)
     };
-    let of = if file.as_ref() == UNKNOWN {
-        module
-    } else {
-        file
-    };
-    Some((name, of.clone(), row.library.clone()))
+    one.library == other.library
+        && one.cells[MODULE] == other.cells[MODULE]
+        && (one.cells[FILE] == other.cells[FILE] || is_made(one) || is_made(other))
+}
+
+/// Are two functions of one name in different modules one?
+fn is_same_elsewhere(one: &Row, other: &Row) -> bool {
+    one.library == other.library
+        && has_file(one)
+        && one.cells[FILE] == other.cells[FILE]
+        && one.cells[LINE] == other.cells[LINE]
+}
+
+fn has_file(row: &Row) -> bool {
+    row.cells[FILE] != Cell::Text(UNKNOWN.into())
 }
 
 fn add(columns: &[&str], sum: &mut Row, mut more: Row, name: String) -> Result<(), Error> {
@@ -65,11 +93,15 @@ fn add(columns: &[&str], sum: &mut Row, mut more: Row, name: String) -> Result<(
         }
     }
     if let [Cell::Text(module), ..] = sum.cells.as_mut_slice()
-        && more.cells[0] != Cell::Text(module.clone())
+        && more.cells[MODULE] != Cell::Text(module.clone())
     {
         *module = SEVERAL.into();
     }
-    sum.cells[1] = Cell::Text(name.as_str().into());
+    sum.cells[FUNCTION] = Cell::Text(name.as_str().into());
+    if !has_file(sum) {
+        sum.cells[FILE] = more.cells[FILE].clone();
+        sum.cells[LINE] = more.cells[LINE].clone();
+    }
     sum.linkage_name = sum.linkage_name.as_deref().map(|it| origin(it).into());
     sum.counted |= more.counted;
     sum.ran |= more.ran;
@@ -79,7 +111,11 @@ fn add(columns: &[&str], sum: &mut Row, mut more: Row, name: String) -> Result<(
     add_cells(columns, &mut sum.cells, more.cells)
 }
 
-/// The column `calls` of functions.
+// The columns of functions.
+const MODULE: usize = 0;
+const FUNCTION: usize = 1;
+const FILE: usize = 2;
+const LINE: usize = 3;
 const CALLS: usize = 4;
 
 /// In place of a module.
@@ -122,6 +158,20 @@ mod tests {
             row("b", "f", "other.c", 1000),
             row("a", "s", UNKNOWN, 1),
             row("b", "s", UNKNOWN, 1),
+            row("a", "g.cold", UNKNOWN, 1),
+            row("a", "g", "g.c", 4),
+            Row {
+                cells: vec![
+                    Cell::Text("b".into()),
+                    Cell::Text("g".into()),
+                    Cell::Text("g.c".into()),
+                    Cell::Number(99),
+                ]
+                .into_iter()
+                .chain(row("b", "g", "g.c", 8).cells.into_iter().skip(4))
+                .collect(),
+                ..row("b", "g", "g.c", 8)
+            },
         ];
         join(&mut table, true).unwrap();
         let shown = |row: &Row| match row.cells.as_slice() {
@@ -146,6 +196,8 @@ mod tests {
             "b f 1000 3000",
             "a s 1 3",
             "b s 1 3",
+            "a g 4 15",
+            "b g 8 24",
         ];
         assert_eq!(shown, expected);
     }

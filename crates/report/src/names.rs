@@ -41,21 +41,20 @@ impl<'a> Named<'a> {
     }
 }
 
-/// What compilers put behind the linker's name of what they make of a function, and a number behind
-/// that: parts of it, ...
+/// What compilers put behind the linker's name of what they make of a function: parts of it, ...
 const PARTS: [&str; 2] = ["cold", "part"];
 
-/// ... and copies.
+/// ... and copies. A number follows.
 const COPIES: [&str; 5] = ["constprop", "isra", "llvm", "lto_priv", "localalias"];
+
+/// Behind these, the number may be missing. (In other languages, `main.part` is a name like others.)
+const WITHOUT_NUMBER: [&str; 2] = ["cold", "localalias"];
 
 /// The linker's name of the function that a compiler made this one of, or its own.
 pub fn origin(name: &str) -> &str {
     let mut name = name;
-    while let Some((front, kind)) = made_of(name) {
-        match PARTS.contains(&kind) || COPIES.contains(&kind) {
-            true => name = front,
-            false => break,
-        }
+    while let Some((front, _)) = made_of(name) {
+        name = front;
     }
     name
 }
@@ -88,7 +87,9 @@ fn made_of(name: &str) -> Option<(&str, &str)> {
         true => front.rsplit_once('.')?,
         false => (front, last),
     };
-    (!front.is_empty()).then_some((front, kind))
+    let is_known = PARTS.contains(&kind) || COPIES.contains(&kind);
+    let is_whole = is_number || WITHOUT_NUMBER.contains(&kind);
+    (is_known && is_whole && !front.is_empty()).then_some((front, kind))
 }
 
 /// Was anything of it counted? A function without a block has nothing that could be.
@@ -162,6 +163,8 @@ mod tests {
             ("f.constprop.3", "f"),
             ("f.llvm.1234", "f"),
             ("f.llvm.x", "f.llvm.x"),
+            ("main.part", "main.part"),
+            ("f.part.0.foo", "f.part.0.foo"),
             ("f._omp_fn.0", "f._omp_fn.0"),
             (".part.0", ".part.0"),
             ("f.0", "f.0"),

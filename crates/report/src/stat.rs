@@ -1,12 +1,14 @@
 //! The same program several times: totals on one screen, and which functions vary.
 
 use crate::diff::variation;
+use crate::events::{EventSums, FindEvents, FunctionEvents, WantedEvents};
 use crate::glob::base_name;
 use crate::json::string;
 use crate::names::functions;
 use crate::rows::Tally;
+use crate::table::Unit;
 use crate::{Error, RunSummary, share, text, thousands, visible};
-use headcount_model::Counted;
+use headcount_model::{Counted, Event};
 use std::collections::BTreeMap;
 
 /// What the runs of a program have in common, and what not.
@@ -24,35 +26,70 @@ pub struct Stat {
 struct Totals {
     run: RunSummary,
     executed: u64,
+    /// Calls made and conditional branches met, where every instruction is known.
+    calls: Option<u64>,
+    branches: Option<u64>,
+    /// How many functions ran, and how many modules had one that did.
     functions: u64,
+    modules: u64,
     processes: u64,
     threads: u64,
 }
 
 impl Totals {
-    fn numbers(&self) -> [u64; 4] {
-        [self.executed, self.functions, self.processes, self.threads]
+    /// What they are called in text, and in JSON.
+    const WORDS: [(&str, &str); 7] = [
+        ("instructions executed", "executed"),
+        ("calls", "calls"),
+        ("conditional branches", "branches"),
+        ("functions reached", "functions"),
+        ("modules", "modules"),
+        ("processes", "processes"),
+        ("threads", "threads"),
+    ];
+
+    fn numbers(&self) -> [Option<u64>; 7] {
+        [
+            Some(self.executed),
+            self.calls,
+            self.branches,
+            Some(self.functions),
+            Some(self.modules),
+            Some(self.processes),
+            Some(self.threads),
+        ]
     }
 }
 
+/// How many functions are shown as the hottest.
+const HOTTEST: usize = 5;
+
 impl Stat {
-    /// Adds a run: its counts, and how many processes and threads it had.
+    /// Adds a run: its counts, and how many processes and threads it had. `find` knows the events of
+    /// instructions.
     pub fn add(
         &mut self,
         run: RunSummary,
         counted: &[Counted],
         [processes, threads]: [u64; 2],
+        find: FindEvents<'_>,
     ) -> Result<(), Error> {
         let before = self.runs.len();
         let mut totals = Totals {
             run,
             executed: 0,
+            calls: None,
+            branches: None,
             functions: 0,
+            modules: 0,
             processes,
             threads,
         };
+        let wanted = WantedEvents::new(Unit::Function, &[Event::Calls, Event::Branches], find);
+        let mut events = EventSums::default();
         self.uncounted = 0;
         for module in counted {
+            let reached = totals.functions;
             for named in functions(module, true) {
                 let Some(executed) = Tally::of(&named)?.executed.value() else {
                     self.uncounted += 1;
@@ -61,13 +98,16 @@ impl Stat {
                 let sum = totals.executed.checked_add(executed);
                 totals.executed = sum.ok_or(Error::TooLarge)?;
                 totals.functions += u64::from(executed > 0);
+                events.join(FunctionEvents::new(&named, &wanted).all(&named)?)?;
                 let key = (named.module_path.to_string(), named.name.to_string());
                 let counts = self.functions.entry(key).or_default();
                 // Of a module that comes late, nothing ran before.
                 counts.resize(before + 1, 0);
                 counts[before] += executed;
             }
+            totals.modules += u64::from(totals.functions > reached);
         }
+        (totals.calls, totals.branches) = (events.exactly(0), events.exactly(1));
         self.runs.push(totals);
         Ok(())
     }
@@ -106,15 +146,12 @@ impl Stat {
             many => format!(": {} runs", thousands(many as u64)),
         };
         let mut out = format!("\n {}{runs}\n\n", text::command(&first.run));
-        let words = [
-            "instructions executed",
-            "functions reached",
-            "processes",
-            "threads",
-        ];
-        for (place, what) in words.into_iter().enumerate() {
+        for (place, (what, _)) in Totals::WORDS.into_iter().enumerate() {
             let numbers = self.runs.iter().map(|it| it.numbers()[place]);
-            let (lowest, highest) = range(numbers);
+            let Some(numbers) = numbers.collect::<Option<Vec<u64>>>() else {
+                continue;
+            };
+            let (lowest, highest) = range(numbers.into_iter());
             out.push_str(&match lowest == highest {
                 true => format!("{:>20}  {what}\n", thousands(lowest)),
                 false => format!(
@@ -130,8 +167,34 @@ impl Stat {
             let uncounted = thousands(self.uncounted as u64);
             out.push_str(&format!("{uncounted:>20}  functions not counted\n"));
         }
+        out.push_str(&self.hottest_text());
         if self.runs.len() > 1 {
             out.push_str(&self.varying_text(top));
+        }
+        out
+    }
+
+    /// The functions of the last run that executed most.
+    fn hottest_text(&self) -> String {
+        let last = self.runs.len().saturating_sub(1);
+        let whole = self.runs.last().map_or(0, |it| it.executed);
+        let executed = |counts: &Vec<u64>| counts.get(last).copied().unwrap_or(0);
+        let mut hottest: Vec<_> = self.functions.iter().collect();
+        hottest.retain(|(_, counts)| executed(counts) > 0);
+        hottest.sort_by_key(|(_, counts)| std::cmp::Reverse(executed(counts)));
+        if hottest.is_empty() {
+            return String::new();
+        }
+        let mut out = format!("\n{:>20}  {:>6}  hottest functions\n", "executed", "");
+        for ((module, function), counts) in hottest.into_iter().take(HOTTEST) {
+            let executed = executed(counts);
+            out.push_str(&format!(
+                "{:>20}  {:>6}  {} ({})\n",
+                thousands(executed),
+                share(executed, whole),
+                visible(function),
+                visible(base_name(module)),
+            ));
         }
         out
     }
@@ -172,10 +235,11 @@ impl Stat {
         crate::json::list(&mut out, "runs", &self.runs, |it, out| {
             crate::json::run(&it.run, out);
             out.pop(); // more belongs into it
-            out.push_str(&format!(
-                ",\"executed\":{},\"functions\":{},\"processes\":{},\"threads\":{}}}",
-                it.executed, it.functions, it.processes, it.threads
-            ));
+            for ((_, name), number) in Totals::WORDS.into_iter().zip(it.numbers()) {
+                let number = number.map_or("null".to_owned(), |it| it.to_string());
+                out.push_str(&format!(",\"{name}\":{number}"));
+            }
+            out.push('}');
         });
         crate::json::list(&mut out, "varying", &self.varying(), |it, out| {
             out.push_str("{\"module\":");

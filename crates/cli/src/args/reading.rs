@@ -57,19 +57,23 @@ pub struct GateArgument {
     /// The same for functions.
     #[arg(long, value_name = "PERCENT", value_parser = Percent::parse)]
     fail_under_functions: Option<Percent>,
-    /// Fail if that is true of any one file, not of all together.
+    /// Apply the limits to each file instead of the total.
     #[arg(long)]
     each_file: bool,
 }
 
 impl GateArgument {
     /// What must have run.
-    pub fn get(&self) -> Gate {
-        Gate {
+    pub fn get(&self) -> anyhow::Result<Gate> {
+        let gate = Gate {
             lines: self.fail_under_lines,
             functions: self.fail_under_functions,
             each_file: self.each_file,
+        };
+        if gate.each_file && gate.is_open() {
+            anyhow::bail!("--each-file needs --fail-under-lines or --fail-under-functions");
         }
+        Ok(gate)
     }
 }
 
@@ -214,8 +218,7 @@ Examples:
 pub struct Html {
     #[command(flatten)]
     pub profile: ProfileArgument,
-    /// Another profile, with newer counts: the page is made of these, and tells what changed since those
-    /// of the first.
+    /// A second, newer profile: the page shows its counts, and what changed since the first.
     #[arg(value_name = "NEW", conflicts_with = "input")]
     pub new: Option<PathBuf>,
     /// Where to write it; `-` is standard output.
@@ -326,8 +329,8 @@ pub struct Export {
 /// status: 0, or 1 if something is over a limit.
 ///
 /// Some programs never execute the same twice: hash seeds, threads and addresses differ. Give each
-/// side several runs of the same command, and only what lies outside of what the runs of one side
-/// differ by is a change.
+/// side several runs of the same command; a function or line is then reported only if the counts of
+/// the two sides do not overlap.
 ///
 /// In GitHub Actions the comparison also goes to the summary of the step, and what is over a limit
 /// is marked beside its line.
@@ -391,13 +394,13 @@ Examples:
 pub struct Runs {
     #[command(flatten)]
     pub profile: ProfileArgument,
-    /// Remove these runs: `last`, `all`, or numbers such as `2,5` or `3-7`. The file gets smaller;
-    /// what is removed cannot be had back.
+    /// Remove these runs: `last`, `all`, or numbers such as `2,5` or `3-7`. The file gets smaller.
+    /// Removed runs cannot be restored.
     #[arg(long, value_parser = run_selection, value_name = "RUNS", conflicts_with = "keep")]
     pub remove: Option<RunSelection>,
     /// Remove all runs but those of the last N commands.
-    #[arg(long, value_name = "N")]
-    pub keep: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub keep: Option<u64>,
     #[command(flatten)]
     pub format: FormatArgument,
     /// Where to write it; `-` is standard output.
@@ -639,9 +642,16 @@ pub enum SideRuns {
 }
 
 fn side_runs(text: &str) -> Result<SideRuns, String> {
-    Ok(match text.split_once(':') {
-        None => SideRuns::Both(run_selection(text)?),
-        Some((old, new)) => SideRuns::Each(run_selection(old)?, run_selection(new)?),
+    let runs = match text.split_once(':') {
+        None => run_selection(text).map(SideRuns::Both),
+        Some((old, new)) => {
+            run_selection(old).and_then(|old| Ok(SideRuns::Each(old, run_selection(new)?)))
+        }
+    };
+    runs.map_err(|_| {
+        "say the runs of both sides, such as `1-5:6-10`; or `last`, `all`, or numbers such as `2,5` or \
+         `3-7`"
+            .into()
     })
 }
 

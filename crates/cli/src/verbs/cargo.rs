@@ -6,6 +6,7 @@
 
 mod artifacts;
 mod summary;
+mod uncalled;
 
 use crate::args::Cargo;
 use crate::{output, talk};
@@ -20,6 +21,7 @@ use summary::Summary;
 
 pub fn run(args: &Cargo) -> anyhow::Result<ExitCode> {
     let wish = Wish::of(args)?;
+    let gate = args.gate.get()?;
     let profile = absolute(
         args.output
             .as_deref()
@@ -41,7 +43,7 @@ pub fn run(args: &Cargo) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.json {
         output::write_exact(Some(path), &summary.json())?;
     }
-    let complaints = summary.complaints(&args.gate.get());
+    let complaints = summary.complaints(&gate);
     complaints.iter().for_each(talk::say);
     // Tests that fail are what matters first.
     Ok(

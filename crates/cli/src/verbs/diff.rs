@@ -5,7 +5,9 @@ use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
 use anyhow::{Context, bail};
 use headcount_profile::{Loaded, Profile, RunInfo, RunSelection};
-use headcount_report::diff::{self, Diff, Regression, Scope, Side};
+use headcount_report::Only;
+use headcount_report::diff::{self, Diff, Regression, Repetition, Scope, Side};
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,12 +20,22 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let [mut old, mut new] = load(args)?;
     let has_line_limit = args.fail_over.iter().any(|it| it.scope == Scope::Line);
     let by_line = args.by == DiffBy::Line || has_line_limit;
-    let notes = match by_line {
-        true => follow_sources(args, [&mut old, &mut new]),
-        false => Vec::new(),
-    };
+    let mut notes: Vec<String> = [&old, &new]
+        .iter()
+        .filter_map(|it| it.note.clone())
+        .collect();
+    if by_line {
+        notes.extend(follow_sources(args, &mut old.middle, &args.old));
+        notes.extend(follow_sources(args, &mut new.middle, new_profile(args)));
+    }
+    let mut said = BTreeSet::new();
+    notes.retain(|it| said.insert(it.clone()));
     let only = super::only(args.filter.get(), &[&old.middle, &new.middle], true);
-    let compare = || Diff::new(&old.side(), &new.side(), &only, by_line);
+    let compare = || -> anyhow::Result<Diff> {
+        let of = |chosen: &Chosen| chosen.repetitions(args, &only, by_line);
+        let [old_side, new_side] = [side(&old.middle, of(&old)?), side(&new.middle, of(&new)?)];
+        Ok(Diff::new(&old_side, &new_side, &only, by_line)?)
+    };
     let mut diff = progress::during("comparing", compare)?;
     let regressions = diff.regressions(&args.fail_over);
     let undecided = diff.undecided(&args.fail_over);
@@ -64,48 +76,52 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The counts of one side.
-struct Counts {
-    /// Of several runs of the same command, those of the one in the middle.
+/// One side, as far as it is read.
+struct Chosen {
+    profile: Profile,
+    /// The counts; of several runs of the same command, those of the one in the middle.
     middle: Loaded,
-    others: Vec<Loaded>,
+    /// The others.
+    others: Vec<Vec<i64>>,
+    /// What to say of how they were chosen.
+    note: Option<String>,
 }
 
-impl Counts {
-    fn all(&mut self) -> impl Iterator<Item = &mut Loaded> {
-        std::iter::once(&mut self.middle).chain(&mut self.others)
-    }
-
-    fn side(&self) -> Side<'_> {
-        side(&self.middle, &self.others)
+impl Chosen {
+    /// What is kept of the others, each of which is read and forgotten.
+    fn repetitions(
+        &self,
+        args: &Args,
+        only: &Only,
+        by_line: bool,
+    ) -> anyhow::Result<Vec<Repetition>> {
+        let keep = |runs: &Vec<i64>| {
+            let mut loaded = super::load_counts(&self.profile, &runs.clone().into())?;
+            if by_line {
+                follow_sources(args, &mut loaded, new_profile(args));
+            }
+            Ok(Repetition::new(&loaded.counted, only, by_line)?)
+        };
+        self.others.iter().map(keep).collect()
     }
 }
 
-/// One side of a comparison: some counts, and those of other runs of the same command.
-pub fn side<'a>(loaded: &'a Loaded, others: &'a [Loaded]) -> Side<'a> {
+/// One side of a comparison: some counts, and what is kept of other runs of the same command.
+pub fn side(loaded: &Loaded, repetitions: Vec<Repetition>) -> Side<'_> {
     Side {
         counted: &loaded.counted,
-        repetitions: others.iter().map(|it| it.counted.as_slice()).collect(),
+        repetitions,
         runs: super::summaries(loaded),
         cpus: loaded.runs.iter().map(|it| it.cpu.clone()).collect(),
     }
 }
 
-/// Reads the sources of both sides, for the counts of their lines; answers with what to say of them.
-fn follow_sources(args: &Args, sides: [&mut Counts; 2]) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
-    let profiles = [&args.old, new_profile(args)];
-    for (side, profile) in sides.into_iter().zip(profiles) {
-        for loaded in side.all() {
-            let known = loaded.notes.len();
-            let sources = Sources::new(loaded, &args.source, profile.as_deref());
-            source_flows::follow(loaded, &sources);
-            let new = loaded.notes.drain(known..);
-            notes.extend(new);
-        }
-    }
-    notes.dedup();
-    notes
+/// Reads the sources of a run, for the counts of its lines; answers with what to say of them.
+fn follow_sources(args: &Args, loaded: &mut Loaded, profile: &Option<PathBuf>) -> Vec<String> {
+    let known = loaded.notes.len();
+    let sources = Sources::new(loaded, &args.source, profile.as_deref());
+    source_flows::follow(loaded, &sources);
+    loaded.notes.drain(known..).collect()
 }
 
 /// Where the new counts are.
@@ -117,7 +133,7 @@ fn new_profile(args: &Args) -> &Option<PathBuf> {
 }
 
 /// The counts of both sides.
-fn load(args: &Args) -> anyhow::Result<[Counts; 2]> {
+fn load(args: &Args) -> anyhow::Result<[Chosen; 2]> {
     const TWO: &str = "of one profile, name two runs, or the runs of both sides: --runs 2,5 or \
                        --runs 1-5:6-10";
     let (old, new) = (args.old.as_ref(), new_profile(args).as_ref());
@@ -132,7 +148,10 @@ fn load(args: &Args) -> anyhow::Result<[Counts; 2]> {
         (Some(SideRuns::Both(_)), false) => bail!(TWO),
         (None, false) => last_two(old)?,
     };
-    Ok([load_side(old, &old_runs)?, load_side(new, &new_runs)?])
+    Ok([
+        load_side(old, &old_runs, "old")?,
+        load_side(new, &new_runs, "new")?,
+    ])
 }
 
 /// The runs of the last two commands.
@@ -155,65 +174,65 @@ fn numbers(runs: &[RunInfo]) -> Vec<i64> {
     runs.iter().map(|it| it.id).collect()
 }
 
-/// The counts of one side: of several runs of the same command, each for itself; all else is added up.
-fn load_side(named: Option<&PathBuf>, which: &RunSelection) -> anyhow::Result<Counts> {
+/// One side: several runs of the same command are repetitions; all else is added up.
+fn load_side(named: Option<&PathBuf>, which: &RunSelection, name: &str) -> anyhow::Result<Chosen> {
     let profile = super::open(named)?;
-    let mut repeated = repetitions(&profile, which)?;
-    if repeated.len() < 2 {
-        return Ok(Counts {
+    let mut commands = by_command(&profile, which)?;
+    let is_repeated = commands.len() > 1 && are_the_same(&commands);
+    let note = (commands.len() > 1 && !is_repeated).then(|| {
+        format!("The runs of the {name} side are of different commands: their counts are added up.")
+    });
+    if !is_repeated {
+        return Ok(Chosen {
             middle: super::load_counts(&profile, which)?,
+            profile,
             others: Vec::new(),
+            note,
         });
     }
-    let executed = |runs: &Vec<i64>| -> anyhow::Result<u128> {
-        let each = runs.iter().map(|it| profile.executed(*it));
-        Ok(each
-            .map(|it| it.map(|it| u128::from(it.instructions)))
-            .sum::<Result<_, _>>()?)
+    let executed = |runs: &Vec<RunInfo>| -> anyhow::Result<u128> {
+        let each = runs.iter().map(|it| profile.executed(it.id));
+        let each = each.map(|it| it.map(|it| u128::from(it.instructions)));
+        Ok(each.sum::<Result<_, _>>()?)
     };
-    let sizes = repeated
-        .iter()
-        .map(executed)
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let mut order: Vec<usize> = (0..repeated.len()).collect();
+    let sizes = commands.iter().map(executed);
+    let sizes = sizes.collect::<anyhow::Result<Vec<_>>>()?;
+    let mut order: Vec<usize> = (0..commands.len()).collect();
     order.sort_by_key(|it| sizes[*it]);
-    let middle = repeated.remove(order[order.len() / 2]);
-    let load = |runs: Vec<i64>| super::load_counts(&profile, &runs.into());
-    Ok(Counts {
-        middle: load(middle)?,
-        others: repeated.into_iter().map(load).collect::<Result<_, _>>()?,
+    let middle = commands.remove(order[order.len() / 2]);
+    Ok(Chosen {
+        middle: super::load_counts(&profile, &numbers(&middle).into())?,
+        profile,
+        others: commands.iter().map(|it| numbers(it)).collect(),
+        note,
     })
 }
 
-/// The chosen runs by command, if all commands are the same.
-fn repetitions(profile: &Profile, which: &RunSelection) -> anyhow::Result<Vec<Vec<i64>>> {
-    let runs = profile.runs()?;
-    let is_chosen = |run: &&RunInfo| match which {
-        RunSelection::All => true,
-        RunSelection::These(numbers) => numbers.contains(&run.id),
-        RunSelection::Last | RunSelection::Phase(..) => false,
-    };
-    let counted = runs.iter().filter(|it| it.samples.is_none());
-    let mut batches: Vec<Vec<&RunInfo>> = Vec::new();
-    for run in counted.filter(is_chosen) {
-        match batches.iter_mut().find(|it| it[0].batch == run.batch) {
-            Some(batch) => batch.push(run),
-            None => batches.push(vec![run]),
+/// The chosen runs that were counted, by the command that they were of.
+fn by_command(profile: &Profile, which: &RunSelection) -> anyhow::Result<Vec<Vec<RunInfo>>> {
+    let chosen = profile.selected(which)?;
+    let mut runs = profile.runs()?;
+    runs.retain(|it| it.samples.is_none() && chosen.contains(&it.id));
+    let mut commands: Vec<Vec<RunInfo>> = Vec::new();
+    for run in runs {
+        match commands.iter_mut().find(|it| it[0].batch == run.batch) {
+            Some(command) => command.push(run),
+            None => commands.push(vec![run]),
         }
     }
-    let commands = |batch: &[&RunInfo]| {
-        let mut commands: Vec<Vec<String>> = batch.iter().map(|it| it.command.clone()).collect();
-        commands.sort();
-        commands
+    Ok(commands)
+}
+
+/// Did each of them run the same programs with the same words, in the same phases?
+fn are_the_same(commands: &[Vec<RunInfo>]) -> bool {
+    let words = |command: &[RunInfo]| {
+        let of_run = |it: &RunInfo| (it.command.clone(), it.phase.clone());
+        let mut words: Vec<_> = command.iter().map(of_run).collect();
+        words.sort();
+        words
     };
-    let is_same = |pair: &[Vec<&RunInfo>]| commands(&pair[0]) == commands(&pair[1]);
-    Ok(match batches.windows(2).all(is_same) {
-        true => batches
-            .iter()
-            .map(|it| it.iter().map(|it| it.id).collect())
-            .collect(),
-        false => Vec::new(),
-    })
+    let mut pairs = commands.windows(2);
+    pairs.all(|pair| words(&pair[0]) == words(&pair[1]))
 }
 
 /// Adds to the summary of a step of GitHub Actions, and marks lines.

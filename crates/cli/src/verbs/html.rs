@@ -27,15 +27,10 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let demangle = !args.names.no_demangle;
     let own = super::own(&args.own, &loaded, demangle);
     let files = Files::default();
-    let only = super::only(args.filter.get(), &[&loaded], demangle);
-    let compare = |old| {
-        Diff::new(
-            &diff::side(old, &[]),
-            &diff::side(&loaded, &[]),
-            &only,
-            false,
-        )
-    };
+    let both: Vec<_> = old.iter().chain([&loaded]).collect();
+    let only = super::only(args.filter.get(), &both, demangle);
+    let side = |loaded| diff::side(loaded, Vec::new());
+    let compare = |old| Diff::new(&side(old), &side(&loaded), &only, false);
     let changes = old.as_ref().map(compare).transpose()?;
     let page = Page {
         counted: &loaded.counted,

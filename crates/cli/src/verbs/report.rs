@@ -1,6 +1,6 @@
 //! Print counts as a table.
 
-use crate::args::{ALL_EVENTS, By, Format, OwnArgument, Report, TableArgument};
+use crate::args::{ALL_EVENTS, By, Format, Report, TableArgument};
 use crate::module_files::Files;
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
@@ -8,8 +8,8 @@ use anyhow::bail;
 use headcount_model::Event;
 use headcount_profile::Loaded;
 use headcount_report::{
-    self as report, CallsOf, Direction, Gate, Only, Request, Unit, WantedEvents, annotate, covered,
-    no_function_called, thousands,
+    self as report, CallsOf, Direction, Gate, Only, Own, Request, Unit, WantedEvents, annotate,
+    covered, no_function_called, thousands,
 };
 use std::path::Path;
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
         never: args.never,
         why: args.why,
         charge_back: args.charge_back,
-        gate: args.gate.get(),
+        gate: args.gate.get()?,
     };
     show(loaded, &args.table, &wish)
 }
@@ -61,7 +61,7 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         bail!("{}", super::NO_TIME);
     }
     if args.checks && !matches!(args.by, By::Branch) {
-        bail!("--checks is about branches: add --by branch");
+        bail!("--checks works only with --by branch");
     }
     let calls_of = calls_of(args, &loaded)?;
     let by = match (wish.charge_back, &calls_of) {
@@ -118,7 +118,20 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
             say_what_csv_cannot(&report);
         }
     }
-    let complaints = complaints(&wish.gate, &loaded, &request.only, &args.own)?;
+    let complaints = match wish.gate.is_open() {
+        true => Vec::new(),
+        false => {
+            // Of what is named, everything is meant.
+            let needs_own = own.is_none() && request.only.names_nothing();
+            let made = needs_own.then(|| super::own(&args.own, &loaded, demangle));
+            complaints(
+                &wish.gate,
+                &loaded,
+                &request.only,
+                own.as_ref().or(made.as_ref()),
+            )?
+        }
+    };
     complaints.iter().for_each(talk::say);
     Ok(match complaints.is_empty() {
         true => ExitCode::SUCCESS,
@@ -131,16 +144,9 @@ fn complaints(
     gate: &Gate,
     loaded: &Loaded,
     only: &Only,
-    own: &OwnArgument,
+    own: Option<&Own>,
 ) -> anyhow::Result<Vec<String>> {
-    if gate.is_open() {
-        return Ok(Vec::new());
-    }
-    let own = only.names_nothing().then(|| super::own(own, loaded, true));
-    let is_meant = |file: &str| {
-        let own = own.as_ref();
-        own.is_none_or(|own| own.library_of_file(file).is_none())
-    };
+    let is_meant = |file: &str| own.is_none_or(|own| own.library_of_file(file).is_none());
     Ok(gate.complaints(&covered(&loaded.counted, only, &is_meant)?))
 }
 
@@ -170,8 +176,10 @@ fn events(names: &[String], by: Unit) -> anyhow::Result<Vec<Event>> {
         Unit::Thread | Unit::Charge => {
             bail!("--events is about code, and a {} is none", by.name())
         }
-        Unit::CallCost => bail!("--events is not for --callers and --callees; --by call has it"),
-        Unit::Branch => bail!("--events is not for --by branch; --by line has it"),
+        Unit::CallCost => {
+            bail!("--events cannot be combined with --callers or --callees; use --by call")
+        }
+        Unit::Branch => bail!("--events cannot be combined with --by branch; use --by line"),
         _ => (),
     }
     if names.iter().any(|it| it == ALL_EVENTS) {

@@ -26,7 +26,9 @@ pub fn run(args: &Runs) -> anyhow::Result<ExitCode> {
 fn remove(args: &Runs, profile: &mut Profile) -> anyhow::Result<Option<Removed>> {
     let remove = || match (&args.remove, args.keep) {
         (Some(runs), _) => profile.remove(runs).map(Some),
-        (None, Some(commands)) => profile.remove_all_but_last(commands).map(Some),
+        (None, Some(commands)) => profile
+            .remove_all_but_last(usize::try_from(commands).unwrap_or(usize::MAX))
+            .map(Some),
         (None, None) => Ok(None),
     };
     Ok(progress::during("removing runs", remove)?)
@@ -37,15 +39,17 @@ fn told(removed: Removed) -> String {
         runs,
         modules,
         bytes,
+        kept_size,
     } = removed;
     let mut said = format!("removed {}", plural(runs as u64, "run"));
     if modules > 0 {
         let modules = plural(modules as u64, "module");
         said.push_str(&format!(" and {modules} that no other run has"));
     }
+    let why = kept_size.map_or(String::new(), |why| format!(" ({why})"));
     match (runs, bytes) {
-        (0, _) => "no run is older: nothing was removed".to_owned(),
-        (_, 0) => said + "; the file keeps its size, and later runs use the room",
+        (0, _) => "nothing to remove: there are no older runs".to_owned(),
+        (_, 0) => said + &format!("; the file keeps its size{why}, and later runs reuse the space"),
         _ => said + &format!("; the file is {} bytes smaller", thousands(bytes)),
     }
 }

@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 status: run.status,
             };
             let numbers = [run.processes.len(), threads].map(|it| it as u64);
-            stat.add(summary, &loaded.counted, numbers)?;
+            stat.add(summary, &loaded.counted, numbers, &super::events)?;
         }
         let status = ran.outcome.status.unwrap_or(125);
         failed = failed.or((status != 0).then_some(status));

@@ -21,6 +21,10 @@ pub fn smallest(among: &[u8]) -> Option<u8> {
     among.iter().copied().min()
 }
 
+pub fn nobody_calls<T>(it: T) -> T {
+    it
+}
+
 #[test]
 fn of_bytes() {
     assert_eq!(largest(&[1_u8, 3, 2]), Some(3));
@@ -164,6 +168,15 @@ fn tests_are_counted_as_they_are_built_already() {
     assert_eq!(ran("max::smallest"), Some(false));
     assert_eq!(ran("of_words"), None, "that is a test, not what is tested");
     assert_eq!(json["runs"].as_array().unwrap().len(), 3);
+    let without: Vec<&str> = json["no_code"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["function"].as_str().unwrap())
+        .collect();
+    assert_eq!(without, ["nobody_calls"]);
+    let line = "never called, so that no program has code of them: nobody_calls (lib.rs:15)\n";
+    assert!(said.stderr.contains(line), "{said:?}");
     // What it says is what it takes.
     let (_, more) = said.stderr.rsplit_once("more: headcount ").unwrap();
     let words: Vec<&str> = more.trim().split(' ').collect();
@@ -173,6 +186,17 @@ fn tests_are_counted_as_they_are_built_already() {
             .current_dir(shop.path("a project")),
     );
     assert_eq!(page.status, Some(0), "{page:?}");
+    // A gate fails the command, unless it has failed already.
+    let gate = [
+        "headcount",
+        "--fail-under-functions",
+        "100",
+        "test",
+        "--tests",
+    ];
+    let said = cargo_says(&shop, &gate);
+    assert_eq!(said.status, Some(1), "{said:?}");
+    assert!(said.stderr.contains("; at least 100% must"), "{said:?}");
 }
 
 #[test]

@@ -369,6 +369,22 @@ fn stat_says_that_nothing_varies() {
     assert!(said.stderr.contains(expected), "{said:?}");
     let runs = shop.headcount(&["runs", "kept.db", "--format", "csv"]);
     assert_eq!(runs.stdout.lines().count(), 3, "{runs:?}");
+    // Its totals are those of the report.
+    let words = [
+        "report", "kept.db", "--runs", "1", "--by", "module", "--format", "csv",
+    ];
+    let events = shop.headcount(&[&words[..], &["--events", "calls,branches"]].concat());
+    let row: Vec<&str> = events.stdout.lines().nth(1).unwrap().split(',').collect();
+    let thousands = |number: &str| headcount_report::thousands(number.parse().unwrap());
+    for (number, what) in [
+        (row[1], "instructions executed"),
+        (row[4], "calls"),
+        (row[5], "conditional branches"),
+    ] {
+        let line = format!(" {}  {what}\n", thousands(number));
+        assert!(said.stderr.contains(&line), "{line}: {said:?} {events:?}");
+    }
+    assert!(said.stderr.contains("  hottest functions\n"), "{said:?}");
     let said = shop.headcount(&["stat", "--", "./nothing"]);
     assert_eq!(said.status, Some(127), "{said:?}");
 }
@@ -419,7 +435,7 @@ fn what_several_runs_differ_by_is_no_change() {
         "old: ./unsteady, 3 times: ",
         "new: ./unsteady, 2 times: ",
         "unsteady.c:9  for (int i = 0; i < WORK; i++)",
-        "Not more different than runs of one side: 1 function.",
+        "Within the variation of the runs: 1 function.",
         "Over the limit: steady: ",
     ] {
         assert!(shown.stdout.contains(part), "{part}: {shown:?}");
@@ -451,6 +467,8 @@ fn what_several_runs_differ_by_is_no_change() {
     let one = shop.headcount(&["diff", "--runs", "1,2"]);
     assert!(one.stdout.contains("unsteady.c:6  sink++;"), "{one:?}");
     assert!(!one.stdout.contains("steady  unsteady.c:8"), "{one:?}");
+    let said = shop.headcount(&["diff", "--runs", "1-3:4-9"]);
+    assert!(said.stderr.contains("has no run 6"), "{said:?}");
     let said = shop.headcount(&["diff", "--runs", "1-3"]);
     assert!(said.stderr.contains("--runs 1-5:6-10"), "{said:?}");
 }
@@ -516,7 +534,7 @@ fn runs_can_be_removed() {
     assert_eq!((said.status, rows(&said)), (Some(0), 1), "{said:?}");
     assert!(said.stderr.contains("removed 2 runs"), "{said:?}");
     let said = shop.headcount(&["runs", "--keep", "1"]);
-    assert!(said.stderr.contains("nothing was removed"), "{said:?}");
+    assert!(said.stderr.contains("nothing to remove"), "{said:?}");
     assert!(shop.headcount(&["report"]).stdout.contains("helper"));
     let said = shop.headcount(&["runs", "--remove", "all"]);
     assert!(

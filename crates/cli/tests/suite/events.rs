@@ -231,12 +231,12 @@ fn what_has_no_events_says_so() {
             ["--by", "line", "--events", "heartbeats"],
             "possible values: instructions",
         ),
-        (["--by", "branch", "--events", "loads"], "--by line has it"),
+        (["--by", "branch", "--events", "loads"], "use --by line"),
+        (["--callers", "main", "--events", "loads"], "use --by call"),
         (
-            ["--callers", "main", "--events", "loads"],
-            "--by call has it",
+            ["--by", "line", "--top=1", "--checks"],
+            "only with --by branch",
         ),
-        (["--by", "line", "--top=1", "--checks"], "add --by branch"),
     ] {
         let said = shop.headcount(&[&["report"], words.as_slice()].concat());
         assert_eq!(said.status, Some(2), "{said:?}");

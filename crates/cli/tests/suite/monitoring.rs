@@ -459,9 +459,9 @@ int main(void)
     sigaction(SIGUSR1, &action, 0);
     setitimer(ITIMER_REAL, &every, 0);
     for (int i = 0; i < 3; i++)
-        pthread_create(&threads[i], 0, work, (void *)1000);
+        pthread_create(&threads[i], 0, work, (void *)2000);
     pthread_create(&other, 0, disturb, 0);
-    total += (long)work((void *)1000);
+    total += (long)work((void *)2000);
     is_over = 1;
     pthread_join(other, 0);
     for (int i = 0; i < 3; i++) {
@@ -520,7 +520,7 @@ fn a_storm_of_signals_changes_no_count() {
         let counts = [12, 13, 14, 15, 16, 21].map(|line| lines[&line]);
         assert_eq!(
             counts,
-            [4000, 4000, 2000, 2000, 4000, 4000],
+            [8000, 8000, 4000, 4000, 8000, 8000],
             "round {round}"
         );
         let text = shop.report(&["--by", "instruction", "--only", "step", "--format", "csv"]);
@@ -529,7 +529,7 @@ fn a_storm_of_signals_changes_no_count() {
             .skip(1)
             .map(|row| row.split(',').nth(3).unwrap());
         assert!(
-            counts.clone().all(|it| it == "4000" || it == "2000"),
+            counts.clone().all(|it| it == "8000" || it == "4000"),
             "{text}"
         );
     }

@@ -205,8 +205,8 @@ fn a_gate_counts_lines_and_functions_as_lcov_does() {
         (ran, lines, "lines", "99.5%"),
         (called, functions, "functions", "99%"),
     ] {
-        let begins = format!("headcount: {part} of {all} (");
-        let ends = format!("%) {what} ran, less than {limit}");
+        let begins = format!("headcount: {part} of {all} {what} ran (");
+        let ends = format!("%); at least {limit} must");
         let is_it = |line: &str| line.starts_with(&begins) && line.ends_with(&ends);
         assert!(said.stderr.lines().any(is_it), "{begins}{ends}: {said:?}");
     }
@@ -219,9 +219,12 @@ fn a_gate_counts_lines_and_functions_as_lcov_does() {
     assert_eq!(gate(&named).status, Some(0));
     let said = gate(&["--only", "unused", "--fail-under-functions", "1"]);
     assert!(
-        said.stderr.contains("0 of 1 (0.0%) functions ran"),
+        said.stderr.contains("0 of 1 functions ran (0.0%)"),
         "{said:?}"
     );
+    let said = gate(&["--each-file"]);
+    assert_eq!(said.status, Some(2));
+    assert!(said.stderr.contains("--each-file needs"), "{said:?}");
     let said = gate(&["--fail-under-lines", "much"]);
     assert_eq!(said.status, Some(2));
     assert!(said.stderr.contains("say a percentage"), "{said:?}");

@@ -236,7 +236,7 @@ fn all_sums_are_the_number_of_samples() {
         .unwrap();
     assert_eq!(
         (sorting["file"].as_str(), sorting["line"].as_str()),
-        ("sorts.c", "11")
+        ("sorts.c", "19")
     );
     let folded = headcount(&shop, &["export", "--time", "--format", "folded"]);
     let last = |line: &str| {

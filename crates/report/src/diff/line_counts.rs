@@ -3,13 +3,12 @@
 //! Counts of lines are exact, or bounds, or unknown, and so is what can be said of their change.
 
 use super::alignment::Paired;
-use super::repetitions::nearest_lines;
+use super::repetitions::{Repetition, nearest_lines};
 use super::shown::{head, notes, pair, place_of, regressions, signed, text_of};
 use super::{Diff, Regression};
 use crate::count::Count;
 use crate::glob::base_name;
 use crate::json::string;
-use crate::lines::Lines;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A line whose count differs, or may.
@@ -83,10 +82,10 @@ impl Pairs {
     }
 
     /// The lines that differ, or may, in what each run of both sides says of them.
-    pub fn changes(self, told: [&[Lines]; 2]) -> Vec<CountChange> {
+    pub fn changes(self, runs: [&[Repetition]; 2]) -> Vec<CountChange> {
         let mut changes = Vec::new();
         for ([old, new], same_build) in self.all() {
-            let lines = nearest_lines(told, [old.as_ref(), new.as_ref()]);
+            let lines = nearest_lines(runs, [old.as_ref(), new.as_ref()]);
             let change = CountChange {
                 file: new
                     .as_ref()
@@ -140,19 +139,15 @@ impl Pairs {
     }
 }
 
-/// The lines to show to people, who do not care for what looks the same.
-pub fn shown(lines: &mut [CountChange]) -> impl Iterator<Item = &mut CountChange> {
-    lines.iter_mut().filter(|it| !it.looks_the_same())
+/// The lines to show to people, who do not care for what looks the same: they come first.
+pub fn shown(lines: &[CountChange]) -> usize {
+    lines.iter().take_while(|it| !it.looks_the_same()).count()
 }
 
 /// For people: a row a line.
 pub fn text(diff: &Diff, over: &[Regression], top: usize) -> String {
     let mut out = head(diff);
-    let shown: Vec<&CountChange> = diff
-        .lines
-        .iter()
-        .filter(|it| !it.looks_the_same())
-        .collect();
+    let shown = &diff.lines[..shown(&diff.lines)];
     if shown.is_empty() {
         out.push_str("\nNo line differs.\n");
     } else {

@@ -1,6 +1,6 @@
 //! A comparison for the pages of a continuous integration.
 
-use super::shown::{percent, place, sentence, signed};
+use super::shown::{executed, percent, place, sentence, signed};
 use super::{Change, Diff, Regression, Subject};
 use crate::{thousands, visible};
 
@@ -13,15 +13,14 @@ pub fn markdown(diff: &Diff, regressions: &[Regression], top: usize) -> String {
             escaped(&sentence(diff, regression))
         ));
     }
-    let [old, new] = diff.executed;
     out.push_str(&format!(
         "{} instructions executed, before {}: {} ({})\n",
-        thousands(new),
-        thousands(old),
+        executed(diff, 1),
+        executed(diff, 0),
         signed(diff.difference()),
         percent(diff.executed)
     ));
-    if diff.is_empty() {
+    if diff.changes.is_empty() {
         out.push_str("\nNo function differs.\n");
         return out;
     }

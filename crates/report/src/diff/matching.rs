@@ -66,8 +66,8 @@ fn most_alike(old: &[&Counted], new: &[&Counted]) -> Option<(usize, usize)> {
 pub struct Functions<'a> {
     pub build_id: &'a str,
     pub by_name: BTreeMap<String, Vec<Function<'a>>>,
-    /// How many were not, or not all of them was, counted.
-    pub uncounted: usize,
+    /// Those of which not everything was counted.
+    pub uncounted: Vec<String>,
 }
 
 /// A function, or several of one name in one file.
@@ -79,6 +79,8 @@ pub struct Function<'a> {
     pub calls: u64,
     /// Instructions executed by file and line.
     pub lines: BTreeMap<(&'a str, u32), u64>,
+    /// Whether only parts or copies of it are known so far.
+    is_made: bool,
 }
 
 impl<'a> Function<'a> {
@@ -86,8 +88,14 @@ impl<'a> Function<'a> {
     fn of<'f>(namesakes: &'f mut Vec<Self>, name: String, named: &Named<'a>) -> &'f mut Self {
         let line = named.function.source.map_or(0, |(_, line)| line);
         let source = named.own_file().map(|file| (file, line));
-        let file = source.map(|(file, _)| file);
-        let place = namesakes.iter().position(|it| it.file() == file);
+        // Of many parts and copies, nobody says where their source is.
+        let is_made = origin(&named.function.name) != named.function.name;
+        let is_it = |it: &Self| {
+            it.file() == source.map(|(file, _)| file)
+                || is_made && source.is_none()
+                || it.is_made && it.source.is_none()
+        };
+        let place = namesakes.iter().position(is_it);
         let place = place.unwrap_or_else(|| {
             namesakes.push(Function {
                 module: &named.module.path,
@@ -96,10 +104,14 @@ impl<'a> Function<'a> {
                 executed: 0,
                 calls: 0,
                 lines: BTreeMap::new(),
+                is_made,
             });
             namesakes.len() - 1
         });
-        &mut namesakes[place]
+        let function = &mut namesakes[place];
+        function.source = function.source.or(source);
+        function.is_made &= is_made;
+        function
     }
 
     /// Its own file.
@@ -144,12 +156,12 @@ impl<'a> Functions<'a> {
     }
 
     fn add(&mut self, named: &Named<'a>) -> Result<(), Error> {
+        let key = key_name(&named.function.name);
         let counts = (Tally::of(named)?.executed, rows::calls(named));
         let (Count::Exact(executed), Count::Exact(calls)) = counts else {
-            self.uncounted += 1;
+            self.uncounted.push(key);
             return Ok(());
         };
-        let key = key_name(&named.function.name);
         let function = Function::of(self.by_name.entry(key.clone()).or_default(), key, named);
         let sum = |a: u64, b: u64| a.checked_add(b).ok_or(Error::TooLarge);
         function.executed = sum(function.executed, executed)?;

@@ -16,21 +16,20 @@ pub mod variation;
 pub use limits::{Amount, Limit, Regression, Scope, Subject};
 pub use line_counts::{CountChange, csv as lines_csv, json as lines_json, text as lines_text};
 pub use markdown::{annotations, markdown};
-pub use repetitions::Range;
+pub use repetitions::{Range, Repetition};
 pub use shown::{csv, json, sentence, text};
 
 use crate::only::Only;
 use crate::{Error, RunSummary};
 use headcount_model::Counted;
-use repetitions::Ranges;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One of the two sides.
 pub struct Side<'a> {
     /// The counts.
     pub counted: &'a [Counted],
-    /// Those of other runs of the same command.
-    pub repetitions: Vec<&'a [Counted]>,
+    /// What is kept of other runs of the same command.
+    pub repetitions: Vec<Repetition>,
     /// The runs that they were counted in.
     pub runs: Vec<RunSummary>,
     /// The processors of those.
@@ -43,7 +42,7 @@ pub struct Diff {
     /// The commands of both sides.
     pub commands: [String; 2],
     /// Instructions executed on both sides, in all functions that were counted. Of several runs, the
-    /// two counts that are nearest to each other.
+    /// two counts that are nearest to each other; equal, if the sides overlap.
     pub executed: [u64; 2],
     /// What several runs executed, if there are any.
     pub ranges: Option<[Range; 2]>,
@@ -98,22 +97,23 @@ impl Change {
         let [old, new] = self.executed.map(|it| i128::from(it.unwrap_or(0)));
         new - old
     }
-}
 
-impl Change {
-    /// The same if it is more than runs of one side differ by.
-    fn beyond(self, sides: matching::Sides<'_, '_>, ranges: Option<&[Ranges; 2]>) -> Option<Self> {
-        let Some(ranges) = ranges else {
+    /// The same if the runs of both sides do not overlap.
+    fn beyond(
+        self,
+        sides: matching::Sides<'_, '_>,
+        runs: Option<&[Vec<Repetition>; 2]>,
+    ) -> Option<Self> {
+        let (Some(runs), Some(function)) = (runs, sides[1].or(sides[0])) else {
             return Some(self);
         };
-        let of = |side: usize| {
-            let range = sides[side].and_then(|it| ranges[side].get(it));
-            range.unwrap_or(Range { least: 0, most: 0 })
-        };
+        // A run that is shown may lack what others have.
+        let of = |side: usize| Range::of_function(&runs[side], sides[side].unwrap_or(function));
         let ranges = [of(0), of(1)];
         let [old, new] = repetitions::nearest(ranges);
+        let is_there = |side: usize| sides[side].is_some() || ranges[side].most > 0;
         (old != new).then(|| Self {
-            executed: [sides[0].map(|_| old), sides[1].map(|_| new)],
+            executed: [is_there(0).then_some(old), is_there(1).then_some(new)],
             ranges: Some(ranges),
             ..self
         })
@@ -127,31 +127,17 @@ impl LineChange {
     }
 }
 
-impl<'a> Side<'a> {
-    /// The counts of each run.
-    fn all(&self) -> impl Iterator<Item = &'a [Counted]> {
-        std::iter::once(self.counted).chain(self.repetitions.iter().copied())
-    }
-
-    /// The lines of each run.
-    fn lines(&self, only: &Only) -> Result<Vec<crate::lines::Lines>, Error> {
-        let lines = |it| crate::lines::all_lines(it, true, only);
-        self.all().map(lines).collect()
-    }
-}
-
 /// What to say of a comparison of several runs.
-const REPEATED: &str = "Of the runs of both sides, the counts nearest to each other are shown: the \
-                        change is that much at least. Lines below functions are those of the run in \
-                        the middle.";
+const REPEATED: &str = "Each side has several runs. The two closest counts are shown, so every change is \
+                        at least that large. Lines below functions are from the median run.";
 
-/// What the functions of both sides executed, if one side has several runs.
-fn ranges(old: &Side<'_>, new: &Side<'_>, only: &Only) -> Result<Option<[Ranges; 2]>, Error> {
-    if old.repetitions.is_empty() && new.repetitions.is_empty() {
-        return Ok(None);
+impl Side<'_> {
+    /// What is kept of each run.
+    fn all(&self, only: &Only, by_line: bool) -> Result<Vec<Repetition>, Error> {
+        let mut all = vec![Repetition::new(self.counted, only, by_line)?];
+        all.extend(self.repetitions.iter().cloned());
+        Ok(all)
     }
-    let of = |side: &Side<'_>| Ranges::of(side.all(), only);
-    Ok(Some([of(old)?, of(new)?]))
 }
 
 impl Diff {
@@ -161,23 +147,27 @@ impl Diff {
             commands: [old, new].map(commands),
             ..Self::default()
         };
-        let ranges = ranges(old, new, only)?;
+        let is_repeated = !old.repetitions.is_empty() || !new.repetitions.is_empty();
+        let runs = match is_repeated || by_line {
+            true => Some([old.all(only, by_line)?, new.all(only, by_line)?]),
+            false => None,
+        };
+        let repeated = runs.as_ref().filter(|_| is_repeated);
         let mut uncounted = 0;
         let mut lines = by_line.then(line_counts::Pairs::default);
         for (a, b) in matching::modules(old.counted, new.counted) {
             let [a, b] = [a, b].map(|it| matching::Functions::of(it, only));
             let (a, b) = (a?, b?);
-            uncounted += a.uncounted.max(b.uncounted);
-            diff.add(&a, &b, ranges.as_ref(), lines.as_mut())?;
+            uncounted += a.uncounted.len().max(b.uncounted.len());
+            diff.add(&a, &b, repeated, lines.as_mut())?;
         }
-        if let Some(ranges) = &ranges {
-            let total = [0, 1].map(|side| ranges[side].total);
+        if let Some(runs) = repeated {
+            let total = runs.each_ref().map(|it| Range::of_all(it));
             (diff.executed, diff.ranges) = (repetitions::nearest(total), Some(total));
             diff.notes.push(REPEATED.to_owned());
         }
-        if let Some(pairs) = lines {
-            let [old, new] = [old, new].map(|it| it.lines(only));
-            diff.lines = pairs.changes([&old?, &new?]);
+        if let (Some(pairs), Some([old, new])) = (lines, &runs) {
+            diff.lines = pairs.changes([old, new]);
         }
         diff.changes.sort_by_cached_key(|it| {
             let size = it.difference().unsigned_abs();
@@ -205,7 +195,7 @@ impl Diff {
         &mut self,
         old: &matching::Functions<'_>,
         new: &matching::Functions<'_>,
-        ranges: Option<&[Ranges; 2]>,
+        repeated: Option<&[Vec<Repetition>; 2]>,
         mut lines: Option<&mut line_counts::Pairs>,
     ) -> Result<(), Error> {
         let same_build = old.build_id == new.build_id;
@@ -227,7 +217,7 @@ impl Diff {
                 }
                 match self::change(sides, &paired) {
                     None => self.unchanged += 1,
-                    Some(change) => match change.beyond(sides, ranges) {
+                    Some(change) => match change.beyond(sides, repeated) {
                         None => self.varying += 1,
                         Some(change) => self.changes.push(change),
                     },
@@ -251,14 +241,15 @@ impl Diff {
                 line.text = text(&line.file, line.numbers[1]);
             }
         }
-        for line in line_counts::shown(&mut self.lines).take(top) {
+        let shown = line_counts::shown(&self.lines);
+        for line in self.lines[..shown].iter_mut().take(top) {
             line.text = text(&line.file, line.numbers[1]);
         }
     }
 
     /// Is there no difference at all?
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
+        self.changes.is_empty() && self.executed[0] == self.executed[1]
     }
 
     /// How much more, or less, was executed.

@@ -1,15 +1,72 @@
-//! Several runs of the same command, which do not count the same: what lies between the least and the
-//! most of them is no change.
+//! Several runs of the same command, which do not count the same: where the counts of both sides
+//! overlap, there is no change.
 
 use super::matching::{Function, Functions};
 use crate::Error;
-use crate::lines::{LineCount, Lines};
+use crate::count::Count;
+use crate::glob::base_name;
+use crate::lines::{LineCount, Lines, all_lines};
 use crate::only::Only;
 use headcount_model::Counted;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is kept of one of several runs.
+#[derive(Clone)]
+pub struct Repetition {
+    executed: u64,
+    functions: BTreeMap<Key, u64>,
+    /// Functions of which not everything was counted, by module and name.
+    uncounted: BTreeSet<(String, String)>,
+    lines: Option<Lines>,
+}
+
+/// The last name of a module, a function, and the last name of its file: what names it in every run.
+type Key = (String, String, Option<String>);
+
+impl Repetition {
+    /// Of what is wanted of one run; with its lines, if they are to be compared.
+    pub fn new(run: &[Counted], only: &Only, by_line: bool) -> Result<Self, Error> {
+        let mut it = Self {
+            executed: 0,
+            functions: BTreeMap::new(),
+            uncounted: BTreeSet::new(),
+            lines: by_line.then(|| all_lines(run, true, only)).transpose()?,
+        };
+        let sum = |a: u64, b: u64| a.checked_add(b).ok_or(Error::TooLarge);
+        for module in run {
+            let all = Functions::of(Some(module), only)?;
+            for function in all.by_name.values().flatten() {
+                it.executed = sum(it.executed, function.executed)?;
+                let executed = it.functions.entry(key(function)).or_default();
+                *executed = sum(*executed, function.executed)?;
+            }
+            let module = base_name(&module.module.path);
+            let uncounted = all.uncounted.into_iter();
+            it.uncounted
+                .extend(uncounted.map(|name| (module.to_owned(), name)));
+        }
+        Ok(it)
+    }
+
+    /// What a function executed; nothing, if it is not there; unknown, if it was not counted.
+    fn executed(&self, key: &Key) -> Option<u64> {
+        let (module, name, _) = key;
+        match self.functions.get(key) {
+            Some(executed) => Some(*executed),
+            None if self.uncounted.contains(&(module.clone(), name.clone())) => None,
+            None => Some(0),
+        }
+    }
+}
+
+fn key(function: &Function<'_>) -> Key {
+    let file = function.file().map(|it| base_name(it).to_owned());
+    let module = base_name(function.module).to_owned();
+    (module, function.name.clone(), file)
+}
 
 /// The least and the most that any of several runs executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
     /// The least.
     pub least: u64,
@@ -18,18 +75,22 @@ pub struct Range {
 }
 
 impl Range {
-    fn of(count: u64) -> Self {
+    fn of(counts: impl Iterator<Item = u64> + Clone) -> Self {
         Self {
-            least: count,
-            most: count,
+            least: counts.clone().min().unwrap_or(0),
+            most: counts.max().unwrap_or(0),
         }
     }
 
-    fn with(self, other: Self) -> Self {
-        Self {
-            least: self.least.min(other.least),
-            most: self.most.max(other.most),
-        }
+    /// What all functions of some runs executed.
+    pub fn of_all(runs: &[Repetition]) -> Self {
+        Self::of(runs.iter().map(|it| it.executed))
+    }
+
+    /// What a function executed in those that counted it.
+    pub fn of_function(runs: &[Repetition], function: &Function<'_>) -> Self {
+        let key = key(function);
+        Self::of(runs.iter().filter_map(|it| it.executed(&key)))
     }
 }
 
@@ -46,101 +107,45 @@ pub fn nearest([old, new]: [Range; 2]) -> [u64; 2] {
     }
 }
 
-/// A module, a function, and its file.
-type Key = (String, String, Option<String>);
-
-/// What the functions of one side executed, over all its runs.
-pub struct Ranges {
-    /// All of them together.
-    pub total: Range,
-    functions: BTreeMap<Key, Range>,
-}
-
-impl Ranges {
-    /// Of these runs of one build.
-    pub fn of<'a>(runs: impl Iterator<Item = &'a [Counted]>, only: &Only) -> Result<Self, Error> {
-        let each = runs.map(|it| Self::of_one(it, only));
-        let all = each.reduce(|one, other| Ok(one?.with(other?)));
-        all.unwrap_or_else(|| Self::of_one(&[], only))
-    }
-
-    fn of_one(run: &[Counted], only: &Only) -> Result<Self, Error> {
-        let mut functions = BTreeMap::new();
-        let mut total = 0u64;
-        for module in run {
-            let all = Functions::of(Some(module), only)?;
-            for function in all.by_name.values().flatten() {
-                let more = total.checked_add(function.executed);
-                total = more.ok_or(Error::TooLarge)?;
-                functions.insert(key(function), Range::of(function.executed));
-            }
-        }
-        let total = Range::of(total);
-        Ok(Self { total, functions })
-    }
-
-    /// A function that is not there in a run has executed nothing in it.
-    fn with(self, mut other: Self) -> Self {
-        let total = self.total.with(other.total);
-        let mut functions = BTreeMap::new();
-        for (key, range) in self.functions {
-            let others = other.functions.remove(&key).unwrap_or(Range::of(0));
-            functions.insert(key, range.with(others));
-        }
-        let new = other.functions.into_iter();
-        functions.extend(new.map(|(key, range)| (key, range.with(Range::of(0)))));
-        Self { total, functions }
-    }
-
-    /// What a function executed, if it is there in any run.
-    pub fn get(&self, function: &Function<'_>) -> Option<Range> {
-        self.functions.get(&key(function)).copied()
-    }
-}
-
-fn key(function: &Function<'_>) -> Key {
-    let file = function.file().map(str::to_owned);
-    (function.module.to_owned(), function.name.clone(), file)
-}
-
-/// The lines of both sides that are nearest to each other, of several runs each; those of the first
-/// run of a side where it has a line that no other run has, or a count that is no number.
+/// The counts of a line that are nearest to each other, of several runs of both sides. Those of the
+/// first run of each side where that is not known: where a count is no more than a bound.
 pub fn nearest_lines(
-    sides: [&[Lines]; 2],
+    sides: [&[Repetition]; 2],
     places: [Option<&(String, u32)>; 2],
 ) -> [Option<LineCount>; 2] {
     let at = |side: usize| -> Vec<LineCount> {
         let Some((file, number)) = places[side] else {
             return Vec::new();
         };
-        let lines = sides[side].iter();
+        let lines = sides[side].iter().filter_map(|it| it.lines.as_ref());
         let found = lines.filter_map(|it| it.get(file.as_str())?.get(number));
         found.copied().collect()
     };
     let [old, new] = [at(0), at(1)];
-    let value = |it: &LineCount| it.count.value();
     let first = [old.first().copied(), new.first().copied()];
-    let is_known = |lines: &[LineCount]| lines.iter().all(|it| value(it).is_some());
-    if old.is_empty() || new.is_empty() || !is_known(&old) || !is_known(&new) {
+    let is_exact = |lines: &[LineCount]| {
+        let mut lines = lines.iter();
+        lines.all(|it| matches!(it.count, Count::Exact(_)))
+    };
+    if old.is_empty() || new.is_empty() || !is_exact(&old) || !is_exact(&new) {
         return first;
     }
-    let least = |lines: &[LineCount]| lines.iter().copied().min_by_key(value);
-    let most = |lines: &[LineCount]| lines.iter().copied().max_by_key(value);
-    let is_below = |one: Option<LineCount>, other: Option<LineCount>| {
-        one.as_ref().and_then(value) < other.as_ref().and_then(value)
+    let of = |lines: &[LineCount]| Range::of(lines.iter().filter_map(|it| it.count.value()));
+    let [before, now] = nearest([of(&old), of(&new)]);
+    let with = |lines: &[LineCount], count: u64| {
+        let mut lines = lines.iter().copied();
+        lines.find(|it| it.count == Count::Exact(count))
     };
-    if is_below(most(&old), least(&new)) {
-        [most(&old), least(&new)]
-    } else if is_below(most(&new), least(&old)) {
-        [least(&old), most(&new)]
-    } else {
-        [first[0], first[0]]
+    match before == now {
+        true => [first[0], first[0]],
+        false => [with(&old, before), with(&new, now)],
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Count::{AtLeast, Exact};
 
     #[test]
     fn only_what_lies_outside_is_a_change() {
@@ -149,5 +154,46 @@ mod tests {
         assert_eq!(nearest([range(7, 9), range(1, 5)]), [7, 5]);
         assert_eq!(nearest([range(1, 5), range(5, 9)]), [5, 5]);
         assert_eq!(nearest([range(1, 9), range(2, 3)]), [2, 2]);
+    }
+
+    fn run(count: Count) -> Repetition {
+        let line = LineCount {
+            count,
+            executed: count,
+            counted: true,
+            may_have_run: true,
+        };
+        let lines: Lines = [("a.c".into(), [(3, line)].into())].into();
+        Repetition {
+            executed: 0,
+            functions: BTreeMap::new(),
+            uncounted: BTreeSet::new(),
+            lines: Some(lines),
+        }
+    }
+
+    #[test]
+    fn a_bound_is_no_end_of_a_range() {
+        let place = ("a.c".to_owned(), 3);
+        let nearest = |old: &[Count], new: &[Count]| {
+            let [old, new] = [old, new].map(|it| it.iter().map(|it| run(*it)).collect::<Vec<_>>());
+            nearest_lines([&old, &new], [Some(&place), Some(&place)]).map(|it| it.unwrap().count)
+        };
+        let exactly = nearest(&[Exact(5), Exact(7)], &[Exact(12), Exact(9)]);
+        assert_eq!(exactly, [Exact(7), Exact(9)]);
+        assert_eq!(nearest(&[Exact(5), Exact(9)], &[Exact(7)]), [Exact(5); 2]);
+        let bound = nearest(&[AtLeast(3), Exact(5)], &[Exact(10)]);
+        assert_eq!(bound, [AtLeast(3), Exact(10)]);
+    }
+
+    #[test]
+    fn what_was_not_counted_is_not_nothing() {
+        let key = ("m".to_owned(), "f".to_owned(), None);
+        let mut one = run(Exact(1));
+        assert_eq!(one.executed(&key), Some(0));
+        one.uncounted.insert(("m".into(), "f".into()));
+        assert_eq!(one.executed(&key), None);
+        one.functions.insert(key.clone(), 7);
+        assert_eq!(one.executed(&key), Some(7));
     }
 }

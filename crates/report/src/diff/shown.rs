@@ -14,43 +14,28 @@ pub fn text(diff: &Diff, over: &[Regression], top: usize) -> String {
     let mut out = head(diff);
     if diff.is_empty() {
         out.push_str("\nNo difference.\n");
+    } else if diff.changes.is_empty() {
+        out.push_str("No single function differs by more than its runs vary.\n");
     } else {
         table(&mut out, diff, top);
-        out.push_str(&format!(
-            "\nThe same on both sides: {}.\n",
-            functions(diff.unchanged)
-        ));
-        if diff.varying > 0 {
-            out.push_str(&format!(
-                "Not more different than runs of one side: {}.\n",
-                functions(diff.varying)
-            ));
-        }
+        let same = crate::plural(diff.unchanged as u64, "function");
+        out.push_str(&format!("\nThe same on both sides: {same}.\n"));
+    }
+    if diff.varying > 0 {
+        let varying = crate::plural(diff.varying as u64, "function");
+        out.push_str(&format!("Within the variation of the runs: {varying}.\n"));
     }
     regressions(&mut out, diff, over);
     notes(&mut out, diff);
     out
 }
 
-fn functions(number: usize) -> String {
-    match number {
-        1 => "1 function".to_owned(),
-        many => format!("{} functions", thousands(many as u64)),
-    }
-}
-
 /// What was compared, and the totals.
 pub fn head(diff: &Diff) -> String {
     let mut out = String::new();
     for (side, name) in ["old", "new"].into_iter().enumerate() {
-        let executed = match diff.ranges {
-            Some(ranges) if ranges[side].least < ranges[side].most => {
-                let Range { least, most } = ranges[side];
-                format!("{} to {}", thousands(least), thousands(most))
-            }
-            _ => thousands(diff.executed[side]),
-        };
         let command = visible(&diff.commands[side]);
+        let executed = executed(diff, side);
         out.push_str(&format!(
             "{name}: {command}: {executed} instructions executed\n"
         ));
@@ -60,6 +45,18 @@ pub fn head(diff: &Diff) -> String {
         out.push_str(&format!("change: {by} ({share})\n\n"));
     }
     out
+}
+
+/// What a side executed; of several runs, the least and the most.
+pub fn executed(diff: &Diff, side: usize) -> String {
+    match diff.ranges {
+        Some(ranges) if ranges[side].least < ranges[side].most => {
+            let Range { least, most } = ranges[side];
+            format!("{} to {}", thousands(least), thousands(most))
+        }
+        Some(ranges) => thousands(ranges[side].least),
+        None => thousands(diff.executed[side]),
+    }
 }
 
 pub fn regressions(out: &mut String, diff: &Diff, over: &[Regression]) {

@@ -12,13 +12,20 @@ use std::collections::HashMap;
 const MOST_LINES: usize = 20;
 
 /// The totals, the commands, and the functions that differ: place in the index or -1, name, then what
-/// it executed and how often it was called on both sides, and its lines (place of the file or -1, name,
-/// number on both sides or 0, executed on both sides).
+/// it executed and how often it was called on both sides, its largest lines (place of the file or -1,
+/// name, number on both sides or 0, executed on both sides), and how many lines differ.
 pub fn changes(diff: &Diff, functions: &Functions<'_>, files: &Files) -> Value {
-    let mut places: HashMap<(&str, String), usize> = HashMap::new();
+    let mut places: HashMap<(&str, String, Option<&str>), usize> = HashMap::new();
     for (place, it) in functions.list.iter().enumerate() {
-        let name = crate::demangle(origin(&it.named.function.name)).into_owned();
-        places.entry((&it.named.module.path, name)).or_insert(place);
+        let (module, linkage) = (&it.named.module.path, &it.named.function.name);
+        let name = crate::demangle(origin(linkage)).into_owned();
+        for file in [it.named.own_file(), None] {
+            let known = places.entry((module, name.clone(), file)).or_insert(place);
+            // The function itself comes before its parts and copies.
+            if origin(linkage) == linkage && file.is_some() {
+                *known = place;
+            }
+        }
     }
     let number = |it: Option<u64>| it.map_or(Value::Null, value::number);
     let line = |it: &LineChange| {
@@ -30,7 +37,8 @@ pub fn changes(diff: &Diff, functions: &Functions<'_>, files: &Files) -> Value {
         ])
     };
     let row = |it: &Change| {
-        let place = places.get(&(it.module.as_str(), it.function.clone()));
+        let file = it.source.as_ref().map(|(file, _)| file.as_str());
+        let place = places.get(&(it.module.as_str(), it.function.clone(), file));
         json!([
             place.map_or(Value::from(-1), |it| Value::from(*it)),
             value::name(&it.function),

@@ -1,8 +1,9 @@
 //! What was counted, program by program and in all.
 
 use super::artifacts::Artifact;
+use super::uncalled::{Uncalled, uncalled};
 use crate::readings;
-use headcount_profile::{RunInfo, RunSelection};
+use headcount_profile::{Loaded, RunInfo};
 use headcount_report::{Covered, Gate, Only, covered, thousands, visible};
 use serde_json::json;
 use std::path::Path;
@@ -14,6 +15,8 @@ const TESTING: [&str; 3] = ["tests", "benches", "examples"];
 pub struct Summary {
     programs: Vec<Row>,
     total: Covered,
+    /// Functions that none of the programs has code of.
+    uncalled: Vec<Uncalled>,
     runs: Vec<i64>,
 }
 
@@ -35,11 +38,8 @@ impl Summary {
         folder: &Path,
     ) -> anyhow::Result<Self> {
         let profile = readings::open(profile)?;
-        let covered_by = |ids: Vec<i64>| -> anyhow::Result<Covered> {
-            let loaded = profile.load(&RunSelection::These(ids))?;
-            let is_own = |file: &str| is_own(file, folder);
-            Ok(covered(&loaded.counted, &Only::default(), &is_own)?)
-        };
+        let is_own = |file: &str| is_own(file, folder);
+        let covered_by = |loaded: &Loaded| covered(&loaded.counted, &Only::default(), &is_own);
         let mut names: Vec<String> = Vec::new();
         for run in runs {
             let name = name(run, artifacts);
@@ -57,14 +57,19 @@ impl Summary {
             programs.push(Row {
                 status: failed.map_or(Some(0), |run| run.status),
                 runs: mine.len(),
-                covered: covered_by(mine.iter().map(|run| run.id).collect())?,
+                covered: {
+                    let ids: Vec<i64> = mine.iter().map(|run| run.id).collect();
+                    covered_by(&profile.load(&ids.into())?)?
+                },
                 name,
             });
         }
         let runs: Vec<i64> = runs.iter().map(|run| run.id).collect();
+        let all = profile.load(&runs.clone().into())?;
         Ok(Self {
             programs,
-            total: covered_by(runs.clone())?,
+            total: covered_by(&all)?,
+            uncalled: uncalled(&all.counted, &is_own),
             runs,
         })
     }
@@ -101,11 +106,29 @@ impl Summary {
             "functions and lines are those of this workspace that are in the programs, without {}\n",
             TESTING.map(|it| format!("{it}/")).join(", ")
         ));
+        out.push_str(&self.uncalled_text());
         let runs = self.selection();
         out.push_str(&format!(
             "more: headcount html{input} --runs {runs} -o report.html"
         ));
         out
+    }
+
+    /// What no program has code of, in a line.
+    fn uncalled_text(&self) -> String {
+        const MOST: usize = 4;
+        let place = |it: &Uncalled| {
+            let file = Path::new(&it.file).file_name().unwrap_or_default();
+            format!("{} ({}:{})", it.name, file.to_string_lossy(), it.line)
+        };
+        let mut places: Vec<String> = self.uncalled.iter().take(MOST).map(place).collect();
+        match self.uncalled.len() {
+            0 => return String::new(),
+            1..=MOST => (),
+            many => places.push(format!("and {} more", thousands((many - MOST) as u64))),
+        }
+        let places = visible(&places.join(", ")).into_owned();
+        format!("never called, so that no program has code of them: {places}\n")
     }
 
     /// The runs as `--runs` takes them.
@@ -141,12 +164,15 @@ impl Summary {
                 json!({ "file": file, "line": line, "function": it.name, "ran": it.ran })
             })
         });
+        let without_code =
+            |it: &Uncalled| json!({ "file": it.file, "line": it.line, "function": it.name });
         let all = json!({
             "version": 1,
             "runs": self.runs,
             "programs": self.programs.iter().map(program).collect::<Vec<_>>(),
             "total": covered(&self.total),
             "functions": functions.collect::<Vec<_>>(),
+            "no_code": self.uncalled.iter().map(without_code).collect::<Vec<_>>(),
         });
         format!("{all:#}\n")
     }

@@ -44,7 +44,7 @@ async function callGraph() {
 
 async function treeView() {
   const graph = await callGraph();
-  const all = { name: "all threads", cost: graph.total, own: 0, parent: null };
+  const all = { name: "everything", cost: graph.total, own: 0, parent: null };
   all.children = graph.entries
     .map(({ callee, cost }) => new CalledFrom(graph, graph.nodes[callee], cost, all))
     .sort((a, b) => b.cost - a.cost);
@@ -72,7 +72,7 @@ async function treeView() {
   return [
     heading(
       "Call tree",
-      "Instructions executed by functions and all that they call. Counts do not say which path led to a call: what a function cost is shared among its callers by how often each of them called it, an estimate.",
+      "Instructions executed by functions and all that they call. Counts do not say which path led to a call: what a function cost is shared among its callers by how often each of them called it, an estimate. Functions that call each other in a cycle share one cost.",
     ),
     flame(all, describe),
     make("h2", null, "Functions"),

@@ -5,15 +5,16 @@ let changesKnown = null;
 async function changes() {
   if (changesKnown) return changesKnown;
   const known = await piece("changes");
-  const functions = known.functions.map(([place, name, [old, now], [oldCalls, calls], lines]) => ({
+  const functions = known.functions.map(([place, name, [old, now], [oldCalls, calls], lines, allLines]) => ({
     it: index.functions[place] ?? null,
     name,
     old,
     now,
     oldCalls,
     calls,
-    by: Math.max(0, size(now)) - Math.max(0, size(old)),
+    by: difference(old ?? 0, now ?? 0),
     lines,
+    allLines,
   }));
   const lines = functions.flatMap((of) =>
     of.lines.map(([file, name, [oldLine, line], [old, now]]) => ({
@@ -24,29 +25,34 @@ async function changes() {
       line,
       old,
       now,
-      by: size(now) - size(old),
+      by: difference(old, now),
     })),
   );
   changesKnown = { ...known, functions, lines };
   return changesKnown;
 }
 
+/** Exact, however large the counts are. */
+function difference(old, now) {
+  return BigInt(String(now).replace(">", "")) - BigInt(String(old).replace(">", ""));
+}
+
 function signed(number) {
-  return `${number > 0 ? "+" : number < 0 ? "−" : ""}${shown(Math.abs(number))}`;
+  return `${number > 0 ? "+" : number < 0 ? "−" : ""}${shown(number < 0 ? -number : number)}`;
 }
 
 /** By how much, in percent of what it was. */
 function growth(old, now) {
   if (old === null) return "new";
   if (now === null) return "gone";
-  if (size(old) === 0) return size(now) === 0 ? "0.0%" : "new";
+  if (size(old) === 0) return size(now) === 0 ? "0.0%" : "from 0";
   const part = (size(now) - size(old)) / size(old);
   return `${part > 0 ? "+" : part < 0 ? "−" : ""}${percent(Math.abs(part))}`;
 }
 
 const changeColumns = [
-  { title: "Change", right: true, cell: (it) => signed(it.by), value: (it) => Math.abs(it.by) },
-  { title: "", right: true, wide: true, cell: (it) => span("muted", growth(it.old, it.now)) },
+  { title: "Change", right: true, cell: (it) => signed(it.by), value: (it) => (it.by < 0 ? -it.by : it.by) },
+  { title: "Percent", right: true, wide: true, cell: (it) => span("muted", growth(it.old, it.now)) },
   { title: "Old", right: true, wide: true, cell: (it) => shown(it.old), value: (it) => size(it.old) },
   { title: "New", right: true, cell: (it) => shown(it.now), value: (it) => size(it.now) },
 ];
@@ -86,13 +92,13 @@ async function changesView() {
     empty: "No line differs.",
   });
   return [
-    heading("Changes", `Instructions executed: ${shown(old)} by ${commands[0]}, and then ${shown(now)} by ${commands[1]}.`),
+    heading("Changes", `Instructions executed: ${shown(old)} before (${commands[0]}), ${shown(now)} now (${commands[1]}).`),
     make(
       "div",
       { class: "cards" },
-      card("Change", signed(size(now) - size(old)), growth(old, now)),
+      card("Change", signed(difference(old, now)), growth(old, now)),
       card("Functions that differ", shown(functions.length), `${shown(unchanged)} are the same`),
-      card("Lines that differ", shown(lines.length), "in those functions"),
+      card("Lines that differ", shown(functions.reduce((sum, it) => sum + it.allLines, 0)), "the largest changes are below"),
     ),
     notes.length > 0 ? make("section", { class: "notes", "aria-label": "Notes" }, make("ul", null, notes.map((it) => make("li", null, it)))) : null,
     make("h2", null, "Functions"),
@@ -100,7 +106,7 @@ async function changesView() {
       label: "Filter by name",
       choices: ["All", "More", "Less"],
       rows: functions,
-      keep: (it, typed, choice) => (choice === "All" || it.by > 0 === (choice === "More")) && matches(typed, it.name),
+      keep: (it, typed, choice) => (choice === "All" || (choice === "More" ? it.by > 0 : it.by < 0)) && matches(typed, it.name),
       list: byFunction,
     }),
     make("h2", null, "Lines"),

@@ -143,11 +143,12 @@ function table({ caption, columns, rows, sort, empty }) {
   }
 
   whenSeen(more, () => grow());
-  const wanted = chosenHere().get(kept) ?? sort;
-  const first = columns.find((it) => it.value && it.title === wanted?.replace(/ reversed$/, ""));
+  const wanted = chosenHere().get(kept) ?? "";
+  const named = (title) => columns.find((it) => it.value && it.title === title);
+  const first = named(wanted.replace(/ reversed$/, "")) ?? named(sort);
   if (first) sortBy(first, false);
   else arrange();
-  if (first && wanted.endsWith(" reversed")) sortBy(first, true);
+  if (first && wanted === `${first.title} reversed`) sortBy(first, true);
   const element = make(
     "div",
     { class: "table" },

@@ -75,7 +75,7 @@ function filter({ label, choices, change }) {
     autocomplete: "off",
     spellcheck: "false",
     value: chosenHere().get("filter"),
-    input: () => update(),
+    input: () => keep(),
   });
   const many = make("span", { class: "muted many" });
   let chosen = choices.find((it) => it === chosenHere().get("show")) ?? choices[0];
@@ -85,11 +85,14 @@ function filter({ label, choices, change }) {
   function choose(choice) {
     chosen = choice;
     for (const it of buttons) it.setAttribute("aria-pressed", String(it.textContent === choice));
+    keep();
+  }
+  function keep() {
+    keepChosen("filter", field.value.trim(), "");
+    keepChosen("show", chosen, choices[0]);
     update();
   }
   function update() {
-    keepChosen("filter", field.value.trim(), "");
-    keepChosen("show", chosen, choices[0]);
     many.textContent = shown(change(field.value.trim(), chosen));
     announce(`${many.textContent} shown`);
   }

@@ -15,7 +15,7 @@ const VIEWS = [
 
 const KEYS = [
   ["/", "Find a file or a function"],
-  ["1 … 9", "The views, from left to right"],
+  ["1 … 9, 0", "The views, from left to right"],
   ["j  k", "In a source: next or previous line with code"],
   ["Enter", "Its blocks and instructions"],
   ["n  N", "Next or previous line that never ran"],
@@ -154,6 +154,7 @@ function setTheme(theme) {
   button.textContent = sign;
   button.setAttribute("aria-label", `Theme: ${theme}`);
   button.title = `Theme: ${theme}`;
+  openFile?.repaint?.();
 }
 
 function nextTheme() {
@@ -171,6 +172,11 @@ function fillKeys() {
     make("button", { type: "button", click: () => dialog.close() }, "Close"),
   );
   document.getElementById("help").addEventListener("click", () => dialog.showModal());
+}
+
+/** The tenth has the key that follows 9. */
+function viewOfKey(key) {
+  return views()["1234567890".indexOf(key)];
 }
 
 function onKey(event) {
@@ -192,7 +198,7 @@ function onKey(event) {
   else if (event.key === "/") findField.focus();
   else if (event.key === "t") nextTheme();
   else if (event.key === "?") document.getElementById("keys").showModal();
-  else if (views()[Number(event.key) - 1]) location.hash = `#/${views()[Number(event.key) - 1].path}`;
+  else if (viewOfKey(event.key)) location.hash = `#/${viewOfKey(event.key).path}`;
   else return;
   event.preventDefault();
 }

@@ -14,7 +14,8 @@ function minimap(source) {
   };
   canvas.addEventListener("click", (event) => source.goTo(lineAt(event), true));
   canvas.addEventListener("pointermove", (event) => (canvas.title = `Line ${lineAt(event)}`));
-  new ResizeObserver(() => paint(canvas, source)).observe(canvas);
+  source.repaint = () => paint(canvas, source);
+  new ResizeObserver(source.repaint).observe(canvas);
   return canvas;
 }
 

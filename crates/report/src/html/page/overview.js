@@ -96,7 +96,7 @@ function notCounted(refused) {
 function whereItIsHot() {
   const map = treeMap(ownFiles());
   if (!map) return null;
-  const words = "As large as the instructions that the lines of a file executed, inlined ones among them; the greener, the more of its lines ran.";
+  const words = "Each area is a file. Its size is the number of instructions that its lines executed, inlined code included; the greener it is, the more of its lines ran.";
   return [make("h2", null, "Where it is hot"), map, make("p", { class: "muted" }, words)];
 }
 

@@ -66,7 +66,10 @@ class SourceFile {
 
   /** To the lines from a function's beginning to its last, or to the next function. */
   narrow(it) {
-    const beginnings = index.functions.filter((other) => other.file === it.file && other.line > it.line).map((other) => other.line);
+    // What is called after it (closures) is inside.
+    const isInside = (other) => [`${it.name}::`, `${it.name}.`].some((start) => other.name.startsWith(start));
+    const follows = (other) => other.file === it.file && other.line > it.line && !isInside(other);
+    const beginnings = index.functions.filter(follows).map((other) => other.line);
     const end = beginnings.reduce((least, line) => Math.min(least, line), Infinity);
     const isIts = (line) => line >= it.line && line < end;
     const last = [...this.byLine.values()].reduce((most, { line, functions }) => (isIts(line) && functions.includes(it.id) ? Math.max(most, line) : most), 0);

@@ -13,7 +13,7 @@ function treeMap(files) {
   const rest = ran.slice(MOST_AREAS);
   if (rest.length > 0) areas.push({ rest, weight: rest.reduce((sum, it) => sum + size(it.executed), 0) });
   const box = { left: 0, top: 0, width: MAP_ASPECT, height: 1 };
-  return make("div", { class: "map" }, squarified(areas, box).map(area));
+  return make("div", { class: "map", role: "group", "aria-label": "Files by instructions executed; the table of files has them, too" }, squarified(areas, box).map(area));
 }
 
 function area({ file, rest, left, top, width, height }) {
@@ -27,7 +27,7 @@ function area({ file, rest, left, top, width, height }) {
   const words = `${file.path}: ${number(file.executed, "instruction")} executed, ${share(file.executed, index.total.executed)} of all; ${share(file.ran, file.lines)} of its lines ran`;
   return make(
     "a",
-    { class: "area", href: fileLink(file), title: words, "aria-label": words, ...place, "--ran-part": `${Math.round(fraction(file.ran, file.lines) * 100)}%` },
+    { class: "area", href: fileLink(file), tabindex: "-1", title: words, "aria-label": words, ...place, "--ran-part": `${Math.round(fraction(file.ran, file.lines) * 100)}%` },
     make("span", { class: "title" }, baseName(file.path)),
     make("span", { class: "words" }, share(file.executed, index.total.executed)),
   );
