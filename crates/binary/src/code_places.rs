@@ -5,8 +5,10 @@ use gimli::LittleEndian;
 use headcount_model::{Frame, LinkAddr, source_path};
 
 use crate::debug_files::{self, Find, Slice};
+use crate::frames::frames;
 use crate::image::Image;
 use crate::layout::{Elf, layout, parse};
+use crate::names::without_name;
 use crate::symbols::{Named, names_at};
 use crate::{Error, digest};
 
@@ -37,12 +39,32 @@ pub fn code_places(bytes: &[u8], addresses: &[LinkAddr], find: &mut Find<'_>) ->
         .as_deref()
         .and_then(|bytes| Elf::parse(bytes.as_ref()).ok());
     let files = [&elf].into_iter().chain(separate.as_ref());
-    let names = names_at(&image, files, addresses);
+    let mut names = names_at(&image, files, addresses);
+    name_by_frames(&image, addresses, &mut names);
     let debug_elf = separate.as_ref().unwrap_or(&elf);
     let mut inner = nested(debug_elf, addresses, find);
     inner.resize(addresses.len(), Vec::new());
     let places = names.into_iter().zip(inner);
     places.map(|(name, frames)| place(name, frames)).collect()
+}
+
+/// Names what no symbol does by where it begins, as far as the unwinder knows: as counts do.
+fn name_by_frames(image: &Image<'_>, addresses: &[LinkAddr], names: &mut [Option<Named>]) {
+    if names.iter().all(Option::is_some) {
+        return;
+    }
+    let frames = frames(image, None);
+    for (name, address) in names.iter_mut().zip(addresses) {
+        let after = frames.partition_point(|it| it.range.start <= address.0);
+        let frame = after.checked_sub(1).and_then(|it| frames.get(it));
+        let at = frame.filter(|it| it.range.contains(&address.0));
+        if let (None, Some(frame)) = (&name, at) {
+            *name = Some(Named {
+                at: frame.range.start,
+                name: without_name(frame.range.start),
+            });
+        }
+    }
 }
 
 /// The linker's name is better than that of the debug information.

@@ -15,6 +15,11 @@ pub struct Names<'a> {
     pub headers: &'a [(u64, &'static str)],
 }
 
+/// What a function is called that nobody has named.
+pub fn without_name(at: u64) -> String {
+    format!("sub_{at:#x}")
+}
+
 impl Names<'_> {
     /// The linker's name of a function.
     pub fn of(&self, part: &Part) -> String {
@@ -45,7 +50,7 @@ impl Names<'_> {
                 .map(|(_, name)| *name)
         };
         name.or_else(header)
-            .map_or_else(|| format!("sub_{at:#x}"), str::to_owned)
+            .map_or_else(|| without_name(at), str::to_owned)
     }
 
     /// Whether a call comes back more often than it was made.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use iced_x86::{Mnemonic, OpKind};
 
 use crate::image::{Image, Piece};
+use crate::names::without_name;
 use crate::sweep::{self, Flow};
 use crate::symbols::Symbols;
 
@@ -110,7 +111,7 @@ fn name_of_slot(image: &Image<'_>, symbols: &Symbols, slot: u64) -> Option<Strin
     }
     let at = image.relocations.resolver_at(slot)?;
     let name = symbols.name(at).map(str::to_owned);
-    Some(name.unwrap_or_else(|| format!("sub_{at:#x}")))
+    Some(name.unwrap_or_else(|| without_name(at)))
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! What can be typed. `--help`, the manual pages and the completions are all made of this.
 
+mod comparing;
 mod live;
 mod reading;
 
+pub use comparing::*;
 pub use live::*;
 pub use reading::*;
 

@@ -373,15 +373,15 @@ impl Monitor<'_> {
     /// Keeps a thread that stopped; or lets it go on to where it can be kept.
     fn keep(&mut self, hold: usize, stopped: Stopped, stop: Stop) -> io::Result<()> {
         let tid = stopped.tid();
+        // The end of a call stops the thread before our request does, and takes its place.
+        if stop == Stop::SystemCall
+            && stopped.system_call_phase()? == Phase::End
+            && interrupted_calls::start_again(&stopped)?
+        {
+            kernel::interrupt(tid)?;
+            return self.handle(Event::Stop(stopped, stop));
+        }
         match stop {
-            // The end of a call stops the thread before our request does, and takes its place.
-            Stop::SystemCall
-                if stopped.system_call_phase()? == Phase::End
-                    && interrupted_calls::start_again(&stopped)? =>
-            {
-                kernel::interrupt(tid)?;
-                return self.handle(Event::Stop(stopped, stop));
-            }
             // Nothing new is begun any more.
             Stop::SystemCall if self.gives_up => {
                 if stopped.system_call_phase()? == Phase::Begin {

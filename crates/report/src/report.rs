@@ -63,6 +63,32 @@ pub struct Request<'a> {
     pub events: WantedEvents<'a>,
 }
 
+impl<'a> Request<'a> {
+    /// Everything that has a row, with its name as it was written, and no more than the counts say.
+    pub fn all(by: Unit, decode: Decode<'a>) -> Self {
+        Self {
+            by,
+            sort: None,
+            top: None,
+            only: Only::default(),
+            never: false,
+            own: None,
+            joins: false,
+            demangle: true,
+            decode,
+            transfers: &|_| Default::default(),
+            pointers: &|_| Default::default(),
+            calls_of: None,
+            with_checks: false,
+            source: None,
+            time: None,
+            samples: &[],
+            why: false,
+            events: WantedEvents::default(),
+        }
+    }
+}
+
 /// A run, as far as reports tell: nothing that differs between two equal runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {

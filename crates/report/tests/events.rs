@@ -4,7 +4,7 @@ use headcount_model::{
     Block, BlockKind, Bounds, Counted, EdgeKind, Event, Events, FileId, Function, FunctionCounts,
     FunctionEdge, InstructionEvents, LineRun, LinkAddr, Module, Shift, SourcePlace, Span, Varies,
 };
-use headcount_report::{Only, Report, Request, RunSummary, Unit, WantedEvents, csv, json, text};
+use headcount_report::{Report, Request, RunSummary, Unit, WantedEvents, csv, json, text};
 
 /// `l` loads 4 bytes, `r` repeats loads, `m` masks one, `b` and `f` jump back and forth out of the
 /// function on a condition; `?` is no instruction.
@@ -86,28 +86,13 @@ fn counted(blocks: Vec<Block>, edges: Vec<FunctionEdge>, counts: FunctionCounts)
 }
 
 fn report(counted: Counted, by: Unit, events: &[Event]) -> Report {
+    let decode = |span: &Span| {
+        let all = span.address.0..span.address.0 + span.bytes.len() as u64;
+        all.map(|it| (LinkAddr(it), "it".into())).collect()
+    };
     let request = Request {
-        by,
-        sort: None,
-        top: None,
-        only: Only::default(),
-        never: false,
-        own: None,
-        demangle: true,
-        decode: &|span| {
-            let all = span.address.0..span.address.0 + span.bytes.len() as u64;
-            all.map(|it| (LinkAddr(it), "it".into())).collect()
-        },
-        transfers: &|_| Default::default(),
-        pointers: &|_| Default::default(),
-        calls_of: None,
-        joins: false,
-        with_checks: false,
-        source: None,
-        time: None,
-        samples: &[],
-        why: false,
         events: WantedEvents::new(by, events, &find),
+        ..Request::all(by, &decode)
     };
     let run = RunSummary {
         command: vec!["./it".into()],

@@ -4,7 +4,7 @@ use headcount_model::{
     Block, Counted, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, LineRun, LinkAddr,
     Module, Shift, Span,
 };
-use headcount_report::{Only, Report, Request, RunSummary, Unit, csv, json, text};
+use headcount_report::{Report, Request, RunSummary, Unit, csv, json, text};
 
 /// A run of lines: line, instructions, inlined copy.
 type Lines<'a> = &'a [(u32, u32, u32)];
@@ -79,24 +79,8 @@ fn report(it: &Counted, by: Unit, never: bool) -> Report {
             .collect()
     };
     let request = Request {
-        by,
-        sort: None,
-        top: None,
-        only: Only::default(),
         never,
-        own: None,
-        demangle: true,
-        decode: &decode,
-        transfers: &|_| Default::default(),
-        pointers: &|_| Default::default(),
-        calls_of: None,
-        joins: false,
-        with_checks: false,
-        source: None,
-        time: None,
-        samples: &[],
-        why: false,
-        events: Default::default(),
+        ..Request::all(by, &decode)
     };
     let run = RunSummary {
         command: vec!["./it".into()],

@@ -72,26 +72,7 @@ fn decode(span: &Span) -> Vec<(LinkAddr, String)> {
 }
 
 fn request(by: Unit) -> Request<'static> {
-    Request {
-        by,
-        sort: None,
-        top: None,
-        only: Only::default(),
-        never: false,
-        own: None,
-        demangle: true,
-        decode: &decode,
-        transfers: &|_| Default::default(),
-        pointers: &|_| Default::default(),
-        calls_of: None,
-        joins: false,
-        with_checks: false,
-        source: None,
-        time: None,
-        samples: &[],
-        why: false,
-        events: Default::default(),
-    }
+    Request::all(by, &decode)
 }
 
 fn report(counted: &[Counted], request: &Request<'_>) -> Report {

@@ -44,7 +44,7 @@ fn show(folder: &Path) -> anyhow::Result<ExitCode> {
     tell(
         "\n3. See how often each line ran. A line without a number has no code, ! marks what never\n",
     )?;
-    tell("   ran, and of branches you see how often they jumped, or how many ways were gone:\n")?;
+    tell("   ran, and beside each condition you see how often it held and how often not:\n")?;
     step(folder, &["headcount", "annotate", "max.c"])?;
     tell("\n4. Or ask where the instructions went:\n")?;
     step(folder, &["headcount", "report", "--by", "function"])?;

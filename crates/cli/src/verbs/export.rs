@@ -93,25 +93,13 @@ fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         bail!("--max-count is not for the format sqlite, which has room for every count");
     }
     let files = Files::default();
+    let demangle = !args.names.no_demangle;
     let request = Request {
-        own: None,
-        by: Unit::Function,
-        sort: None,
-        top: None,
-        joins: false,
-        only: super::only(args.filter.get(), &[loaded], !args.names.no_demangle),
-        never: false,
-        demangle: !args.names.no_demangle,
-        decode: &super::decode,
+        only: super::only(args.filter.get(), &[loaded], demangle),
+        demangle,
         transfers: &headcount_x86::transfers,
         pointers: &|module| files.pointers(module),
-        calls_of: None,
-        with_checks: false,
-        source: None,
-        time: None,
-        samples: &[],
-        why: false,
-        events: Default::default(),
+        ..Request::all(Unit::Function, &super::decode)
     };
     let mut notes = super::notes(loaded);
     notes.extend(coverage_notes(&loaded.counted, request.demangle));

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use headcount_monitor::live::{Live, NotAnswered};
 use headcount_profile::RunSelection;
 use headcount_report::rates::{Order, Rates, Reading};
-use headcount_report::{self as report, Request, Unit, WantedEvents, thousands};
+use headcount_report::{self as report, Request, Unit, thousands};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
@@ -132,28 +132,14 @@ fn read(live: &Live, by: LiveUnit, filter: &FilterArgument) -> Result<Option<Rea
         }
     };
     let loaded = super::load_from(&profile, &RunSelection::All)?;
+    let by = match by {
+        LiveUnit::Function => Unit::Function,
+        LiveUnit::Line => Unit::Line,
+    };
     let request = Request {
-        by: match by {
-            LiveUnit::Function => Unit::Function,
-            LiveUnit::Line => Unit::Line,
-        },
-        sort: None,
-        top: None,
         only: super::only(filter.get(), &[&loaded], true),
-        never: false,
-        own: None,
-        joins: false,
-        demangle: true,
-        decode: &super::decode,
         transfers: &headcount_x86::transfers,
-        pointers: &|_| Default::default(),
-        calls_of: None,
-        with_checks: false,
-        source: None,
-        time: None,
-        samples: &[],
-        why: false,
-        events: WantedEvents::default(),
+        ..Request::all(by, &super::decode)
     };
     let report = report::Report::new(&loaded.counted, Vec::new(), Vec::new(), &request)?;
     Ok(Some(Reading::new(&report, moment.at)))

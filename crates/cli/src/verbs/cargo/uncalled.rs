@@ -209,7 +209,7 @@ mod inner {
         pub fn of<U>(
             self,
         ) -> U {
-            todo!()
+            loop {}
         }
     }
     trait Made { fn by_others(); fn here() {} }
