@@ -1,9 +1,8 @@
 //! Counts as a database of plain tables: the rows that `report` makes, into what `profile` writes.
 
 use crate::{output, progress};
-use anyhow::bail;
 use headcount_model::Counted;
-use headcount_profile::{PlainTables, Profile, Value};
+use headcount_profile::{PlainTables, Value};
 use headcount_report::{Cell, Request, RunSummary, export};
 use std::path::Path;
 
@@ -17,12 +16,7 @@ pub struct Material<'a> {
 
 /// Writes the database to the file the user named, or to standard output.
 pub fn write(to: Option<&Path>, material: &Material<'_>) -> anyhow::Result<()> {
-    if let Some(path) = to.filter(|path| Profile::open(path).is_ok()) {
-        bail!(
-            "{}: is a profile, which would be lost; name another file",
-            path.display()
-        );
-    }
+    output::spare_profile(to)?;
     output::write_made(to, |path| {
         progress::during("exporting", || fill(path, material)).map_err(|error| {
             // The file has another name until it is whole.

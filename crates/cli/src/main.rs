@@ -10,12 +10,14 @@ mod copies;
 mod counters;
 mod database;
 mod disclosure;
+mod flat_table;
 #[cfg(target_env = "gnu")]
 mod heap;
 #[cfg(test)]
 mod hostile;
 mod kept_modules;
 mod live_table;
+mod machine;
 mod module;
 mod module_files;
 mod monitored;

@@ -1,6 +1,7 @@
 //! Where results go.
 
 use anyhow::Context;
+use headcount_profile::Profile;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -69,6 +70,17 @@ pub fn write_made(
     made.as_file().sync_all().with_context(unwritten)?;
     made.persist(&path).with_context(unwritten)?;
     Ok(())
+}
+
+/// Fails if a result would replace a profile.
+pub fn spare_profile(to: Option<&Path>) -> anyhow::Result<()> {
+    match file(to).filter(|path| Profile::open(path).is_ok()) {
+        None => Ok(()),
+        Some(path) => anyhow::bail!(
+            "{}: is a profile, which would be lost; name another file",
+            path.display()
+        ),
+    }
 }
 
 /// The rights of a file that is replaced; of a new one, what the user's umask leaves of all.

@@ -17,6 +17,7 @@ use headcount_profile::{ModuleCounted, ModuleFacts, SparseCounts};
 
 use crate::cache;
 use crate::copies::Reading;
+use crate::machine;
 use crate::readings::ModuleReadings;
 use crate::selection::Selection;
 use flat::Flat;
@@ -342,7 +343,10 @@ pub fn run_of(
     facts: &[Facts],
     selection: Option<&Selection>,
 ) -> Result<(Run, Vec<Counts>)> {
-    let mut run = Run::default();
+    let mut run = Run {
+        host: machine::host(),
+        ..Run::default()
+    };
     let mut readings = readings(&written, facts.len())?.into_iter();
     let mut counts = Vec::new();
     let mut births = Births::default();

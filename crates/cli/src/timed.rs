@@ -15,9 +15,9 @@ use headcount_report::time::Time;
 use headcount_report::{demangle, share, thousands, time_text};
 use headcount_sampling::Background;
 
+use crate::machine;
 use crate::progress::during_on_terminal;
 use crate::talk::say;
-use crate::verbs::collect;
 
 /// Samples per second, and bytes of each stack, where nobody says otherwise.
 pub const FREQUENCY: u32 = 1000;
@@ -88,7 +88,8 @@ fn describe(sampled: &Sampled) -> Run {
         started: sampled.started,
         ended: sampled.ended,
         status: sampled.status,
-        cpu: collect::cpu(),
+        cpu: machine::cpu(),
+        host: machine::host(),
         processes,
         notes: lost.into_iter().collect(),
         ..Run::default()

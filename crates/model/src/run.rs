@@ -21,6 +21,8 @@ pub struct Run {
     pub status: Option<i32>,
     /// The machine's name for its processor.
     pub cpu: String,
+    /// The name of the machine that took it into a profile; empty if unknown.
+    pub host: String,
     /// Its processes.
     pub processes: Vec<Process>,
     /// What makes counts of this run uncertain, in sentences for the report.

@@ -34,6 +34,8 @@ impl From<Vec<i64>> for RunSelection {
 pub struct RunInfo {
     /// Its number in this profile.
     pub id: i64,
+    /// Names it for ever, in every profile.
+    pub key: String,
     /// The same for all runs of one command.
     pub batch: String,
     /// The mark that it began with, if it is a part of what a program did; else empty.
@@ -48,6 +50,8 @@ pub struct RunInfo {
     pub status: Option<i32>,
     /// The machine's name for its processor.
     pub cpu: String,
+    /// The name of the machine that took it into a profile; empty if unknown.
+    pub host: String,
     /// Its processes and their threads.
     pub processes: Vec<Process>,
     /// What makes its counts uncertain.
@@ -102,6 +106,11 @@ impl Profile {
     /// The numbers of the chosen runs.
     pub fn selected(&self, which: &RunSelection) -> Result<Vec<i64>> {
         self.reading(|db| select(db, run_ids(db)?, which))
+    }
+
+    /// The numbers of the chosen runs, as far as they were counted.
+    pub fn counted_runs(&self, which: &RunSelection) -> Result<Vec<i64>> {
+        self.reading(|db| Ok(choose(db, which)?.counted))
     }
 
     /// The sum of the chosen runs.
@@ -503,6 +512,7 @@ fn run_info(db: &Connection, id: i64) -> Result<RunInfo, Problem> {
                  ORDER BY path, build_id";
     Ok(RunInfo {
         id,
+        key: run.key,
         batch: run.batch,
         phase: run.phase,
         command: run.command,
@@ -510,6 +520,7 @@ fn run_info(db: &Connection, id: i64) -> Result<RunInfo, Problem> {
         ended: run.ended,
         status: run.status,
         cpu: run.cpu,
+        host: run.host,
         processes: run.processes,
         notes: run.notes,
         modules: all(db, query, [id], |row| row.get(0))?,
@@ -519,8 +530,8 @@ fn run_info(db: &Connection, id: i64) -> Result<RunInfo, Problem> {
 
 /// A run without its counts.
 pub(crate) fn run(db: &Connection, id: i64) -> Result<Run, Problem> {
-    let query = "SELECT key, command, started, ended, status, cpu, notes, batch, phase
-                 FROM runs WHERE id = ?";
+    let query = "SELECT key, command, started, ended, status, cpu, notes, batch, phase,
+                 host FROM runs WHERE id = ?";
     let (mut run, command, notes) = db.prepare_cached(query)?.query_row([id], |row| {
         let run = Run {
             key: row.get(0)?,
@@ -530,6 +541,7 @@ pub(crate) fn run(db: &Connection, id: i64) -> Result<Run, Problem> {
             cpu: row.get(5)?,
             batch: row.get(7)?,
             phase: row.get(8)?,
+            host: row.get(9)?,
             ..Run::default()
         };
         Ok((run, row.get::<_, String>(1)?, row.get::<_, String>(6)?))

@@ -76,6 +76,7 @@ CREATE TABLE runs (
     ended   INTEGER NOT NULL,
     status  INTEGER,                 -- exit status, or 128 + signal; null if nobody saw the end
     cpu     TEXT    NOT NULL,
+    host    TEXT    NOT NULL,        -- the machine that took it into a profile; empty if unknown
     notes   TEXT    NOT NULL         -- a JSON array of sentences: what makes counts uncertain
 ) STRICT;
 

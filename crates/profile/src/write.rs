@@ -312,8 +312,8 @@ fn add_files_and_refusals(db: &Connection, id: i64, module: &ModuleFacts) -> Res
 /// Stores a run without its counts; says under which number.
 pub(crate) fn add_run(db: &Connection, run: &Run) -> Result<i64, Problem> {
     db.prepare_cached(
-        "INSERT INTO runs (key, batch, phase, command, started, ended, status, cpu, notes)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO runs (key, batch, phase, command, started, ended, status, cpu, host,
+         notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         run.key,
@@ -328,6 +328,7 @@ pub(crate) fn add_run(db: &Connection, run: &Run) -> Result<i64, Problem> {
         fit(run.ended, "the time of the run's end")?,
         run.status,
         run.cpu,
+        run.host,
         serde_json::Value::from(run.notes.clone()).to_string(),
     ])?;
     let id = db.last_insert_rowid();

@@ -40,8 +40,8 @@ fn what_goes_in_comes_out() {
         (given.started, given.ended, given.status)
     );
     assert_eq!(
-        (&info.cpu, &info.notes, &info.processes),
-        (&given.cpu, &given.notes, &given.processes)
+        (&info.cpu, &info.host, &info.notes, &info.processes),
+        (&given.cpu, &given.host, &given.notes, &given.processes)
     );
     assert_eq!(info.modules, [module.path]);
     // One file, and no journal beside it.

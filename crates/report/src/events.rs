@@ -56,7 +56,7 @@ impl Default for WantedEvents<'_> {
 }
 
 /// The column that says what is no exact number in a row.
-const BOUNDS: &str = "bounds";
+pub const BOUNDS: &str = "bounds";
 
 /// The column of an event. Two have other names than the event, because `instructions` and `calls`
 /// are older columns: how many instructions there are, and how often a function was called.

@@ -74,6 +74,12 @@ pub enum Error {
     /// A number is not representable.
     #[error("more than 18,446,744,073,709,551,615 instructions executed: too many to add up")]
     TooLarge,
+    /// A number is more than a format can hold.
+    #[error("a count is larger than 9,223,372,036,854,775,807, the largest that this format holds")]
+    TooLargeForFormat,
+    /// A file cannot be written, and why.
+    #[error("it cannot be written: {0}")]
+    NotWritten(String),
     /// `--sort` names no column.
     #[error("`{key}` is no column of this report; sort by {}", columns.join(", "))]
     NoSuchColumn {

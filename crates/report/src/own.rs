@@ -196,6 +196,11 @@ impl Own {
         }
     }
 
+    /// The name of the library that a module is, if nothing of it is the user's own.
+    pub fn library_of_module(&self, module: &Module) -> Option<Arc<str>> {
+        (!self.has_module(module)).then(|| base_name(&module.path).into())
+    }
+
     /// Whether something is the user's own that is not counted.
     pub fn has_refused(&self, module: &Module, refusal: &Refusal) -> bool {
         self.has_module(module) && self.library_of_file(&refusal.file).is_none()

@@ -285,6 +285,7 @@ Examples:
   headcount export --format json | jq .totals.executed
   headcount export --format bolt -o it.fdata        then: llvm-bolt -data it.fdata
   headcount export --format sqlite -o it.sqlite     then: sqlite3 it.sqlite .schema
+  headcount export --format parquet --runs all -o it.parquet    for DuckDB, Spark and others
   headcount export --format zprof | sort -t: -k3 -nr | head")]
 pub struct Export {
     #[command(flatten)]
@@ -307,6 +308,12 @@ pub struct Export {
     /// Export the samples of `headcount time` instead of the counts, as folded, pprof or firefox.
     #[arg(long)]
     pub time: bool,
+    /// With `--format parquet`: what has a row, such as `function,block` [default: function,line].
+    #[arg(long, value_enum, value_name = "UNITS", value_delimiter = ',')]
+    pub by: Vec<FlatUnit>,
+    /// With `--format parquet`: tell what the code did, one column an event, or `all`, as `report` does.
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
+    pub events: Vec<String>,
     /// The largest count to write: some readers fail above 2147483647 or 9223372036854775807.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_count: Option<u64>,
@@ -469,6 +476,19 @@ pub enum By {
     Thread,
 }
 
+/// What has one row in a flat table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum FlatUnit {
+    Module,
+    File,
+    Function,
+    Line,
+    Block,
+    Instruction,
+    Edge,
+    Call,
+}
+
 /// How long the bars of a histogram are.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Histogram {
@@ -541,6 +561,9 @@ pub enum ExportFormat {
     Json,
     /// Functions, lines, blocks, edges and calls as plain tables, for sqlite3 and for scripts.
     Sqlite,
+    /// One flat table with a row for each run, module and unit, for DuckDB, Spark and others: so many
+    /// machines' counts are one table.
+    Parquet,
     /// Samples with call stacks, for profiler.firefox.com and samply.
     Firefox,
 }

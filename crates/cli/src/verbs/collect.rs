@@ -21,6 +21,7 @@ use headcount_wire::{DEFAULT_FOLDER, FILE_SUFFIX, FOLDER_VARIABLE};
 use crate::args::Collect;
 use crate::counters::{self, Counters, ProcessKey};
 use crate::kept_modules::{self, Unexplained};
+use crate::machine;
 use crate::module::CountedModule;
 use crate::monitored::{self, Taken};
 use crate::ordinary_memory;
@@ -512,7 +513,8 @@ impl Collector {
     fn run(&mut self, parts: &[Counters]) -> Result<Run> {
         let mut run = Run {
             started: parts.iter().map(|part| part.created).min().unwrap_or(0),
-            cpu: cpu(),
+            cpu: machine::cpu(),
+            host: machine::host(),
             ..Run::default()
         };
         let mut ids: Vec<String> = Vec::new();
@@ -745,12 +747,4 @@ fn processes(parts: &[Counters]) -> Vec<Process> {
             }
         })
         .collect()
-}
-
-pub fn cpu() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    info.lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
-        .map(|(_, name)| name.trim().to_owned())
-        .unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 //! Write counts in a format of another tool.
 
-use crate::args::{Export, ExportFormat};
+use crate::args::{Export, ExportFormat, FlatUnit};
+use crate::flat_table::Wanted;
 use crate::module_files::Files;
 use crate::sources::Sources;
 use crate::{database, output, progress, source_flows, talk};
@@ -9,6 +10,7 @@ use headcount_model::{Counted, Span};
 use headcount_profile::Loaded;
 use headcount_report::export::{self, Format, Material, TimeMaterial};
 use headcount_report::{Pattern, Request, Unit, coverage_notes, no_module_called, thousands};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
@@ -17,6 +19,12 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
+    if format == ExportFormat::Parquet {
+        return flat_table(args, named);
+    }
+    if !args.by.is_empty() || !args.events.is_empty() {
+        bail!("--by and --events are for the format parquet");
+    }
     let mut loaded = super::load_with_time(named, &args.runs.get())?;
     if is_of_time(args, format, &loaded) {
         return time(args, format, &loaded);
@@ -113,6 +121,39 @@ fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes a flat table of every run.
+fn flat_table(args: &Export, profile: Option<&PathBuf>) -> anyhow::Result<ExitCode> {
+    if args.max_count.is_some() || args.time {
+        bail!("--max-count and --time are not for the format parquet");
+    }
+    let mut by = match args.by.as_slice() {
+        [] => vec![FlatUnit::Function, FlatUnit::Line],
+        some => some.to_vec(),
+    };
+    by.sort_unstable();
+    by.dedup();
+    let wanted = Wanted {
+        args,
+        units: by.into_iter().map(flat_unit).collect(),
+        events: super::named_events(&args.events),
+    };
+    wanted.write(&super::open(profile)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn flat_unit(by: FlatUnit) -> Unit {
+    match by {
+        FlatUnit::Module => Unit::Module,
+        FlatUnit::File => Unit::File,
+        FlatUnit::Function => Unit::Function,
+        FlatUnit::Line => Unit::Line,
+        FlatUnit::Block => Unit::Block,
+        FlatUnit::Instruction => Unit::Instruction,
+        FlatUnit::Edge => Unit::Edge,
+        FlatUnit::Call => Unit::Call,
+    }
+}
+
 /// The format of a file that is written in one go; none, of a database.
 fn text_format(format: ExportFormat) -> Option<Format> {
     Some(match format {
@@ -127,7 +168,7 @@ fn text_format(format: ExportFormat) -> Option<Format> {
         ExportFormat::Zprof => Format::Zprof,
         ExportFormat::Json => Format::Json,
         ExportFormat::Firefox => Format::Firefox,
-        ExportFormat::Sqlite => return None,
+        ExportFormat::Sqlite | ExportFormat::Parquet => return None,
     })
 }
 

@@ -24,10 +24,10 @@ pub mod stat;
 pub mod time;
 pub mod watch;
 
-use crate::args::OwnArgument;
+use crate::args::{ALL_EVENTS, OwnArgument};
 use crate::{progress, readings, talk};
 use anyhow::bail;
-use headcount_model::{Counted, InstructionEvents, LinkAddr, Samples, Span};
+use headcount_model::{Counted, Event, InstructionEvents, LinkAddr, Samples, Span};
 use headcount_profile::{Loaded, Profile, RunSelection};
 use headcount_report::time::Time;
 use headcount_report::{Filter, Only, Own, Pattern, RunSummary, no_module_called, nothing_called};
@@ -68,6 +68,10 @@ fn open(named: Option<&PathBuf>) -> anyhow::Result<Profile> {
 /// What to do where there are no samples.
 const NO_TIME: &str = "there are no samples; take some of the same command with `headcount time`";
 
+/// What to do where there are no counts.
+pub const NO_COUNTS: &str = "there are samples, but no counts; `headcount run` counts the same command, \
+                             and `headcount report` shows where the time went";
+
 /// Opens a profile as [`open`] does and adds up the chosen runs, which were counted.
 fn load(named: Option<&PathBuf>, runs: &RunSelection) -> anyhow::Result<Loaded> {
     load_counts(&open(named)?, runs)
@@ -83,10 +87,7 @@ fn load_counts(profile: &Profile, runs: &RunSelection) -> anyhow::Result<Loaded>
 /// Fails if runs were only timed.
 fn has_counts(loaded: &Loaded) -> anyhow::Result<()> {
     if loaded.runs.is_empty() && !loaded.timed.is_empty() {
-        bail!(
-            "there are samples, but no counts; `headcount run` counts the same command, and `headcount \
-             report` shows where the time went"
-        );
+        bail!("{NO_COUNTS}");
     }
     Ok(())
 }
@@ -173,7 +174,7 @@ fn time(loaded: &Loaded) -> Option<Time> {
 }
 
 /// The notes of all runs, and of their sum.
-fn notes(loaded: &Loaded) -> Vec<String> {
+pub fn notes(loaded: &Loaded) -> Vec<String> {
     let timed = loaded.timed.iter().map(|it| &it.run);
     let runs = loaded.runs.iter().chain(timed);
     let notes = runs.flat_map(|run| run.notes.iter());
@@ -181,7 +182,7 @@ fn notes(loaded: &Loaded) -> Vec<String> {
 }
 
 /// The instructions of a piece of code; what is none is shown as such.
-fn decode(span: &Span) -> Vec<(LinkAddr, String)> {
+pub fn decode(span: &Span) -> Vec<(LinkAddr, String)> {
     match headcount_x86::decode(span) {
         Ok(code) => code.into_iter().map(|it| (it.address, it.text)).collect(),
         Err(error) => vec![(span.address, format!("({error})"))],
@@ -189,6 +190,14 @@ fn decode(span: &Span) -> Vec<(LinkAddr, String)> {
 }
 
 /// The events of each instruction in a piece of code; none, if it is no code.
-fn events(span: &Span) -> Option<Vec<InstructionEvents>> {
+pub fn events(span: &Span) -> Option<Vec<InstructionEvents>> {
     headcount_x86::events(span).ok()
+}
+
+/// The events that a user names for `--events`.
+fn named_events(names: &[String]) -> Vec<Event> {
+    match names.iter().any(|it| it == ALL_EVENTS) {
+        true => Event::ALL.to_vec(),
+        false => names.iter().filter_map(|it| Event::from_name(it)).collect(),
+    }
 }

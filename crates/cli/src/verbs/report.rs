@@ -182,11 +182,9 @@ fn events(names: &[String], by: Unit) -> anyhow::Result<Vec<Event>> {
         Unit::Branch => bail!("--events cannot be combined with --by branch; use --by line"),
         _ => (),
     }
-    if names.iter().any(|it| it == ALL_EVENTS) {
-        return Ok(Event::ALL.to_vec());
-    }
-    let events: Vec<Event> = names.iter().filter_map(|it| Event::from_name(it)).collect();
-    let of_blocks = events.iter().find(|it| !it.is_of_edges());
+    let events = super::named_events(names);
+    let is_all = names.iter().any(|it| it == ALL_EVENTS);
+    let of_blocks = events.iter().find(|it| !it.is_of_edges() && !is_all);
     match of_blocks.filter(|_| by == Unit::Edge) {
         Some(event) => bail!(
             "edges have the events taken and backward; --by block has `{}`",

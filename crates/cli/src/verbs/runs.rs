@@ -113,7 +113,7 @@ fn phase(run: &RunInfo) -> String {
 }
 
 fn as_csv(rows: &[(RunInfo, Count)]) -> String {
-    let mut out = "run,started,ended,status,executed,command,samples,phase\n".to_owned();
+    let mut out = "run,started,ended,status,executed,command,samples,phase,host\n".to_owned();
     for (run, executed) in rows {
         let status = run.status.map(|it| it.to_string()).unwrap_or_default();
         let executed = executed.value().map(|it| it.to_string());
@@ -122,8 +122,9 @@ fn as_csv(rows: &[(RunInfo, Count)]) -> String {
         let command = csv::harmless(&command).replace('"', "\"\"");
         let samples = run.samples.map(|it| it.to_string()).unwrap_or_default();
         let phase = csv::harmless(&run.phase).replace('"', "\"\"");
+        let host = csv::harmless(&run.host).replace('"', "\"\"");
         out.push_str(&format!(
-            "{},{},{},{status},{executed},\"{command}\",{samples},\"{phase}\"\n",
+            "{},{},{},{status},{executed},\"{command}\",{samples},\"{phase}\",\"{host}\"\n",
             run.id,
             date(run.started),
             date(run.ended)
@@ -144,6 +145,7 @@ fn as_json(rows: &[(RunInfo, Count)]) -> String {
             "phase": run.phase,
             "command": run.command,
             "cpu": run.cpu,
+            "host": run.host,
             "modules": run.modules,
             "processes": run.processes.len(),
             "threads": run.processes.iter().map(|it| it.threads.len()).sum::<usize>(),

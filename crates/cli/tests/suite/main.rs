@@ -24,6 +24,7 @@ mod events;
 mod exports;
 mod first_count;
 mod first_troubles;
+mod fleet;
 mod foreign_tracers;
 mod help;
 mod inherited;

@@ -130,6 +130,7 @@ pub fn run(key: &str, module: &Module, count: u64) -> Run {
         ended: 1_700_000_001_000_000_000,
         status: Some(139),
         cpu: "some cpu".into(),
+        host: "some host".into(),
         processes: vec![
             Process {
                 pid: 10,

@@ -10,17 +10,21 @@ mod code;
 mod coverage;
 mod drcov;
 mod exclusions;
+mod flat;
 mod folded;
 mod json;
 mod lcov;
 mod limit;
 mod llvm_sample;
+mod parquet;
 pub mod pprof;
 mod tables;
 mod time;
 mod zprof;
 
+pub use flat::{FlatMaterial, FlatRun};
 pub use json::SCHEMA as JSON_SCHEMA;
+pub use parquet::FlatTable;
 pub use tables::tables;
 pub use time::{TimeMaterial, has_time, write_time};
 

@@ -160,6 +160,7 @@ pub fn run(key: &str, found: u64, status: i32) -> Run {
         ended: 4_000_000_001_000_000_000,
         status: Some(status),
         cpu: "a processor".into(),
+        host: "a machine".into(),
         processes: vec![Process {
             pid: 100,
             threads: vec![100],
