@@ -49,6 +49,10 @@ pub struct Outline {
     added: Vec<u64>,
     /// See [`Outline::prepare_to_explore`].
     explored: Option<Explored>,
+    /// The name under which it is kept, if it is.
+    kept_as: Option<String>,
+    /// Did anybody ask for more than what the file says?
+    is_touched: bool,
 }
 
 /// The routine of a part, and what it tells about others.
@@ -92,11 +96,16 @@ impl Outline {
         let separate = debug_files::separate(&elf, find);
         let name = kept::name(&elf, file, separate.as_deref().map(AsRef::as_ref));
         let known = recall(&name);
-        if let Some(known) = known.and_then(|it| Self::unpack(&bytes, &layout, &it)) {
-            return Ok(known);
-        }
-        let outline = Self::of(Arc::clone(&bytes), layout, separate)?;
-        remember(&name, &outline.pack());
+        let known = known.and_then(|it| Self::unpack(&bytes, &layout, &it));
+        let mut outline = match known {
+            Some(known) => known,
+            None => {
+                let outline = Self::of(Arc::clone(&bytes), layout, separate)?;
+                remember(&name, &outline.pack());
+                outline
+            }
+        };
+        outline.kept_as = Some(name);
         Ok(outline)
     }
 
@@ -163,6 +172,8 @@ impl Outline {
             entries,
             added: Vec::new(),
             explored: None,
+            kept_as: None,
+            is_touched: false,
         })
     }
 
@@ -267,6 +278,7 @@ impl Outline {
     /// Makes a part known that begins here, because something leads here that no table told of.
     /// False if this is no code, or in a part that is known: then it is an arrival of that part.
     pub fn add_called(&mut self, at: LinkAddr) -> bool {
+        self.is_touched = true;
         let is_new = self.spans.add(&self.facts.image(), at.0);
         self.added.extend(is_new.then_some(at.0));
         is_new
@@ -285,6 +297,7 @@ impl Outline {
     /// Makes known where a part ends, as its routine told before: nobody has to ask again. False if
     /// it does not end there.
     pub fn close(&mut self, range: &Range<u64>) -> bool {
+        self.is_touched = true;
         self.spans.close(range)
     }
 
@@ -293,11 +306,13 @@ impl Outline {
     /// One in the midst of an instruction is believed if both end at the same place, as behind a
     /// `lock`; other such are ignored.
     pub fn routine(&mut self, at: LinkAddr, arrivals: &[LinkAddr]) -> Result<Found, String> {
+        self.is_touched = true;
         routine::routine(&self.facts, &mut self.spans, at.0, arrivals)
     }
 
     /// The instructions that need the gs register, of the part that holds an address.
     pub fn gs_users(&mut self, at: LinkAddr) -> Vec<u64> {
+        self.is_touched = true;
         let image = self.facts.image();
         let index = self.spans.index_at(at.0);
         let reached = index.and_then(|index| {
@@ -314,12 +329,32 @@ impl Outline {
         }
     }
 
-    /// Does so ahead of when it is asked for, which may be a bad moment for long work.
-    pub fn prepare_to_explore(&mut self) {
-        self.explored = Some(self.look_everywhere());
+    /// Does so ahead of when it is asked for, which may be a bad moment for long work; or takes
+    /// what came of it when somebody did so before. `recall` and `remember` are those of
+    /// [`Outline::read_once`].
+    pub fn prepare_to_explore(
+        &mut self,
+        recall: &dyn Fn(&str) -> Option<Vec<u8>>,
+        remember: &dyn Fn(&str, &[u8]),
+    ) {
+        if self.explored.is_some() {
+            return;
+        }
+        let kept_as = self.kept_as.as_ref().filter(|_| !self.is_touched);
+        let name = kept_as.map(|it| format!("explored-{it}"));
+        let known = name.as_deref().and_then(recall);
+        if known.is_some_and(|it| self.take_explored(&it)) {
+            return;
+        }
+        let explored = self.look_everywhere();
+        if let Some(name) = name {
+            remember(&name, &self.pack_explored(&explored));
+        }
+        self.explored = Some(explored);
     }
 
     fn look_everywhere(&mut self) -> Explored {
+        self.is_touched = true;
         let before = self.spans.starts().to_vec();
         let explored = explore::explore(&self.facts, &mut self.spans);
         let is_new = |at: &u64| before.binary_search(at).is_err();

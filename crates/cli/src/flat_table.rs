@@ -14,7 +14,7 @@ use headcount_report::{
 };
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::Path;
 
 /// What goes into the table.
@@ -55,10 +55,10 @@ impl Wanted<'_> {
 
 impl Wanted<'_> {
     /// Adds the rows of one run.
-    fn add<W: Write + Send>(
+    fn add(
         &self,
         mut loaded: Loaded,
-        table: &mut FlatTable<W>,
+        table: &mut FlatTable,
         unmet: &mut Unmet,
     ) -> anyhow::Result<()> {
         let Some(run) = loaded.runs.first().cloned() else {

@@ -3,6 +3,7 @@
 use crate::talk;
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long to say nothing.
@@ -11,15 +12,35 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Does the work; if it takes long, says what is going on: on a terminal in a line that counts
 /// seconds and goes away, elsewhere once.
 pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
-    let (done, until_done) = mpsc::channel::<()>();
-    std::thread::scope(|scope| {
+    let _sign = Sign::of(what);
+    work()
+}
+
+/// Says what is going on, as long as it is there.
+pub struct Sign {
+    done: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sign {
+    pub fn of(what: &str) -> Self {
+        let (done, until_done) = mpsc::channel::<()>();
+        let what = what.to_owned();
         // Where no thread can be had, nothing is said.
-        let thread = std::thread::Builder::new();
-        let _ = thread.spawn_scoped(scope, move || report(what, &until_done));
-        let result = work();
-        drop(done);
-        result
-    })
+        let thread = std::thread::Builder::new().spawn(move || report(&what, &until_done));
+        Self {
+            done: Some(done),
+            thread: thread.ok(),
+        }
+    }
+}
+
+impl Drop for Sign {
+    fn drop(&mut self) {
+        self.done = None;
+        // It takes its line away before anything else is said; if it panicked, it has said so.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
 }
 
 /// The same, but on a terminal only: elsewhere the line would be among the program's own words.

@@ -311,7 +311,7 @@ impl Monitor<'_> {
                 && (self.settings.wants)(&mapping.path, is_program)
                 && let Some(original) = self.original(pid, &mapping, is_program)?
             {
-                original.outline.borrow_mut().prepare_to_explore();
+                self.explore(&original);
             }
         }
         Ok(())
@@ -418,6 +418,11 @@ impl Monitor<'_> {
         if let Some(known) = known {
             return known;
         }
+        // What is not copied is not looked at when it runs: where it leads to is known before, or
+        // never.
+        if self.in_the_middle || original.wanted.is_some() {
+            self.explore(original);
+        }
         self.workshops.push(Workshop::new(
             original.module,
             site,
@@ -427,6 +432,12 @@ impl Monitor<'_> {
             self.in_the_middle,
         ));
         self.workshops.len() - 1
+    }
+
+    /// Follows control through all of a module.
+    fn explore(&self, original: &Original) {
+        let mut outline = original.outline.borrow_mut();
+        outline.prepare_to_explore(&self.settings.recall, &self.settings.remember);
     }
 
     /// Gives the memory of copies back whose module is mapped no more.

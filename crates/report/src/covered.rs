@@ -136,7 +136,7 @@ pub fn covered(
 }
 
 /// `max::largest::<u8>` without its `::<u8>`: instances of one function have one name.
-fn without_arguments(name: &str) -> String {
+pub fn without_arguments(name: &str) -> String {
     let mut out = String::new();
     let mut rest = name;
     while let Some((before, inside)) = rest.split_once("::<") {

@@ -8,7 +8,7 @@ use object::pod::{bytes_of, bytes_of_slice};
 use object::read::elf::ProgramHeader;
 use object::{Object, ObjectSection};
 
-use super::{Facts, Outline, told};
+use super::{Explored, Facts, Outline, told};
 use crate::debug_files::FileBytes;
 use crate::digest::Digest;
 use crate::frames::Frame;
@@ -157,7 +157,43 @@ impl Outline {
             entries,
             added: Vec::new(),
             explored: None,
+            kept_as: None,
+            is_touched: false,
         })
+    }
+
+    /// What [`Outline::look_everywhere`] found, and made of an outline that nobody had touched.
+    pub(super) fn pack_explored(&self, explored: &Explored) -> Vec<u8> {
+        let mut to = Packer::default();
+        self.spans.pack(&mut to);
+        to.column(self.spans.spoken_of.iter().copied());
+        for numbers in [&self.added, &explored.return_points, &explored.arrivals] {
+            to.column(numbers.iter().copied());
+        }
+        to.0
+    }
+
+    /// Takes what [`Outline::pack_explored`] wrote of the same file. False: it did not write this.
+    pub(super) fn take_explored(&mut self, packed: &[u8]) -> bool {
+        let mut from = Packed(packed);
+        let mut take = || {
+            let mut spans = Spans::unpack(&mut from)?;
+            spans.spoken_of = from.column()?.into_iter().collect();
+            let added = from.column()?;
+            let explored = Explored {
+                return_points: from.column()?,
+                arrivals: from.column()?,
+            };
+            from.0.is_empty().then_some((spans, added, explored))
+        };
+        let Some((spans, added, explored)) = take() else {
+            return false;
+        };
+        self.is_touched = true;
+        self.spans = spans;
+        self.added = added;
+        self.explored = Some(explored);
+        true
     }
 }
 
@@ -229,6 +265,47 @@ mod tests {
             for start in first.starts().to_vec().into_iter().step_by(7) {
                 let routine = |it: &mut Outline| it.routine(LinkAddr(start), &[]);
                 assert_eq!(routine(&mut first), routine(&mut again), "{start:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_exploring_is_what_exploring_finds() {
+        for file in files() {
+            let bytes: FileBytes = Arc::new(file);
+            let memory: RefCell<HashMap<String, Vec<u8>>> = RefCell::default();
+            let recall = |name: &str| memory.borrow().get(name).cloned();
+            let remember = |name: &str, bytes: &[u8]| {
+                let before = memory.borrow_mut().insert(name.to_owned(), bytes.to_vec());
+                assert!(before.is_none(), "it was not recalled");
+            };
+            let read = || {
+                let bytes = Arc::clone(&bytes);
+                let read = Outline::read_once(bytes, &mut |_| None, &recall, &remember);
+                read.expect("it is a program")
+            };
+            let explored = |outline: &mut Outline| {
+                outline.prepare_to_explore(&recall, &remember);
+                let explored = outline.explore();
+                outline.pack_explored(&explored)
+            };
+            let (mut first, mut again) = (read(), read());
+            let packed = explored(&mut first);
+            assert!(packed == explored(&mut again));
+            assert_eq!(memory.borrow().len(), 2);
+            for start in first.starts().to_vec().into_iter().step_by(11) {
+                let routine = |it: &mut Outline| it.routine(LinkAddr(start), &[]);
+                assert_eq!(routine(&mut first), routine(&mut again), "{start:#x}");
+            }
+            // What came of one question is no answer to another.
+            let mut touched = read();
+            let _ = touched.routine(LinkAddr(touched.starts()[0]), &[]);
+            memory.borrow_mut().clear();
+            touched.prepare_to_explore(&recall, &remember);
+            assert_eq!(memory.borrow().len(), 0);
+            let mut cut = read();
+            for length in (0..packed.len()).step_by(packed.len() / 50) {
+                assert!(!cut.take_explored(&packed[..length]), "{length}");
             }
         }
     }

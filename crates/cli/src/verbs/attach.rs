@@ -2,6 +2,7 @@
 //!
 //! Another process does it, so that whoever kills this one does the program no harm.
 
+use std::cell::RefCell;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -9,6 +10,7 @@ use headcount_monitor::Ending;
 
 use crate::args::Attach;
 use crate::monitored::{self, Following};
+use crate::progress::Sign;
 use crate::talk::say;
 
 /// Runs the verb.
@@ -27,7 +29,10 @@ pub fn run(args: &Attach) -> Result<ExitCode> {
 
 fn count(args: &Attach) -> Result<ExitCode> {
     let folder = monitored::new_folder(&args.counting)?;
+    let what = format!("reading the code of process {}", args.pid);
+    let sign = RefCell::new((!args.counting.quiet).then(|| Sign::of(&what)));
     let begun = || {
+        sign.take();
         if !args.counting.quiet {
             say(format!(
                 "counting process {}; Ctrl-C lets go of it",
@@ -46,6 +51,7 @@ fn count(args: &Attach) -> Result<ExitCode> {
     let counted = monitored::count(&args.counting, &following, &begun, |settings| {
         headcount_monitor::attach(args.pid, args.children, &folder, settings)
     });
+    sign.take();
     let outcome = counted.inspect_err(|_| monitored::remove(&folder))?;
     monitored::store(&args.counting, &folder, &outcome)?;
     Ok(ExitCode::SUCCESS)

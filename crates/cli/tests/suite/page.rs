@@ -5,6 +5,7 @@ use crate::workshop::{Workshop, have};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 const LIGHT: Screen = Screen {
     width: 1280,
@@ -47,7 +48,13 @@ fn page(shop: &Workshop) -> PathBuf {
     shop.path("report.html")
 }
 
-fn ways() -> (Workshop, PathBuf) {
+/// Counted by whoever asks first. Nobody changes it.
+fn ways() -> &'static (Workshop, PathBuf) {
+    static WAYS: LazyLock<(Workshop, PathBuf)> = LazyLock::new(new_ways);
+    &WAYS
+}
+
+fn new_ways() -> (Workshop, PathBuf) {
     let shop = Workshop::new();
     shop.write("ways.c", WAYS_C);
     shop.must(&["gcc", "-g", "-O1", "ways.c", "-o", "ways"]);
@@ -87,12 +94,12 @@ fn every_view_opens_without_a_complaint_and_can_be_used_by_all() {
     let mut browser = Browser::start();
     for (width, dark) in [(1280, false), (1280, true), (400, false)] {
         for view in EVERY_VIEW {
-            browser.open(&page, view, &Screen { width, dark });
+            browser.open(page, view, &Screen { width, dark });
             let wrong = browser.value(include_str!("browser/accessible.js"));
             assert_eq!(wrong, Value::Array(Vec::new()), "{view} {width} {dark}");
         }
     }
-    browser.open(&page, "#/file/ways.c:17", &LIGHT);
+    browser.open(page, "#/file/ways.c:17", &LIGHT);
     browser.press("Enter");
     browser.wait_for("document.querySelector('.detail .instruction') !== null");
     let wrong = browser.value(include_str!("browser/accessible.js"));
@@ -108,12 +115,12 @@ fn its_numbers_are_those_of_the_report() {
     }
     let (shop, page) = ways();
     let mut browser = Browser::start();
-    browser.open(&page, "", &LIGHT);
+    browser.open(page, "", &LIGHT);
     let functions = browser.value(
         "index.functions.map((it) => [index.modules[it.module].path, it.name, String(it.calls), \
          String(it.executed), String(it.instructions), String(it.neverRan)])",
     );
-    let mut wanted: Vec<Vec<String>> = csv(&shop, "function");
+    let mut wanted: Vec<Vec<String>> = csv(shop, "function");
     for row in &mut wanted {
         row.drain(2..4);
     }
@@ -125,7 +132,7 @@ fn its_numbers_are_those_of_the_report() {
          String(it.executed[i])]); })",
     );
     let of_file = |row: &Vec<String>| row[0] == "ways.c";
-    let mut wanted: Vec<_> = csv(&shop, "line").into_iter().filter(of_file).collect();
+    let mut wanted: Vec<_> = csv(shop, "line").into_iter().filter(of_file).collect();
     for row in &mut wanted {
         match row.pop().as_deref() {
             Some("at_least") => row[2] = format!(">{}", row[2]),
@@ -140,7 +147,7 @@ fn its_numbers_are_those_of_the_report() {
         "calls().then((all) => all.filter((it) => it.caller.name === 'main')\
          .map((it) => [hex(it.address), it.callee?.name ?? '*', String(it.count)]))",
     );
-    let wanted: Vec<_> = csv(&shop, "call")
+    let wanted: Vec<_> = csv(shop, "call")
         .into_iter()
         .filter(|row| row[1] == "main")
         .map(|row| row[2..].to_vec())
@@ -152,7 +159,7 @@ fn its_numbers_are_those_of_the_report() {
         "codeOf(index.functionByKey.get('main')).then((code) => code.blocks.flatMap((it) => it.code)\
          .map((it) => [hex(it.at), String(it.count)]))",
     );
-    let wanted: Vec<_> = csv(&shop, "instruction")
+    let wanted: Vec<_> = csv(shop, "instruction")
         .into_iter()
         .filter(|row| row[1] == "main")
         .map(|row| row[2..4].to_vec())
@@ -175,7 +182,7 @@ fn branches_say_how_often_which_way() {
     }
     let (_shop, page) = ways();
     let mut browser = Browser::start();
-    browser.open(&page, "#/file/ways.c", &LIGHT);
+    browser.open(page, "#/file/ways.c", &LIGHT);
     // 29 times, of which 9 call `ways`.
     let shown = browser.text("document.querySelector('#L19 .outcome').textContent");
     assert_eq!(shown, "taken 9 / not 20");
@@ -185,9 +192,9 @@ fn branches_say_how_often_which_way() {
         browser.text("document.querySelector('#L22 .count').textContent"),
         "never"
     );
-    browser.open(&page, "#/never", &LIGHT);
+    browser.open(page, "#/never", &LIGHT);
     assert!(browser.text("content.textContent").contains("never_called"));
-    browser.open(&page, "#/run", &LIGHT);
+    browser.open(page, "#/run", &LIGHT);
     assert!(
         browser
             .text("content.textContent")
@@ -203,7 +210,7 @@ fn keys_lead_through_a_source_and_addresses_lead_to_lines() {
     }
     let (_shop, page) = ways();
     let mut browser = Browser::start();
-    browser.open(&page, "#/file/ways.c:18", &LIGHT);
+    browser.open(page, "#/file/ways.c:18", &LIGHT);
     let current = "document.querySelector('.line.current').id";
     assert_eq!(browser.text(current), "L18");
     for (key, line) in [("j", "L19"), ("n", "L22"), ("k", "L21")] {
@@ -364,7 +371,7 @@ fn a_long_file_is_shown_in_parts() {
 
 #[test]
 fn equal_runs_make_equal_pages() {
-    let (shop, page) = ways();
+    let (shop, page) = new_ways();
     let first = fs::read(&page).unwrap();
     shop.forget();
     // Where the C library asks for random numbers, its counts differ.
@@ -527,7 +534,7 @@ fn the_field_to_find_things_says_what_is_shown() {
     }
     let (_shop, page) = ways();
     let mut browser = Browser::start();
-    browser.open(&page, "", &LIGHT);
+    browser.open(page, "", &LIGHT);
     browser.press("/");
     browser.ask("Input.insertText", serde_json::json!({ "text": "never_" }));
     browser.wait_for("content.textContent.includes('never_called')");
@@ -547,7 +554,7 @@ fn what_was_chosen_in_a_view_is_there_again_on_the_way_back() {
     }
     let (_shop, page) = ways();
     let mut browser = Browser::start();
-    browser.open(&page, "#/functions", &LIGHT);
+    browser.open(page, "#/functions", &LIGHT);
     let click = |what: &str, text: &str| {
         format!(
             "[...document.querySelectorAll('{what}')].find((it) => it.textContent === '{text}').click() ?? 0"
@@ -584,11 +591,11 @@ fn the_call_tree_and_what_is_hot_are_those_of_the_report() {
     }
     let (shop, page) = ways();
     let mut browser = Browser::start();
-    browser.open(&page, "", &LIGHT);
+    browser.open(page, "", &LIGHT);
     let hottest = browser.value(
         "(({ file, line, executed, text }) => [file.path, String(line), String(executed), text])(index.hotLines[0])",
     );
-    let mut lines = csv(&shop, "line");
+    let mut lines = csv(shop, "line");
     lines.retain(|row| row[0] == "ways.c");
     lines.sort_by_key(|row| std::cmp::Reverse(row[3].parse::<u64>().unwrap()));
     let number: usize = lines[0][1].parse().unwrap();
@@ -612,12 +619,12 @@ fn the_call_tree_and_what_is_hot_are_those_of_the_report() {
     let inclusive =
         "callGraph().then((it) => it.nodes.find((it) => it.it?.name === 'ways').inclusive)";
     assert_eq!(browser.value(inclusive), estimate, "{said:?}");
-    browser.open(&page, "#/tree", &LIGHT);
+    browser.open(page, "#/tree", &LIGHT);
     let frames = "[...document.querySelectorAll('.call')].map((it) => it.textContent)";
     let seen = browser.value(frames).to_string();
     assert!(seen.contains("\"main\""), "{seen}");
 
-    browser.open(&page, "#/function/ways", &LIGHT);
+    browser.open(page, "#/function/ways", &LIGHT);
     let shown =
         "[...document.querySelectorAll('.line .number')].map((it) => Number(it.textContent))";
     assert_eq!(
@@ -668,4 +675,62 @@ fn a_page_of_two_profiles_tells_what_changed() {
     let line = browser.text("content.querySelector('tbody a.place').textContent");
     assert!(line.starts_with("ways.c:"), "{line}");
     assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+/// `twice` has code of its own, and copies in two functions.
+const INLINED: &str = "\
+int twice(int x)
+{
+    return x * x ^ 2 * x + 1;
+}
+__attribute__((noinline)) int thrice(int x)
+{
+    return twice(x) + x;
+}
+int (*volatile pointer)(int) = twice;
+int main(void)
+{
+    int sum = 0;
+    for (int i = 0; i < 10; i++)
+        sum += twice(sum + i) + thrice(i);
+    return pointer(sum) == 1;
+}
+";
+
+#[test]
+fn a_function_says_where_it_was_inlined_and_what_its_copies_executed() {
+    if !have("chromium") {
+        return;
+    }
+    let shop = Workshop::new();
+    shop.write("in.c", INLINED);
+    shop.must(&["gcc", "-g", "-O2", "-fno-unroll-loops", "in.c", "-o", "in"]);
+    shop.headcount(&["run", "-q", "--modules", "main", "--", "./in"]);
+    let page = page(&shop);
+    let mut browser = Browser::start();
+    browser.open(&page, "#/function/twice", &LIGHT);
+    let rows = browser.value(
+        "[...document.querySelectorAll('table')].filter((it) => it.caption.textContent === 'Inlined into') \
+         .flatMap((it) => [...it.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent)))",
+    );
+    let rows: Vec<Vec<String>> = serde_json::from_value(rows).unwrap();
+    let mut callers: Vec<&str> = rows.iter().map(|it| it[2].as_str()).collect();
+    callers.sort_unstable();
+    assert_eq!(callers, ["main", "thrice"], "{rows:?}");
+    let copies: u64 = rows.iter().map(|it| number(&it[0])).sum();
+    // Line 3 was executed in the function itself, or in a copy.
+    let line = csv(&shop, "line").into_iter();
+    let line = line.filter(|it| it[1] == "3").map(|it| number(&it[3]));
+    let own = csv(&shop, "instruction").into_iter();
+    let own = own.filter(|it| it[1] == "twice" && !it[4].starts_with("ret"));
+    let own: u64 = own.map(|it| number(&it[3])).sum();
+    assert_eq!(copies + own, line.sum::<u64>(), "{rows:?}");
+    browser.open(&page, "#/function/thrice", &LIGHT);
+    let text = browser.text("document.querySelector('main').textContent");
+    assert!(text.contains("Inlined here (1)"), "{text}");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+fn number(text: &str) -> u64 {
+    text.replace(',', "").parse().unwrap()
 }

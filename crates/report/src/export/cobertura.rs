@@ -4,7 +4,6 @@ use super::coverage::{Coverage, CoveredFile, ways};
 use super::limit::Limit;
 use super::{Exported, Material};
 use crate::Error;
-use crate::demangle;
 use crate::escape::markup;
 use crate::glob::base_name;
 use std::collections::BTreeMap;
@@ -42,20 +41,14 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
     out.raw("<sources>\n<source>.</source>\n</sources>\n");
     out.open("packages", &[]);
     for (folder, files) in packages {
-        package(&mut out, folder, &files, material, limit);
+        package(&mut out, folder, &files, limit);
     }
     out.close("packages");
     out.close("coverage");
     Ok(coverage.exported(out.text))
 }
 
-fn package(
-    out: &mut Xml,
-    folder: &str,
-    files: &[&CoveredFile],
-    material: &Material<'_>,
-    limit: &Limit,
-) {
+fn package(out: &mut Xml, folder: &str, files: &[&CoveredFile], limit: &Limit) {
     let named = |name: &str, sum: Sum| {
         let mut attributes = vec![("name", name.to_owned())];
         attributes.extend(sum.rates());
@@ -69,7 +62,7 @@ fn package(
         let mut attributes = named(base_name(&file.path), Sum::of([*file].into_iter()));
         attributes.insert(1, ("filename", file.path.clone()));
         out.open("class", &attributes);
-        methods(out, file, material, limit);
+        methods(out, file, limit);
         out.open("lines", &[]);
         for line in file.lines.keys() {
             self::line(out, file, *line, file.lines[line], limit);
@@ -81,18 +74,14 @@ fn package(
     out.close("package");
 }
 
-fn methods(out: &mut Xml, file: &CoveredFile, material: &Material<'_>, limit: &Limit) {
+fn methods(out: &mut Xml, file: &CoveredFile, limit: &Limit) {
     out.open("methods", &[]);
-    for ((line, name), calls) in &file.functions {
-        let shown = match material.demangle {
-            true => demangle(name),
-            false => name.as_ref().into(),
-        };
-        let rate = if *calls > 0 { "1" } else { "0" };
+    for (line, function) in &file.functions {
+        let rate = if function.calls() > 0 { "1" } else { "0" };
         out.open(
             "method",
             &[
-                ("name", shown.into_owned()),
+                ("name", function.name.clone()),
                 ("signature", String::new()),
                 ("line-rate", rate.to_owned()),
                 ("branch-rate", rate.to_owned()),
@@ -100,7 +89,7 @@ fn methods(out: &mut Xml, file: &CoveredFile, material: &Material<'_>, limit: &L
             ],
         );
         out.open("lines", &[]);
-        let hits = limit.cut(*calls);
+        let hits = limit.cut(function.calls());
         out.empty(
             "line",
             &[("number", line.to_string()), ("hits", hits.to_string())],

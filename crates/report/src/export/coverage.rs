@@ -4,8 +4,10 @@ use super::exclusions::Exclusions;
 use super::{Exported, Material, several};
 use crate::Error;
 use crate::count::{Count, edges};
+use crate::covered::without_arguments;
+use crate::inlined::InlinedRuns;
 use crate::lines::all_lines;
-use crate::names::{Named, functions};
+use crate::names::{Named, functions, is_part, origin};
 use crate::rows;
 use headcount_model::{EdgeKind, FileId};
 use std::collections::{BTreeMap, HashMap};
@@ -18,10 +20,29 @@ pub struct CoveredFile {
     pub path: String,
     /// The counts of its lines.
     pub lines: BTreeMap<u32, u64>,
-    /// Its functions: line and linker's name, and how often each was called.
-    pub functions: BTreeMap<(u32, Arc<str>), u64>,
+    /// Its functions, by the line where they begin: what was made of one line is one function, as
+    /// it is for gates.
+    pub functions: BTreeMap<u32, CoveredFunction>,
     /// The branches of each line.
     pub branches: BTreeMap<u32, Vec<Branch>>,
+}
+
+/// A function, as its author wrote it.
+#[derive(Debug, Default)]
+pub struct CoveredFunction {
+    /// Its name; of several, the first.
+    pub name: String,
+    /// How often its own code was called.
+    called: u64,
+    /// Whether it ran where it was inlined.
+    is_inlined: bool,
+}
+
+impl CoveredFunction {
+    /// How often it was called, at least.
+    pub fn calls(&self) -> u64 {
+        self.called.max(self.is_inlined.into())
+    }
 }
 
 /// How often each way out of a block was taken; nothing if the block never ran.
@@ -151,16 +172,28 @@ impl Coverage {
     }
 
     fn add_functions(&mut self, material: &Material<'_>) -> Result<(), Error> {
+        let inlined = InlinedRuns::of(material.counted);
         for named in wanted(material) {
             let Some((file, line @ 1..)) = named.function.source else {
                 continue;
             };
             let covered = named.file(file).and_then(|it| self.files.get_mut(it));
-            if let (Some(covered), Some(calls)) = (covered, rows::calls(&named).value()) {
-                let name = named.function.name.as_str().into();
-                let sum = covered.functions.entry((line, name)).or_default();
-                *sum = sum.checked_add(calls).ok_or(Error::TooLarge)?;
+            let (Some(covered), Some(calls)) = (covered, rows::calls(&named).value()) else {
+                continue;
+            };
+            let function = covered.functions.entry(line).or_default();
+            let name = written_name(&named, material.demangle);
+            if function.name.is_empty() || name < function.name {
+                function.name = name;
             }
+            // Who enters a part has entered the function before.
+            let calls = if is_part(&named.function.name) {
+                0
+            } else {
+                calls
+            };
+            function.called = function.called.checked_add(calls).ok_or(Error::TooLarge)?;
+            function.is_inlined |= inlined.has(&named);
         }
         Ok(())
     }
@@ -202,11 +235,20 @@ impl Coverage {
             file.lines.retain(|line, _| !excluded.lines.contains(line));
             self.excluded_lines += before - file.lines.len();
             let is_in = |line: &u32| !excluded.lines.contains(line);
-            file.functions.retain(|(line, _), _| is_in(line));
+            file.functions.retain(|line, _| is_in(line));
             file.branches
                 .retain(|line, _| is_in(line) && !excluded.branches.contains(line));
         }
         self.files.retain(|_, file| !file.lines.is_empty());
+    }
+}
+
+/// The name of the function that all parts, copies and instances were made of.
+fn written_name(named: &Named<'_>, demangle: bool) -> String {
+    let name = origin(&named.function.name);
+    match demangle {
+        true => without_arguments(&crate::demangle(name)),
+        false => name.to_owned(),
     }
 }
 

@@ -1,14 +1,13 @@
 //! Tracefiles of lcov (`man geninfo`), with the records that every version reads.
 
-use super::coverage::{Coverage, CoveredFile};
+use super::coverage::{Coverage, CoveredFile, CoveredFunction};
 use super::limit::Limit;
 use super::{Exported, Material};
 use crate::{Error, visible};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// One record a source file. Functions have the linker's names: what is behind a comma would be
-/// lost. `genhtml --demangle-cpp` shows them as they were written.
+/// One record a source file.
 pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> {
     let coverage = Coverage::new(material)?;
     let mut out = String::new();
@@ -24,13 +23,13 @@ fn record(out: &mut String, file: &CoveredFile, limit: &Limit) {
     };
     put(format_args!("TN:\nSF:{}", visible(&file.path)));
     let names = unique_names(file);
-    for ((line, _), name) in file.functions.keys().zip(&names) {
+    for (line, name) in file.functions.keys().zip(&names) {
         put(format_args!("FN:{line},{name}"));
     }
-    for (calls, name) in file.functions.values().zip(&names) {
-        put(format_args!("FNDA:{},{name}", limit.cut(*calls)));
+    for (function, name) in file.functions.values().zip(&names) {
+        put(format_args!("FNDA:{},{name}", limit.cut(function.calls())));
     }
-    let called = file.functions.values().filter(|calls| **calls > 0).count();
+    let called = file.functions.values().filter(|it| it.calls() > 0).count();
     put(format_args!("FNF:{}\nFNH:{called}", file.functions.len()));
     for (line, branches) in &file.branches {
         for (block, branch) in branches.iter().enumerate() {
@@ -52,16 +51,17 @@ fn record(out: &mut String, file: &CoveredFile, limit: &Limit) {
     ));
 }
 
-/// lcov knows the functions of a file by their names: where one stands on several lines, all but
-/// the first get the line as well.
+/// lcov knows the functions of a file by their names, and not all versions read on behind a comma:
+/// arguments have semicolons between them, and where one name stands on several lines, all but the
+/// first get the line as well.
 fn unique_names(file: &CoveredFile) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let unique = |(line, name): &(u32, std::sync::Arc<str>)| {
-        let name = visible(name).replace(',', "_");
+    let unique = |(line, function): (&u32, &CoveredFunction)| {
+        let name = visible(&function.name).replace(',', ";");
         match seen.insert(name.clone()) {
             true => name,
             false => format!("{name}@{line}"),
         }
     };
-    file.functions.keys().map(unique).collect()
+    file.functions.iter().map(unique).collect()
 }

@@ -19,9 +19,12 @@ const VERSION: &str = "1";
 /// How many rows are packed together: enough to be small, and few enough to be kept in memory.
 const ROWS_PER_GROUP: usize = 1 << 17;
 
+/// Where a table is written to. One type for all, so that the writer is compiled once.
+type To = Box<dyn Write + Send>;
+
 /// A Parquet file that is being written.
-pub struct FlatTable<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
+pub struct FlatTable {
+    writer: SerializedFileWriter<To>,
     columns: Vec<Column>,
     rows: usize,
     texts: Texts,
@@ -58,9 +61,10 @@ impl Texts {
     }
 }
 
-impl<W: Write + Send> FlatTable<W> {
+impl FlatTable {
     /// Begins the file.
-    pub fn new(to: W) -> Result<Self, Error> {
+    pub fn new(to: impl Write + Send + 'static) -> Result<Self, Error> {
+        let to: To = Box::new(to);
         let schema = parse_message_type(&schema()).map_err(unwritten)?;
         let version = KeyValue::new("headcount.table".into(), VERSION.to_owned());
         let settings = WriterProperties::builder()

@@ -11,6 +11,7 @@ mod files;
 mod functions;
 mod graph;
 mod index;
+mod inlined;
 mod pack;
 mod sites;
 mod time;
@@ -122,6 +123,10 @@ pub fn write(page: &Page<'_>) -> Result<String, Error> {
     data.push_str(&pack::element(
         "branches",
         &sites::branches(&checks, &functions, &files),
+    ));
+    data.push_str(&pack::element(
+        "inlined",
+        &inlined::inlined(&functions, &files)?,
     ));
     data.push_str(&pack::element(
         "graph",

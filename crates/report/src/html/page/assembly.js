@@ -6,6 +6,7 @@ async function functionView(key) {
   const file = index.files[it.file];
   const module = index.modules[it.module];
   const sites = await calls();
+  const copies = await inlinedCalls();
   const code = await codeOf(it);
   const source = await sourceOf(it);
   const node = (await callGraph()).nodes.find((node) => node.it === it);
@@ -23,6 +24,8 @@ async function functionView(key) {
     make("dl", { class: "facts" }, facts.map(([name, value]) => [make("dt", null, name), make("dd", null, value)])),
     callTable("Called from", sites.filter((site) => site.callee === it), { callee: false }, "No call instruction that is counted names it: it is called through a pointer, from elsewhere, or not at all."),
     callTable("Calls made", sites.filter((site) => site.caller === it), { caller: false }, ran(it) ? "It calls nothing." : "It never ran."),
+    inlinedTable("Inlined into", copies.filter((copy) => copy.callee === it), (copy) => copy.caller),
+    inlinedTable("Inlined here", copies.filter((copy) => copy.caller === it), (copy) => copy.callee),
     source && [make("h2", null, "Source"), source],
     make("h2", null, "Instructions"),
     code ? listing(code, it.module) : make("p", { class: "muted" }, index.assembly ? "It never ran, and no source of it is shown: its instructions are left out of this page." : "This page was made without instructions."),
@@ -31,6 +34,18 @@ async function functionView(key) {
 
 function callTable(title, rows, columns, empty) {
   const list = table({ caption: title, columns: callColumns(columns), rows, sort: "Count", empty });
+  return [make("h2", null, `${title} (${shown(rows.length)})`), list.element];
+}
+
+/** Copies of a function in others, or of others in it, if there are any. */
+function inlinedTable(title, rows, other) {
+  if (rows.length === 0) return null;
+  const columns = [
+    ...executedColumns,
+    { title: "Function", class: "long", cell: (it) => functionName(other(it)), value: (it) => other(it).name },
+    { title: "Source", cell: (it) => place(it.file, it.line), value: (it) => `${it.file?.path}:${it.line}` },
+  ];
+  const list = table({ caption: title, columns, rows, sort: "Executed", empty: "" });
   return [make("h2", null, `${title} (${shown(rows.length)})`), list.element];
 }
 

@@ -102,6 +102,18 @@ async function calls() {
   }));
 }
 
+/** All places where a function was inlined into one that ran. */
+async function inlinedCalls() {
+  const all = await piece("inlined");
+  return all.map(([callee, caller, file, line, executed]) => ({
+    callee: index.functions[callee],
+    caller: index.functions[caller],
+    file: index.files[file] ?? null,
+    line,
+    executed,
+  }));
+}
+
 /** All branches in functions that ran. */
 async function branches() {
   const all = await piece("branches");

@@ -1,0 +1,77 @@
+//! Where were functions inlined, and what did those copies execute?
+
+use super::files::Files;
+use super::functions::{Functions, Shown};
+use super::{may_have_run, value};
+use crate::Error;
+use crate::rows::Tally;
+use headcount_model::{Compiled, FileId};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+
+/// Every place where a function of the page was inlined into one that ran: callee, caller, file and
+/// line of the call, and the instructions that its copies executed there.
+pub fn inlined(functions: &Functions<'_>, files: &Files) -> Result<Value, Error> {
+    let by_source = by_source(functions);
+    let mut all = Vec::new();
+    for (caller, it) in functions.list.iter().enumerate() {
+        if !may_have_run(it.tally.executed) {
+            continue;
+        }
+        let mut sums: BTreeMap<(usize, FileId, u32), Tally> = BTreeMap::new();
+        for (copy, tally) in tallies(it)? {
+            let call = &it.named.function.compiled.inlined[copy];
+            let callee = call.callee.and_then(|at| by_source.get(&(it.module, at)));
+            if let Some(callee) = callee {
+                let sum = sums.entry((*callee, call.file, call.line)).or_default();
+                sum.join(tally)?;
+            }
+        }
+        for ((callee, file, line), tally) in sums {
+            let file = it.named.file(file).and_then(|it| files.place(it));
+            let file = file.map_or(Value::from(-1), Value::from);
+            let executed = value::count(tally.executed);
+            all.push(json!([callee, caller, file, line, executed]));
+        }
+    }
+    Ok(Value::from(all))
+}
+
+/// The functions by where their source begins, in each module. Of several instances, the first.
+fn by_source(functions: &Functions<'_>) -> HashMap<(usize, (FileId, u32)), usize> {
+    let mut places = HashMap::new();
+    for (place, it) in functions.list.iter().enumerate() {
+        if let Some(source @ (_, 1..)) = it.named.function.source {
+            places.entry((it.module, source)).or_insert(place);
+        }
+    }
+    places
+}
+
+/// What each inlined copy executed, with what was inlined into it in turn, by its place in
+/// [`Compiled::inlined`].
+fn tallies(it: &Shown<'_>) -> Result<BTreeMap<usize, Tally>, Error> {
+    let compiled = &it.named.function.compiled;
+    let mut tallies: BTreeMap<usize, Tally> = BTreeMap::new();
+    for block in it.named.blocks() {
+        for (run, range) in block.block.lines.iter().zip(block.line_ranges()) {
+            for copy in around(compiled, run.inline_copy) {
+                let tally = tallies.entry(copy).or_default();
+                tally.add_range(&block, range.clone())?;
+            }
+        }
+    }
+    Ok(tallies)
+}
+
+/// A copy, and those that it is within.
+fn around(compiled: &Compiled, copy: u32) -> impl Iterator<Item = usize> {
+    let place = |copy: u32| (copy as usize).checked_sub(1);
+    let next = move |at: &usize| {
+        let within = place(compiled.inlined.get(*at)?.within)?;
+        // Broken debug information must not lead round in circles.
+        (within < *at).then_some(within)
+    };
+    let first = place(copy).filter(|it| *it < compiled.inlined.len());
+    std::iter::successors(first, next)
+}
