@@ -33,6 +33,11 @@ impl Sign {
             thread: thread.ok(),
         }
     }
+
+    /// None, where nobody looks.
+    pub fn on_terminal(what: &str) -> Option<Self> {
+        std::io::stderr().is_terminal().then(|| Self::of(what))
+    }
 }
 
 impl Drop for Sign {
@@ -45,10 +50,8 @@ impl Drop for Sign {
 
 /// The same, but on a terminal only: elsewhere the line would be among the program's own words.
 pub fn during_on_terminal<T>(what: &str, work: impl FnOnce() -> T) -> T {
-    match std::io::stderr().is_terminal() {
-        true => during(what, work),
-        false => work(),
-    }
+    let _sign = Sign::on_terminal(what);
+    work()
 }
 
 fn report(what: &str, until_done: &mpsc::Receiver<()>) {

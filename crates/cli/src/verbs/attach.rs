@@ -30,7 +30,11 @@ pub fn run(args: &Attach) -> Result<ExitCode> {
 fn count(args: &Attach) -> Result<ExitCode> {
     let folder = monitored::new_folder(&args.counting)?;
     let what = format!("reading the code of process {}", args.pid);
-    let sign = RefCell::new((!args.counting.quiet).then(|| Sign::of(&what)));
+    let sign = match args.counting.quiet {
+        true => None,
+        false => Sign::on_terminal(&what),
+    };
+    let sign = RefCell::new(sign);
     let begun = || {
         sign.take();
         if !args.counting.quiet {
