@@ -14,10 +14,13 @@ pub fn shorten_end(text: &str, most: usize) -> String {
     }
 }
 
-/// A name of at most so many characters: first the arguments of templates are left out, the innermost
-/// first, then the middle.
+/// A name of at most so many characters: first the modules of a Rust type and its trait are left
+/// out, then the arguments of templates, the innermost first, then the middle.
 pub fn shorten_middle(name: &str, most: usize) -> String {
-    let mut name = name.to_owned();
+    let mut name = match name.chars().count() <= most {
+        true => name.to_owned(),
+        false => without_modules(name).unwrap_or_else(|| name.to_owned()),
+    };
     while name.chars().count() > most {
         match without_innermost(&name) {
             Some(shorter) => name = shorter,
@@ -33,6 +36,66 @@ pub fn shorten_middle(name: &str, most: usize) -> String {
     let front = name.chars().take(front);
     let back = name.chars().skip(length - back);
     front.chain([LEFT_OUT]).chain(back).collect()
+}
+
+/// A text of at most so many characters: the beginning is left out.
+pub fn shorten_start(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    match length <= most {
+        true => text.to_owned(),
+        false => {
+            let kept = text.chars().skip(length - most.saturating_sub(1));
+            [LEFT_OUT].into_iter().chain(kept).collect()
+        }
+    }
+}
+
+/// Lines of at most so many characters, as far as words are not longer: each goes on as far from the
+/// left as it begins.
+pub fn wrap(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let margin = &line[..line.len() - line.trim_start().len()];
+        out.push_str(margin);
+        let mut used = margin.len();
+        for (place, word) in line.split_whitespace().enumerate() {
+            let length = word.chars().count();
+            if place > 0 && used + 1 + length > width {
+                out.push('\n');
+                out.push_str(margin);
+                used = margin.len();
+            } else if place > 0 {
+                out.push(' ');
+                used += 1;
+            }
+            out.push_str(word);
+            used += length;
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// `<Reader as Read>::read` for `<std::io::Reader as std::io::Read>::read`.
+fn without_modules(name: &str) -> Option<String> {
+    let inside = name.strip_prefix('<')?;
+    let mut depth = 1;
+    let end = inside.find(|c| {
+        depth += i32::from(c == '<') - i32::from(c == '>');
+        depth == 0
+    })?;
+    let (inside, rest) = inside.split_at(end);
+    let (kind, of) = inside.split_once(" as ")?;
+    if kind.matches('<').count() != kind.matches('>').count() {
+        return None; // this `as` is one of an inner type
+    }
+    let last = |path: &str| {
+        let sign = path.len() - path.trim_start_matches(['&', '*', '[', '(']).len();
+        let front = path.find('<').unwrap_or(path.len());
+        let module = path[..front].rfind("::").map_or(sign, |at| at + "::".len());
+        format!("{}{}", &path[..sign], &path[module..])
+    };
+    Some(format!("<{} as {}{rest}", last(kind), last(of)))
 }
 
 /// Without the longest of the innermost `<...>` and `(...)`.
@@ -64,6 +127,38 @@ mod tests {
     fn what_fits_stays() {
         assert_eq!(shorten_middle("main", 4), "main");
         assert_eq!(shorten_end("int main(void)", 14), "int main(void)");
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        let text = "one two three\n\n  four five six\nextraordinarily so";
+        let expected = "one two\nthree\n\n  four\n  five\n  six\nextraordinarily\nso\n";
+        assert_eq!(wrap(text, 8), expected);
+        assert_eq!(wrap(text, 80), format!("{text}\n"));
+        assert_eq!(wrap("a b", 3), "a b\n");
+        assert_eq!(wrap("a b c", 3), "a b\nc\n");
+        assert_eq!(wrap("a b", 2), "a\nb\n");
+    }
+
+    #[test]
+    fn the_end_of_a_path_says_most() {
+        assert_eq!(shorten_start("src/report/rows.rs:68", 12), "…/rows.rs:68");
+        assert_eq!(shorten_start("rows.rs:68", 10), "rows.rs:68");
+    }
+
+    #[test]
+    fn a_method_keeps_its_type_and_its_trait() {
+        for (name, short) in [
+            (
+                "<&alloc::vec::Vec<u8> as core::fmt::Debug>::fmt",
+                "<&Vec<u8> as Debug>::fmt",
+            ),
+            ("<std::io::A as std::io::Read>::read", "<A as Read>::read"),
+        ] {
+            assert_eq!(shorten_middle(name, 30), short);
+            assert_eq!(shorten_middle(name, 99), name);
+        }
+        assert_eq!(shorten_middle("<a::b as c", 5), "<a… c");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::number::{share, thousands, time_text};
 use crate::own::is_of_the_system;
 use crate::report::{Refused, Report, RunSummary};
 use crate::rows::Tally;
+use crate::shorten::wrap;
 use crate::source::UNKNOWN;
 use crate::table::{Cell, Row};
 use crate::time::Totals;
@@ -19,10 +20,14 @@ use columns::{aligned, layout};
 /// However small a screen is, it shows so many rows.
 const FEWEST: usize = 5;
 
-/// Leaves out the last rows of a report that would not fit on a screen of so many lines.
-pub fn fit(report: &mut Report, lines: usize) {
+/// Leaves out the last rows of a report that would not fit on a screen of so many lines, each of so
+/// many columns.
+pub fn fit(report: &mut Report, lines: usize, width: Option<usize>) {
     let rows = std::mem::take(&mut report.table.rows);
-    let other = write(report, None).lines().count();
+    // Where rows are left out, a line says so.
+    report.table.left_out += 1;
+    let other = write(report, width).lines().count();
+    report.table.left_out -= 1;
     report.table.rows = rows;
     report
         .table
@@ -32,37 +37,41 @@ pub fn fit(report: &mut Report, lines: usize) {
 /// The report, in so many columns, if that is of any importance.
 pub fn write(report: &Report, width: Option<usize>) -> String {
     let folder = common_folder(report);
-    let mut out = heading(report);
+    let mut front = heading(report);
     if !folder.is_empty() {
-        out.push_str(&format!("sources in {}\n", visible(folder)));
+        front.push_str(&format!("sources in {}\n", visible(folder)));
     }
-    out.push('\n');
     let table = &report.table;
     let rows: Vec<&Row> = table.rows.iter().chain(&table.libraries).collect();
-    out.push_str(&aligned(layout(report, &rows, folder), width));
+    let shown = aligned(layout(report, &rows, folder), width);
     let is_beyond = rows.is_empty() && report.is_beyond_source;
+    let mut back = String::new();
     if rows.is_empty() && !is_beyond {
-        out.push_str("  (no row)\n");
+        back.push_str("  (no row)\n");
     }
-    out.push_str(&left_out(report));
-    out.push('\n');
+    back.push_str(&left_out(report));
+    back.push('\n');
     // The notes tell of functions that were not selected; of what was only timed, nothing was counted.
     let is_counted = !report.modules.is_empty() || report.time.is_none();
     let is_all_told = is_counted && report.not_selected == 0 && !is_beyond;
     if is_all_told || !report.refused.is_empty() {
-        out.push_str(&not_counted(
+        back.push_str(&not_counted(
             &report.refused,
             report.refused_elsewhere,
             &report.modules,
         ));
     }
     if !report.notes.is_empty() {
-        out.push_str("\nNotes:\n");
+        back.push_str("\nNotes:\n");
         for note in &report.notes {
-            out.push_str(&format!("  {}\n", visible(note)));
+            back.push_str(&format!("  {}\n", visible(note)));
         }
     }
-    out
+    let wrapped = |text: String| match width {
+        Some(width) => wrap(&text, width),
+        None => text,
+    };
+    format!("{}\n{shown}{}", wrapped(front), wrapped(back))
 }
 
 /// What of the table is not shown, in a line.

@@ -88,7 +88,8 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         calls_of: calls_of.as_ref(),
         with_checks: args.checks,
         source: Some(&source),
-        time: time.as_ref(),
+        // What never ran took no time.
+        time: time.as_ref().filter(|_| !wish.never),
         samples: &samples,
         why: wish.why,
         events: WantedEvents::new(by, &events, &super::events),
@@ -105,7 +106,7 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
                 report.narrow_refusals(&loaded.counted, &request);
             }
             if is_part && args.top.is_none() {
-                report::text::fit(&mut report, output::screen(to));
+                report::text::fit(&mut report, output::screen(to), output::terminal_width(to));
             }
             report.add_source(&source);
             output::keep_from(to, sources.kept_from())?;

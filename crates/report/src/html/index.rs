@@ -25,6 +25,9 @@ pub fn index(
     });
     let mut notes = page.notes.clone();
     notes.extend(coverage_notes(page.counted, page.demangle));
+    // What is said of libraries alone stands behind the rest, and not on the first view.
+    notes.sort_by_key(|it| page.own.is_of_library(it));
+    let own_notes = notes.partition_point(|it| !page.own.is_of_library(it));
     let mut total = Tally::default();
     for it in &functions.list {
         total.join(it.tally)?;
@@ -40,6 +43,7 @@ pub fn index(
         "functions": rows.collect::<Vec<_>>(),
         "refused": refusals(page),
         "notes": notes.iter().map(|it| value::name(it)).collect::<Vec<_>>(),
+        "own_notes": own_notes,
         "narrowed": !page.only.is_everything(),
         "assembly": page.assembly,
         "time": !page.samples.is_empty(),

@@ -6,7 +6,7 @@ use crate::escape::visible;
 use crate::glob::short_name;
 use crate::number::{share, thousands, time_text};
 use crate::report::Report;
-use crate::shorten::{shorten_end, shorten_middle};
+use crate::shorten::{shorten_end, shorten_middle, shorten_start};
 use crate::table::{Cell, Row, Unit};
 use crate::time::{Cost, Estimate};
 
@@ -343,35 +343,82 @@ fn show(cell: &Cell) -> String {
     }
 }
 
-/// The narrowest that the last column is made.
+/// Others make room until the last column has so much.
 const NARROWEST: usize = 24;
 
-/// Makes the last column so narrow that lines have the wanted width.
-fn narrow(columns: &mut [Column], widths: &[usize], width: usize) {
-    if let (Some(last), [others @ .., _]) = (columns.last_mut(), widths) {
-        let others: usize = others.iter().map(|it| it + "  ".len()).sum();
-        let room = width.saturating_sub(others).max(NARROWEST);
-        let is_name = last.title != "text";
-        for cell in &mut last.cells {
-            *cell = match is_name {
-                true => shorten_middle(cell, room),
-                false => shorten_end(cell, room),
+/// The narrowest that a column of places, names or texts is made.
+const NARROW_PLACE: usize = 14;
+
+/// The columns that make room where there is little, the first of these first.
+const MAKE_ROOM: [&str; 10] = [
+    "blocks_never",
+    "blocks",
+    "blocks_executed",
+    "instructions",
+    "statements",
+    "never",
+    "per ns",
+    "time %",
+    "share",
+    "executed",
+];
+
+impl Column {
+    fn width(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| cell.chars().count());
+        let most = cells.max().unwrap_or(0).max(self.title.len());
+        if self.right { most } else { most.min(WIDEST) }
+    }
+
+    /// Shortens what is in it.
+    fn narrow(&mut self, width: usize) {
+        for cell in &mut self.cells {
+            *cell = match self.title {
+                "text" => shorten_end(cell, width),
+                "source" | "line" | "file" => shorten_start(cell, width),
+                _ => shorten_middle(cell, width),
             };
         }
     }
 }
 
+/// How wide these columns are, with what is between them and the next.
+fn sum(columns: &[Column]) -> usize {
+    columns.iter().map(|it| it.width() + "  ".len()).sum()
+}
+
+/// Leaves out columns of which others say more, and makes names shorter, until lines have the wanted
+/// width.
+fn narrow(columns: &mut Vec<Column>, width: usize) {
+    // What says how hot a row is stays: time, if there is any.
+    let is_timed = columns.iter().any(|it| it.title == "time");
+    let spared = if is_timed { 0 } else { 2 };
+    for title in &MAKE_ROOM[..MAKE_ROOM.len() - spared] {
+        if sum(columns.split_last().map_or(&[], |it| it.1)) + NARROWEST <= width {
+            break;
+        }
+        columns.retain(|it| it.title != *title);
+    }
+    let Some((last, others)) = columns.split_last_mut() else {
+        return;
+    };
+    for place in 0..others.len() {
+        let over = (sum(others) + NARROWEST).saturating_sub(width);
+        let column = &mut others[place];
+        if !column.right {
+            let most = column.width();
+            column.narrow(most.saturating_sub(over).max(most.min(NARROW_PLACE)));
+        }
+    }
+    last.narrow(width.saturating_sub(sum(others)).max(NARROW_PLACE));
+}
+
 /// Columns side by side, two blanks between; as narrow as wanted, if that can be.
 pub fn aligned(mut columns: Vec<Column>, wanted: Option<usize>) -> String {
-    let width = |column: &Column| {
-        let cells = column.cells.iter().map(|cell| cell.chars().count());
-        let most = cells.max().unwrap_or(0).max(column.title.len());
-        if column.right { most } else { most.min(WIDEST) }
-    };
-    let widths: Vec<usize> = columns.iter().map(width).collect();
     if let Some(wanted) = wanted {
-        narrow(&mut columns, &widths, wanted);
+        narrow(&mut columns, wanted);
     }
+    let widths: Vec<usize> = columns.iter().map(Column::width).collect();
     let columns = columns.as_slice();
     let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
     let mut out = line(columns, &widths, &titles);

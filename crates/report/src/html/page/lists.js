@@ -208,7 +208,7 @@ function met(branch) {
   return branch.ways.reduce((sum, it) => sum + size(it.count), 0);
 }
 
-const gone = (branch) => branch.ways.filter((it) => !isNever(it.count)).length;
+const seen = (branch) => branch.ways.filter((it) => !isNever(it.count)).length;
 
 /** The ways of one branch, one after the other; of large tables the first ones. */
 function ways(branch) {
@@ -231,10 +231,10 @@ async function branchesView() {
         value: (it) => met(it) ?? -1,
       },
       {
-        title: "Ways gone",
+        title: "Outcomes seen",
         right: true,
-        cell: (it) => `${gone(it)} of ${it.ways.length}`,
-        value: (it) => gone(it) / it.ways.length,
+        cell: (it) => `${seen(it)} of ${it.ways.length}`,
+        value: (it) => seen(it) / it.ways.length,
       },
       { title: "Ways", class: "long", cell: ways },
       { title: "Source", cell: (it) => place(it.file, it.line), value: (it) => `${it.file?.path}:${it.line}` },
@@ -244,17 +244,17 @@ async function branchesView() {
     sort: "Met",
     empty: "No such branch.",
   });
-  const isPartial = (it) => met(it) !== 0 && gone(it) < it.ways.length;
+  const isPartial = (it) => met(it) !== 0 && seen(it) < it.ways.length;
   return [
     heading("Branches", "Where control had a choice in functions that ran: conditional jumps and jump tables."),
     filtered({
       label: "Filter by function or file",
-      choices: ["Partly gone", "All ways gone", "Never met", "All"],
+      choices: ["Some seen", "All seen", "Never met", "All"],
       rows,
       keep: (it, typed, choice) =>
         (choice === "All" ||
-          (choice === "Partly gone" && isPartial(it)) ||
-          (choice === "All ways gone" && gone(it) === it.ways.length) ||
+          (choice === "Some seen" && isPartial(it)) ||
+          (choice === "All seen" && seen(it) === it.ways.length) ||
           (choice === "Never met" && met(it) === 0)) &&
         matches(typed, it.function.name, it.file?.path ?? ""),
       list,
@@ -332,12 +332,12 @@ function refusedView() {
   ];
 }
 
-function notes() {
-  if (index.notes.length === 0) return null;
+function notes(shownOnes = index.notes) {
+  if (shownOnes.length === 0) return null;
   return make(
     "section",
     { class: "notes", "aria-label": "Notes" },
-    make("ul", null, index.notes.map((it) => make("li", null, it))),
+    make("ul", null, shownOnes.map((it) => make("li", null, it))),
   );
 }
 

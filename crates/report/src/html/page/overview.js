@@ -4,7 +4,7 @@ function overview() {
   return [
     title(),
     cards(),
-    notes(),
+    notes(index.notes.slice(0, index.own_notes)),
     whereItIsHot(),
     make("h2", null, "Hottest functions"),
     hottest(),
@@ -73,14 +73,14 @@ function cards() {
       card("Lines that ran", share(ranLines, lines), `${shown(ranLines)} of ${shown(lines)} with code`, "#/never", fraction(ranLines, lines)),
     );
   }
-  const ofBranches = card("Branch ways gone", "…", "", "#/branches", 0);
+  const ofBranches = card("Branch outcomes seen", "…", "", "#/branches", 0);
   all.push(ofBranches);
   branches().then((rows) => {
     const counted = rows.filter((it) => met(it) !== null && own.has(it.function));
-    const waysGone = counted.reduce((sum, it) => sum + gone(it), 0);
+    const waysSeen = counted.reduce((sum, it) => sum + seen(it), 0);
     const waysAll = counted.reduce((sum, it) => sum + it.ways.length, 0);
-    const detail = waysAll > 0 ? `${shown(waysGone)} of ${shown(waysAll)} in functions that ran` : "no branch was counted";
-    ofBranches.replaceWith(card("Branch ways gone", share(waysGone, waysAll), detail, "#/branches", fraction(waysGone, waysAll)));
+    const detail = waysAll > 0 ? `${shown(waysSeen)} of ${shown(waysAll)} in functions that ran` : "no branch was counted";
+    ofBranches.replaceWith(card("Branch outcomes seen", share(waysSeen, waysAll), detail, "#/branches", fraction(waysSeen, waysAll)));
   });
   all.push(
     card("Not counted", refused === 0 ? "nothing" : shown(refused), notCounted(refused), "#/refused"),
