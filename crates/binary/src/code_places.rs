@@ -9,6 +9,7 @@ use crate::frames::frames;
 use crate::image::Image;
 use crate::layout::{Elf, layout, parse};
 use crate::names::without_name;
+use crate::plt::is_plt;
 use crate::symbols::{Named, names_at};
 use crate::{Error, digest};
 
@@ -48,7 +49,8 @@ pub fn code_places(bytes: &[u8], addresses: &[LinkAddr], find: &mut Find<'_>) ->
     places.map(|(name, frames)| place(name, frames)).collect()
 }
 
-/// Names what no symbol does by where it begins, as far as the unwinder knows: as counts do.
+/// Names what no symbol does by where it begins, as far as the unwinder knows: as counts do. One frame
+/// for all stubs of the linker is none of these.
 fn name_by_frames(image: &Image<'_>, addresses: &[LinkAddr], names: &mut [Option<Named>]) {
     if names.iter().all(Option::is_some) {
         return;
@@ -58,6 +60,7 @@ fn name_by_frames(image: &Image<'_>, addresses: &[LinkAddr], names: &mut [Option
         let after = frames.partition_point(|it| it.range.start <= address.0);
         let frame = after.checked_sub(1).and_then(|it| frames.get(it));
         let at = frame.filter(|it| it.range.contains(&address.0));
+        let at = at.filter(|_| !image.piece(address.0).is_some_and(is_plt));
         if let (None, Some(frame)) = (&name, at) {
             *name = Some(Named {
                 at: frame.range.start,

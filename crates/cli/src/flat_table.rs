@@ -33,31 +33,43 @@ impl Wanted<'_> {
         if runs.is_empty() {
             bail!("{}", verbs::NO_COUNTS);
         }
-        output::write_made(to, |path| {
-            progress::during("exporting", || self.fill(profile, &runs, path))
-        })
-    }
-
-    fn fill(&self, profile: &Profile, runs: &[i64], path: &Path) -> anyhow::Result<()> {
-        let file = File::options().write(true).open(path);
-        let file = file.context("the file cannot be opened")?;
-        let mut table = FlatTable::new(BufWriter::new(file))?;
         let mut unmet = Unmet::default();
-        for run in runs {
-            let loaded = profile.load(&RunSelection::These(vec![*run]))?;
-            self.add(loaded, &mut table, &mut unmet)?;
-        }
-        table.finish()?;
+        output::write_made(to, |path| {
+            let fill = || self.fill(profile, &runs, path, &mut unmet);
+            progress::during("exporting", fill)
+        })?;
         unmet.say();
         Ok(())
     }
-}
 
-impl Wanted<'_> {
+    fn fill(
+        &self,
+        profile: &Profile,
+        runs: &[i64],
+        path: &Path,
+        unmet: &mut Unmet,
+    ) -> anyhow::Result<()> {
+        // The file has another name until it is whole.
+        let shown = self.args.output.as_deref();
+        let shown = shown.map_or("standard output".into(), |it| it.display().to_string());
+        let unwritten = || format!("{shown}: cannot be written");
+        let file = File::options().write(true).open(path);
+        let file = file.with_context(unwritten)?;
+        let mut table = FlatTable::new(BufWriter::new(file)).with_context(unwritten)?;
+        let files = Files::default();
+        for run in runs {
+            let loaded = profile.load(&RunSelection::These(vec![*run]))?;
+            self.add(loaded, &files, &mut table, unmet)
+                .with_context(unwritten)?;
+        }
+        table.finish().with_context(unwritten)
+    }
+
     /// Adds the rows of one run.
     fn add(
         &self,
         mut loaded: Loaded,
+        files: &Files,
         table: &mut FlatTable,
         unmet: &mut Unmet,
     ) -> anyhow::Result<()> {
@@ -75,7 +87,6 @@ impl Wanted<'_> {
         let only = Only::narrowed(self.args.filter.get(), &counted, demangle);
         let said = Only::new(&self.args.own.own, &counted, demangle);
         unmet.narrow(self, &loaded, &[&only, &said]);
-        let files = Files::default();
         let mut notes = verbs::notes(&loaded);
         notes.extend(coverage_notes(&loaded.counted, demangle));
         table.add(&FlatMaterial {

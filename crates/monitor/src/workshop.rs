@@ -169,8 +169,6 @@ impl Workshop {
         wanted: Option<Rc<CodeRanges>>,
         in_the_middle: bool,
     ) -> Self {
-        // What is not copied is not looked at when it runs: where it leads to is known before, or
-        // never.
         let mut explored = match in_the_middle || wanted.is_some() {
             true => outline.borrow_mut().explore(),
             false => Explored::default(),

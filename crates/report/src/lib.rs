@@ -78,7 +78,7 @@ pub enum Error {
     #[error("a count is larger than 9,223,372,036,854,775,807, the largest that this format holds")]
     TooLargeForFormat,
     /// A file cannot be written, and why.
-    #[error("it cannot be written: {0}")]
+    #[error("{0}")]
     NotWritten(String),
     /// `--sort` names no column.
     #[error("`{key}` is no column of this report; sort by {}", columns.join(", "))]

@@ -55,6 +55,11 @@ pub fn shorten_start(text: &str, most: usize) -> String {
 pub fn wrap(text: &str, width: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
+        if line.chars().count() <= width {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        }
         let margin = &line[..line.len() - line.trim_start().len()];
         out.push_str(margin);
         let mut used = margin.len();
@@ -89,11 +94,13 @@ fn without_modules(name: &str) -> Option<String> {
     if kind.matches('<').count() != kind.matches('>').count() {
         return None; // this `as` is one of an inner type
     }
+    // What is before the last word's modules, as `&mut `, stays.
     let last = |path: &str| {
-        let sign = path.len() - path.trim_start_matches(['&', '*', '[', '(']).len();
         let front = path.find('<').unwrap_or(path.len());
-        let module = path[..front].rfind("::").map_or(sign, |at| at + "::".len());
-        format!("{}{}", &path[..sign], &path[module..])
+        let name = path[..front].rfind("::").map_or(0, |at| at + "::".len());
+        let is_of_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
+        let before = path[..name].trim_end_matches(is_of_path).len();
+        format!("{}{}", &path[..before], &path[name..])
     };
     Some(format!("<{} as {}{rest}", last(kind), last(of)))
 }
@@ -138,6 +145,7 @@ mod tests {
         assert_eq!(wrap("a b", 3), "a b\n");
         assert_eq!(wrap("a b c", 3), "a b\nc\n");
         assert_eq!(wrap("a b", 2), "a\nb\n");
+        assert_eq!(wrap("a  b", 4), "a  b\n");
     }
 
     #[test]
@@ -154,6 +162,18 @@ mod tests {
                 "<&Vec<u8> as Debug>::fmt",
             ),
             ("<std::io::A as std::io::Read>::read", "<A as Read>::read"),
+            (
+                "<&mut alloc::vec::Vec<u8> as a::b::C>::d",
+                "<&mut Vec<u8> as C>::d",
+            ),
+            (
+                "<*const some::module::B as core::D>::e",
+                "<*const B as D>::e",
+            ),
+            (
+                "<(a::String, alloc::vec::Vec<u8>) as D>::e",
+                "<(a::String, Vec<u8>) as D>::e",
+            ),
         ] {
             assert_eq!(shorten_middle(name, 30), short);
             assert_eq!(shorten_middle(name, 99), name);

@@ -23,10 +23,11 @@ const FEWEST: usize = 5;
 /// Leaves out the last rows of a report that would not fit on a screen of so many lines, each of so
 /// many columns.
 pub fn fit(report: &mut Report, lines: usize, width: Option<usize>) {
+    let has_folder = !common_folder(report).is_empty();
     let rows = std::mem::take(&mut report.table.rows);
     // Where rows are left out, a line says so.
     report.table.left_out += 1;
-    let other = write(report, width).lines().count();
+    let other = write(report, width).lines().count() + usize::from(has_folder);
     report.table.left_out -= 1;
     report.table.rows = rows;
     report

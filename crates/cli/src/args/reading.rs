@@ -311,7 +311,7 @@ pub struct Export {
     /// With `--format parquet`: what has a row, such as `function,block` [default: function,line].
     #[arg(long, value_enum, value_name = "UNITS", value_delimiter = ',')]
     pub by: Vec<FlatUnit>,
-    /// With `--format parquet`: tell what the code did, one column an event, or `all`, as `report` does.
+    /// With `--format parquet`: fill in the columns of these events, or of `all`; see `report --events`.
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
     pub events: Vec<String>,
     /// The largest count to write: some readers fail above 2147483647 or 9223372036854775807.
@@ -561,8 +561,8 @@ pub enum ExportFormat {
     Json,
     /// Functions, lines, blocks, edges and calls as plain tables, for sqlite3 and for scripts.
     Sqlite,
-    /// One flat table with a row for each run, module and unit, for DuckDB, Spark and others: so many
-    /// machines' counts are one table.
+    /// One flat table with a row for each run, module and unit, so that the counts of many machines
+    /// can be queried together in DuckDB, Spark and others.
     Parquet,
     /// Samples with call stacks, for profiler.firefox.com and samply.
     Firefox,

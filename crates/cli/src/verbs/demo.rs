@@ -44,7 +44,9 @@ fn show(folder: &Path) -> anyhow::Result<ExitCode> {
     tell(
         "\n3. See how often each line ran. A line without a number has no code, ! marks what never\n",
     )?;
-    tell("   ran, and beside each condition you see how often it held and how often not:\n")?;
+    tell(
+        "   ran, and beside each condition you see how often it held and how often it did not:\n",
+    )?;
     step(folder, &["headcount", "annotate", "max.c"])?;
     tell("\n4. Or ask where the instructions went:\n")?;
     step(folder, &["headcount", "report", "--by", "function"])?;

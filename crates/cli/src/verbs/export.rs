@@ -23,7 +23,7 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         return flat_table(args, named);
     }
     if !args.by.is_empty() || !args.events.is_empty() {
-        bail!("--by and --events are for the format parquet");
+        bail!("--by and --events work only with --format parquet");
     }
     let mut loaded = super::load_with_time(named, &args.runs.get())?;
     if is_of_time(args, format, &loaded) {
@@ -124,7 +124,7 @@ fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
 /// Writes a flat table of every run.
 fn flat_table(args: &Export, profile: Option<&PathBuf>) -> anyhow::Result<ExitCode> {
     if args.max_count.is_some() || args.time {
-        bail!("--max-count and --time are not for the format parquet");
+        bail!("--max-count and --time cannot be combined with --format parquet");
     }
     let mut by = match args.by.as_slice() {
         [] => vec![FlatUnit::Function, FlatUnit::Line],

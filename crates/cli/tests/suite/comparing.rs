@@ -514,6 +514,10 @@ fn parts_and_copies_of_a_function_are_compared_as_one() {
     assert_eq!(functions[0]["function"], "check");
     let [old, new] = ["old", "new"].map(|it| functions[0]["executed"][it].as_u64().unwrap());
     assert!(0 < new && new < old, "{found:#}");
+    // Only a part of it has code, which ran: it was called.
+    let lcov = shop.headcount(&["export", "--format", "lcov"]).stdout;
+    assert!(lcov.contains("FN:4,check\n"), "{lcov}");
+    assert!(!lcov.contains("FNDA:0,check\n"), "{lcov}");
 }
 
 #[test]

@@ -260,6 +260,39 @@ fn the_table_says_whose_run_it_was_and_what_was_not_counted() {
 }
 
 #[test]
+fn lines_that_never_ran_are_found_where_source_text_was_counted() {
+    let shop = Workshop::new();
+    std::fs::create_dir(shop.path("fleet")).unwrap();
+    let text = "int main(int argc, char **argv)\n{\n    if (argc > 1)\n        return 1;\n    return 0;\n}\n";
+    shop.write("it.c", text);
+    shop.via_source(&[], &["gcc", "it.c", "-o", "it"]);
+    shop.must(&["./it"]);
+    let export = ["export", "--format", "parquet", "-o", "fleet/it.parquet"];
+    let said = shop.headcount(&[&export[..], &["--by", ALL_UNITS]].concat());
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let ask = |title: &str| {
+        let questions = page::questions().unwrap();
+        let question = questions.iter().find(|it| it.title == title).unwrap();
+        let view = page::view(Engine::DuckDb).unwrap();
+        let answers = Engine::DuckDb.ask(&shop.path(""), view, &[question.sql]);
+        answers.unwrap().remove(0).rows
+    };
+    let never = ask("lines that never ran");
+    let lines: Vec<u64> = never
+        .iter()
+        .map(|it| it["line"].as_u64().unwrap())
+        .collect();
+    assert_eq!(lines, [4], "{never:?}");
+    let [coverage] = ask("coverage of the fleet").try_into().unwrap();
+    let (all, ran) = (&coverage["lines"], &coverage["lines_ran"]);
+    assert_eq!(all.as_u64().unwrap() - 1, ran.as_u64().unwrap());
+    for row in all_rows(&shop.path("")) {
+        assert_eq!(row["address"], Value::Null, "{row:?}");
+        assert_eq!(row["executed"], Value::Null, "{row:?}");
+    }
+}
+
+#[test]
 fn the_same_profile_makes_the_same_file_on_standard_output_too() {
     let shop = Workshop::with_sources();
     shop.must(&["gcc", "-g", "main.c", "helper.c", "-o", "main"]);
@@ -284,8 +317,14 @@ fn what_the_format_cannot_is_said() {
     let parquet = ["export", "--format", "parquet", "-o"];
     for (words, complaint) in [
         (&["headcount.db"][..], "is a profile, which would be lost"),
-        (&["it", "--max-count", "5"], "not for the format parquet"),
-        (&["it", "--time"], "not for the format parquet"),
+        (
+            &["it", "--max-count", "5"],
+            "cannot be combined with --format parquet",
+        ),
+        (
+            &["it", "--time"],
+            "cannot be combined with --format parquet",
+        ),
         (&["no/it"], "no/it: cannot be written"),
         (&["it", "--runs", "7"], "has no run 7"),
     ] {
@@ -295,7 +334,10 @@ fn what_the_format_cannot_is_said() {
     }
     let said = shop.headcount(&["export", "--format", "lcov", "--by", "line"]);
     assert_eq!(said.status, Some(2), "{said:?}");
-    assert!(said.stderr.contains("for the format parquet"), "{said:?}");
+    assert!(
+        said.stderr.contains("only with --format parquet"),
+        "{said:?}"
+    );
     let said = shop.headcount(&[&parquet[..], &["it", "--only", "nosuch"]].concat());
     assert_eq!(said.status, Some(0), "{said:?}");
     assert_eq!(

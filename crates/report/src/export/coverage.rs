@@ -34,14 +34,14 @@ pub struct CoveredFunction {
     pub name: String,
     /// How often its own code was called.
     called: u64,
-    /// Whether it ran where it was inlined.
-    is_inlined: bool,
+    /// Whether it ran without that: where it was inlined, or a part of it that was split off.
+    ran_elsewhere: bool,
 }
 
 impl CoveredFunction {
     /// How often it was called, at least.
     pub fn calls(&self) -> u64 {
-        self.called.max(self.is_inlined.into())
+        self.called.max(self.ran_elsewhere.into())
     }
 }
 
@@ -186,14 +186,11 @@ impl Coverage {
             if function.name.is_empty() || name < function.name {
                 function.name = name;
             }
-            // Who enters a part has entered the function before.
-            let calls = if is_part(&named.function.name) {
-                0
-            } else {
-                calls
-            };
+            // Who enters a part has entered the function before, there or where it was inlined.
+            let is_part = is_part(&named.function.name);
+            function.ran_elsewhere |= inlined.has(&named) || is_part && calls > 0;
+            let calls = if is_part { 0 } else { calls };
             function.called = function.called.checked_add(calls).ok_or(Error::TooLarge)?;
-            function.is_inlined |= inlined.has(&named);
         }
         Ok(())
     }

@@ -271,12 +271,18 @@ impl Flat<'_> {
         let refusals = module.module.refusals.iter();
         for it in refusals.filter(|it| material.only.wants_refused(&module.module, it)) {
             let own = material.own;
-            let library = own.library_at(&module.module.path, &it.file, &[&it.subject]);
+            let name = match material.demangle {
+                true => crate::demangle(&it.subject),
+                false => it.subject.as_str().into(),
+            };
+            let names_of_it: [&str; 2] = [&name, &it.subject];
+            let library = own.library_at(&module.module.path, &it.file, &names_of_it);
             let line = (it.line != 0).then_some(it.line.into());
             let cells = [
                 ("unit", Value::text("refused")),
                 ("library", library.map_or(Value::Null, Value::Text)),
-                ("function", Value::text(&it.subject)),
+                ("function", Value::text(&name)),
+                ("linkage_name", Value::text(&it.subject)),
                 ("file", Value::text(&it.file)),
                 ("line", Value::count(line)?),
                 ("reason", Value::text(&it.reason)),
@@ -323,9 +329,10 @@ fn unit_rows(
             let library = request
                 .own
                 .and_then(|own| own.library_of_module(&module.module));
-            let name = |it| vec![("library", Value::Text(it))];
-            more.extend(library.map(name));
-            rows::modules(one, request)?
+            let rows = rows::modules(one, request)?;
+            let name = library.map(|it| ("library", Value::Text(it)));
+            more.resize(rows.len(), name.into_iter().collect());
+            rows
         }
         Unit::File => source::files(one, request)?,
         Unit::Line => source::lines(one, request)?,
@@ -334,7 +341,10 @@ fn unit_rows(
         })?,
         Unit::Function => rows::of_functions(one, request, |named, rows| {
             rows::function(named, request, rows)?;
-            more.push(vec![address(named.function.address.0)]);
+            more.push(match named.is_of_source() {
+                true => Vec::new(),
+                false => vec![address(named.function.address.0)],
+            });
             Ok(())
         })?,
         Unit::SourceBlock => rows::of_functions(one, request, |named, rows| {

@@ -4,6 +4,7 @@ use super::files::Files;
 use super::functions::{Functions, Shown};
 use super::{may_have_run, value};
 use crate::Error;
+use crate::names::origin;
 use crate::rows::Tally;
 use headcount_model::{Compiled, FileId};
 use serde_json::{Value, json};
@@ -37,12 +38,21 @@ pub fn inlined(functions: &Functions<'_>, files: &Files) -> Result<Value, Error>
     Ok(Value::from(all))
 }
 
-/// The functions by where their source begins, in each module. Of several instances, the first.
+/// The functions by where their source begins, in each module. Of several, it is the function itself
+/// rather than a part or a copy of it, or else the first.
 fn by_source(functions: &Functions<'_>) -> HashMap<(usize, (FileId, u32)), usize> {
     let mut places = HashMap::new();
     for (place, it) in functions.list.iter().enumerate() {
-        if let Some(source @ (_, 1..)) = it.named.function.source {
-            places.entry((it.module, source)).or_insert(place);
+        let Some(source @ (_, 1..)) = it.named.function.source else {
+            continue;
+        };
+        let is_made = |place: usize| {
+            let name = &functions.list[place].named.function.name;
+            origin(name) != name
+        };
+        let known = places.entry((it.module, source)).or_insert(place);
+        if is_made(*known) && !is_made(place) {
+            *known = place;
         }
     }
     places

@@ -364,10 +364,16 @@ const MAKE_ROOM: [&str; 10] = [
 ];
 
 impl Column {
+    /// The width that it is filled up to.
     fn width(&self) -> usize {
-        let cells = self.cells.iter().map(|cell| cell.chars().count());
-        let most = cells.max().unwrap_or(0).max(self.title.len());
+        let most = self.whole_width();
         if self.right { most } else { most.min(WIDEST) }
+    }
+
+    /// The width of all that is in it.
+    fn whole_width(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| cell.chars().count());
+        cells.max().unwrap_or(0).max(self.title.len())
     }
 
     /// Shortens what is in it.
@@ -384,7 +390,7 @@ impl Column {
 
 /// How wide these columns are, with what is between them and the next.
 fn sum(columns: &[Column]) -> usize {
-    columns.iter().map(|it| it.width() + "  ".len()).sum()
+    columns.iter().map(|it| it.whole_width() + "  ".len()).sum()
 }
 
 /// Leaves out columns of which others say more, and makes names shorter, until lines have the wanted
@@ -406,7 +412,7 @@ fn narrow(columns: &mut Vec<Column>, width: usize) {
         let over = (sum(others) + NARROWEST).saturating_sub(width);
         let column = &mut others[place];
         if !column.right {
-            let most = column.width();
+            let most = column.whole_width();
             column.narrow(most.saturating_sub(over).max(most.min(NARROW_PLACE)));
         }
     }
