@@ -105,25 +105,30 @@ fn without_modules(name: &str) -> Option<String> {
     Some(format!("<{} as {}{rest}", last(kind), last(of)))
 }
 
-/// Without the longest of the innermost `<...>` and `(...)`.
+/// Without the longest of the innermost `<...>` and `(...)`. What is left out already is not looked
+/// into.
 fn without_innermost(name: &str) -> Option<String> {
-    let mut open = None;
-    let mut longest: Option<(usize, usize)> = None;
+    let mut open = Vec::new();
+    let mut longest = 0..0;
     for (at, c) in name.char_indices() {
-        match (c, open) {
-            ('<' | '(', _) => open = Some(at + 1),
-            ('>' | ')', Some(begin)) => {
-                let is_longer = longest.is_none_or(|(from, to)| at - begin > to - from);
-                if at > begin + LEFT_OUT.len_utf8() && is_longer {
-                    longest = Some((begin, at));
+        match c {
+            '<' | '(' => open.push(at + 1),
+            '>' | ')' => {
+                let Some(begin) = open.pop() else {
+                    continue;
+                };
+                let inside = name[begin..at].replace("<…>", "").replace("(…)", "");
+                let is_innermost = !inside.contains(['<', '(']);
+                let is_long = at > begin + LEFT_OUT.len_utf8();
+                if is_innermost && is_long && at - begin > longest.len() {
+                    longest = begin..at;
                 }
-                open = None;
             }
             _ => (),
         }
     }
-    let (from, to) = longest?;
-    Some(format!("{}{LEFT_OUT}{}", &name[..from], &name[to..]))
+    let (front, back) = (name.get(..longest.start)?, name.get(longest.end..)?);
+    (!longest.is_empty()).then(|| format!("{front}{LEFT_OUT}{back}"))
 }
 
 #[cfg(test)]
@@ -134,6 +139,13 @@ mod tests {
     fn what_fits_stays() {
         assert_eq!(shorten_middle("main", 4), "main");
         assert_eq!(shorten_end("int main(void)", 14), "int main(void)");
+    }
+
+    #[test]
+    fn what_is_around_arguments_goes_when_they_are_gone() {
+        let name = "count(std::basic_istream<char, std::char_traits<char> >&)";
+        assert_eq!(shorten_middle(name, 40), "count(std::basic_istream<…>&)");
+        assert_eq!(shorten_middle(name, 20), "count(…)");
     }
 
     #[test]

@@ -381,7 +381,8 @@ impl Column {
         for cell in &mut self.cells {
             *cell = match self.title {
                 "text" => shorten_end(cell, width),
-                "source" | "line" | "file" => shorten_start(cell, width),
+                // A place, and not the sum of a library.
+                "source" | "line" if cell.contains(':') => shorten_start(cell, width),
                 _ => shorten_middle(cell, width),
             };
         }
