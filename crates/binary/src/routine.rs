@@ -46,12 +46,14 @@ pub fn routine(
     let mut arrivals: BTreeSet<u64> = back.into_iter().collect();
     arrivals.extend(asked.iter().map(|at| at.0));
     arrivals.extend(written_down(facts, &part.range, indirect));
-    let inside = ways.indirect.iter().chain(&ways.spoken);
-    arrivals.extend(inside.filter(|at| part.range.contains(at)));
+    arrivals.extend(ways.spoken.iter().filter(|at| part.range.contains(at)));
+    let strange = arrivals.clone();
+    arrivals.extend(ways.indirect.iter().filter(|at| part.range.contains(at)));
     let may_be_several = !matches!(part.origin, Origin::Frame | Origin::Symbol | Origin::Stub);
     if may_be_several {
         arrivals.extend(hidden_starts(part));
     }
+    let cases = cases(&reached, &strange);
     let filler = match ways.beyond {
         Some(_) => 0,
         None => filler(spans, &image, part.range.end),
@@ -72,7 +74,7 @@ pub fn routine(
             start: LinkAddr(part.range.start),
             bytes,
             filler,
-            blocks: blocks(part, &arrivals),
+            blocks: blocks(part, &arrivals, &cases),
             doubtful: reached.doubtful_offsets(),
             has_unknown_jumps: indirect.some_unknown,
             may_be_several,
@@ -580,8 +582,17 @@ fn filler(spans: &Spans, image: &Image<'_>, end: u64) -> u32 {
     }
 }
 
+/// Where tables lead, and nothing else but jumps inside: no exception, and nobody strange.
+fn cases(reached: &Reached, strange: &BTreeSet<u64>) -> BTreeSet<u64> {
+    let tables = reached.indirect.targets.iter();
+    let targets = tables.flat_map(|(_, targets)| targets).copied();
+    targets
+        .filter(|at| !strange.contains(at) && !reached.pads.contains(at))
+        .collect()
+}
+
 /// The blocks of a part, by address.
-fn blocks(part: &Part, arrivals: &BTreeSet<u64>) -> Vec<RoutineBlock> {
+fn blocks(part: &Part, arrivals: &BTreeSet<u64>, cases: &BTreeSet<u64>) -> Vec<RoutineBlock> {
     let mut leaders: Vec<u64> = targets_inside(part)
         .chain(overlaps::leaders([part]))
         .collect();
@@ -591,9 +602,10 @@ fn blocks(part: &Part, arrivals: &BTreeSet<u64>) -> Vec<RoutineBlock> {
     let mut before: Option<&Op> = None;
     for op in &part.ops {
         let is_apart = before.is_some_and(|before| before.end() < op.at);
+        let is_behind_call = before.is_some_and(|it| it.flow.is_call() && !is_apart);
         let entrance = match before {
             _ if op.at == part.range.start => Entrance::Entry,
-            Some(before) if before.flow.is_call() && !is_apart => Entrance::Arrival,
+            _ if is_behind_call => Entrance::Arrival,
             _ if arrivals.contains(&op.at) => Entrance::Arrival,
             _ => Entrance::None,
         };
@@ -609,6 +621,7 @@ fn blocks(part: &Part, arrivals: &BTreeSet<u64>) -> Vec<RoutineBlock> {
                 offset: op.at.saturating_sub(part.range.start) as u32,
                 lengths: vec![op.length],
                 entrance,
+                is_case: entrance == Entrance::Arrival && !is_behind_call && cases.contains(&op.at),
             }),
         }
         before = Some(op);

@@ -331,6 +331,11 @@ pub struct Counting {
     /// pattern for paths [default: all, or main with breakpoints].
     #[arg(long, value_name = "MODULES")]
     pub modules: Option<String>,
+    /// Also find out what every call costs: the instructions executed by the callee and all that it
+    /// calls. `report --by call`, `--callers`, `--callees`, `--charge-back` and the exports then tell
+    /// it exactly; without, they estimate it.
+    #[arg(long)]
+    pub calls: bool,
     /// Stop counting a unit after N executions; the report then says "at least". Only with breakpoints.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,

@@ -189,6 +189,14 @@ pub fn count(
         let why = std::io::Error::other("only breakpoints stop counting; add --engine breakpoint");
         return Err(Error::Io("--limit", why));
     }
+    if args.engine() == EngineName::Breakpoint && args.calls {
+        let why = std::io::Error::other("only copies log calls; leave --engine breakpoint out");
+        return Err(Error::Io("--calls", why));
+    }
+    if args.calls && following.until.is_some() {
+        let why = std::io::Error::other("a thread has one event counter; leave one of the two out");
+        return Err(Error::Io("--calls and --until", why));
+    }
     if args.engine() == EngineName::Breakpoint && following.until.is_some() {
         let why = std::io::Error::other("only copies count down; leave --engine breakpoint out");
         return Err(Error::Io("--until", why));
@@ -227,6 +235,7 @@ pub fn count(
         wait: following.wait,
         limit: args.limit,
         batch: args.batch.as_deref().unwrap_or_default(),
+        calls: args.calls,
         until: following.until.map(|it| it.for_monitor(&entries)),
         duration: following.duration,
         recall: &cache::prepared,
@@ -428,6 +437,7 @@ fn add(args: &Counting, outcome: &Outcome, folder: &OwnFolder, profile: &Path) -
         mut run,
         facts,
         counts,
+        ..
     } = recover(folder, Some(outcome), Some(&selection))?;
     let has_counts = counts.iter().any(Counts::is_chosen);
     if !has_counts {
@@ -461,7 +471,10 @@ fn put(profile: &Path, modules: &[ModuleFacts], run: &Run, counts: Vec<Counts>) 
 
 /// The same for runs that were recovered.
 fn put_all(profile: &Path, recovered: Vec<Recovered>) -> Result<()> {
-    for Recovered { run, facts, counts } in recovered {
+    for Recovered {
+        run, facts, counts, ..
+    } in recovered
+    {
         let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
         put(profile, &modules, &run, counts)?;
     }
@@ -531,7 +544,9 @@ pub fn collect_folder(folder: &OwnFolder, profile: &Path) -> Result<Taken> {
 /// What a run that goes on has counted so far, as a profile in memory; and when that was.
 pub fn so_far(live: &Live) -> Result<(Profile, Moment)> {
     let SoFar { written, moment } = live.ask()?;
-    let Recovered { run, facts, counts } = recover_from(written, live.folder(), None, None)?;
+    let Recovered {
+        run, facts, counts, ..
+    } = recover_from(written, live.folder(), None, None)?;
     let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
     let profile = put_into(Profile::in_memory()?, &modules, &run, counts)?;
     Ok((readings::with_counts(profile), moment))

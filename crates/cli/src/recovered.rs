@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
 use headcount_model::{
-    Block, FileId, LinkAddr, LoadBias, Module, Placement, Process, Readings, Run,
+    Block, CallCosts, FileId, LinkAddr, LoadBias, Module, Placement, Process, Readings, Run,
 };
 use headcount_monitor::journal::{self, Entry, Written};
 use headcount_monitor::{FileBytes, Outcome, OwnFolder};
@@ -75,6 +75,8 @@ pub struct Recovered {
     pub run: Run,
     pub facts: Vec<Facts>,
     pub counts: Vec<Counts>,
+    /// The builds of the journal's modules, by number; empty where nothing is known of one.
+    builds: Vec<String>,
 }
 
 /// What a run says about a module.
@@ -113,7 +115,21 @@ pub fn recover(
     outcome: Option<&Outcome>,
     selection: Option<&Selection>,
 ) -> Result<Recovered> {
-    recover_from(journal::read(folder)?, folder, outcome, selection)
+    let written = journal::read(folder)?;
+    let asks_for_calls = written.entries.contains(&Entry::Calls);
+    let mut recovered = recover_from(written, folder, outcome, selection)?;
+    if asks_for_calls {
+        let builds = recovered.builds.clone();
+        let costs = journal::call_costs(folder);
+        recovered.run.calls = costs.map(|it| CallCosts { builds, ..it });
+    }
+    if asks_for_calls && recovered.run.calls.is_none() {
+        recovered.run.notes.push(
+            "What calls cost is not known: headcount was killed before it could write that down."
+                .to_owned(),
+        );
+    }
+    Ok(recovered)
 }
 
 /// The same, from what was read of its journal.
@@ -128,9 +144,19 @@ pub fn recover_from(
     if let Some(lost) = lost.filter(|_| found.iter().all(Result::is_err)) {
         bail!("{lost}; put back what was counted, and collect it again");
     }
+    let build = |it: &Result<Facts, String>| match it {
+        Ok(facts) => facts.build_id().to_owned(),
+        Err(_) => String::new(),
+    };
+    let builds = found.iter().map(build).collect();
     let facts = unite(&mut written, found);
     let (run, counts) = run_of(written, &facts, selection)?;
-    Ok(Recovered { run, facts, counts })
+    Ok(Recovered {
+        run,
+        facts,
+        counts,
+        builds,
+    })
 }
 
 /// The modules that a journal names, in its order; or why nothing is known of one.
@@ -460,6 +486,7 @@ pub fn run_of(
             Entry::Module { .. }
             | Entry::File { .. }
             | Entry::Vain { .. }
+            | Entry::Calls
             | Entry::Visit { .. } => {}
         }
     }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod call_costs;
 mod event;
 mod graph;
 pub mod library;
@@ -22,6 +23,7 @@ mod source_place;
 mod transfer;
 
 pub use address::{LinkAddr, LoadAddr, LoadBias, join_ranges};
+pub use call_costs::{CallContext, CallCosts, CallEdge, CalledFunction};
 pub use event::{Bounds, Event, Events, InstructionEvents, Varies};
 pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
 pub use plan::{EventPlan, GraphCounts, Place, Plan, ProbeCosts, Readings};

@@ -40,6 +40,8 @@ pub struct RoutineBlock {
     pub lengths: Vec<u8>,
     /// How control comes in, besides by the routine's own direct jumps and by falling through.
     pub entrance: Entrance,
+    /// Does nothing but a jump table of the routine itself lead here from elsewhere? (Not kept.)
+    pub is_case: bool,
 }
 
 impl RoutineBlock {

@@ -1,6 +1,6 @@
 //! What one run of a program counted.
 
-use crate::{LoadBias, Module, SourceFlows};
+use crate::{CallCosts, LoadBias, Module, SourceFlows};
 
 /// One run: a program started once, with all its processes and threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Run {
     pub notes: Vec<String>,
     /// The counts, one item a module.
     pub modules: Vec<ModuleCounts>,
+    /// What its calls cost, if that was asked for.
+    pub calls: Option<CallCosts>,
 }
 
 /// A process of a run.

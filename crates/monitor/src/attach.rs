@@ -549,7 +549,7 @@ impl Monitor<'_> {
         let gone = threads.filter(|(_, thread)| thread.space == space);
         let gone: Vec<(pid_t, pid_t)> = gone.map(|(tid, it)| (*tid, it.pid)).collect();
         for (tid, pid) in gone {
-            self.take_window(tid);
+            self.take_window(tid, space)?;
             self.threads.remove(&tid);
             self.processes.remove(&pid);
         }

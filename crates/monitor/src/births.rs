@@ -88,6 +88,9 @@ impl Monitor<'_> {
             let shares = (libc::CLONE_VM | libc::CLONE_VFORK) as u64;
             thread.borrows_window = flags & shares == shares;
         }
+        if flags & libc::CLONE_VM as u64 == 0 {
+            self.fork_calls(&stopped, child)?;
+        }
         self.go_on(stopped, 0)?;
         if self.is_held(space) {
             // Whoever holds its parent takes the child along.
@@ -179,11 +182,15 @@ impl Monitor<'_> {
     pub fn exec(&mut self, stopped: Stopped) -> io::Result<()> {
         let pid = stopped.tid();
         let former = stopped.event_message()? as pid_t;
+        if let Some(call) = self.threads.get(&former).and_then(|it| it.call.as_ref()) {
+            self.owe_before_exec(former, call.next)?;
+        }
         if let Some(thread) = self.threads.remove(&former) {
-            self.take_window(former);
+            self.take_window(former, thread.space)?;
             self.threads.insert(pid, thread);
         }
-        self.take_window(pid);
+        let space = self.thread(&stopped).space;
+        self.take_window(pid, space)?;
         let thread = self.thread(&stopped);
         let call = thread.call.take();
         (thread.is_reborn, thread.is_new, thread.last) = (true, false, None);
@@ -274,7 +281,7 @@ impl Monitor<'_> {
                 false => Ok(()),
             };
         };
-        self.take_window(tid);
+        self.take_window(tid, thread.space)?;
         if self.windows.is_some() && !thread.is_dying && !thread.is_new && !thread.is_reborn {
             self.journal.write(&Entry::Note(
                 "A thread was killed where it could not be seen: counts of the function that it \

@@ -57,6 +57,7 @@ impl Monitor<'_> {
         mappings: &[Mapping],
     ) -> io::Result<Stopped> {
         let space = self.thread(&stopped).space;
+        self.read_logs(space)?;
         self.forget_copies(&stopped, space, mappings)?;
         self.notice_made_code(space, mappings)?;
         let program = proc::executable(stopped.tid()).unwrap_or_default();
@@ -378,16 +379,16 @@ impl Monitor<'_> {
             Ok((outline, file)) => {
                 let module = self.journal.add_file(path, outline.key())?;
                 // What is kept runs in other programs.
-                let count_down = self.count_down_in(path, outline.key(), file.bytes());
+                let events = self.events_in(path, outline.key(), file.bytes());
                 let fingerprint = file.is_safe().then(|| outline.fingerprint());
-                let fingerprint = fingerprint.and_then(|it| count_down.fingerprint(it));
+                let fingerprint = fingerprint.and_then(|it| events.fingerprint(it));
                 let fingerprint: Option<Rc<str>> = fingerprint.map(Rc::from);
                 let wanted = (self.settings.wanted)(path, outline.key(), file.bytes());
                 self.files.add(file);
                 let changes_gs = outline.changes_gs();
                 let kept = fingerprint.as_deref().and_then(self.settings.recall);
                 let mut kept = Kept::new(kept.unwrap_or_default());
-                (kept.fingerprint, kept.count_down) = (fingerprint, count_down);
+                (kept.fingerprint, kept.events) = (fingerprint, events);
                 Some(Original {
                     module,
                     file: proc::number_of(&facts),

@@ -7,12 +7,11 @@
 
 use std::io;
 
-use headcount_flow::{EventCounter, Weights};
-use headcount_model::{LinkAddr, LoadAddr, Plan};
-use headcount_patch::{Events, Sketch};
+use headcount_model::LoadAddr;
 use libc::pid_t;
 
 use crate::attach::Held;
+use crate::event_use::EventUse;
 use crate::journal::Entry;
 use crate::kernel::{self, Pace, Phase};
 use crate::monitor::{Monitor, Thread};
@@ -24,7 +23,7 @@ use crate::{FileBytes, Reached, Until, UntilEvent};
 const STEPS: u64 = 1 << 16;
 
 /// The event counter may be behind by so many, or before, and there are still steps to go.
-const MOST_LAG: i64 = STEPS as i64 / 2;
+pub const MOST_LAG: i64 = STEPS as i64 / 2;
 
 /// The event counter of a thread that is not to trap.
 const NEVER: i64 = i64::MIN / 2;
@@ -37,53 +36,6 @@ const STEPPED_OVER_CALL: i32 = 1;
 
 /// `syscall`, and `int 0x80`.
 const SYSTEM_CALLS: [[u8; 2]; 2] = [[0x0f, 0x05], [0xcd, 0x80]];
-
-/// What the copies of a module count down.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum CountDown {
-    /// Nothing.
-    #[default]
-    No,
-    /// Instructions.
-    Instructions,
-    /// Entries at these addresses.
-    Entries(Vec<LinkAddr>),
-}
-
-impl CountDown {
-    /// The name under which copies of a module with this fingerprint are kept for other runs, if they
-    /// are.
-    pub fn fingerprint(&self, fingerprint: &str) -> Option<String> {
-        match self {
-            Self::No => Some(fingerprint.to_owned()),
-            Self::Instructions => Some(format!("{fingerprint}-instructions")),
-            Self::Entries(entries) => entries.is_empty().then(|| fingerprint.to_owned()),
-        }
-    }
-
-    /// The events of a routine.
-    pub fn events_of(&self, sketch: &Sketch, plan: &Plan) -> Result<Events, String> {
-        match self {
-            Self::No => Ok(Events::None),
-            Self::Entries(entries) => Ok(Events::CountDownEntries(entries.clone())),
-            Self::Instructions => {
-                let blocks = sketch.routine().blocks.iter();
-                let weights = Weights {
-                    blocks: blocks.map(|it| it.lengths.len() as u32).collect(),
-                    edges: Vec::new(),
-                };
-                let counter = EventCounter::new(sketch.graph(), plan, &weights);
-                let counter = counter.map_err(|it| it.to_string())?;
-                let lag = counter.lag();
-                let is_small = -lag.start() <= MOST_LAG && *lag.end() <= MOST_LAG;
-                let plan = counter.plan().filter(|_| is_small);
-                let plan =
-                    plan.ok_or("it is too large to stop in it at a number of instructions")?;
-                Ok(Events::CountDown(plan))
-            }
-        }
-    }
-}
 
 /// What the event counter of every thread begins with.
 pub fn first_event(until: &Until<'_>) -> i64 {
@@ -103,19 +55,22 @@ pub struct Stepping {
 }
 
 impl Monitor<'_> {
-    /// What the copies of a module are to count down.
-    pub fn count_down_in(&self, path: &str, key: &str, bytes: &FileBytes) -> CountDown {
+    /// What the copies of a module are to count besides.
+    pub fn events_in(&self, path: &str, key: &str, bytes: &FileBytes) -> EventUse {
         match self.settings.until.as_ref().map(|it| it.event) {
-            None => CountDown::No,
-            Some(UntilEvent::Instructions) => CountDown::Instructions,
-            Some(UntilEvent::Calls(entries)) => CountDown::Entries(entries(path, key, bytes)),
+            None if self.calls.is_some() => EventUse::Log,
+            None => EventUse::None,
+            Some(UntilEvent::Instructions) => EventUse::CountDown,
+            Some(UntilEvent::Calls(entries)) => {
+                EventUse::CountDownEntries(entries(path, key, bytes))
+            }
         }
     }
 
-    /// Is it instructions that are counted down?
-    pub fn counts_instructions_down(&self) -> bool {
+    /// Are the events of threads instructions?
+    pub fn counts_instructions(&self) -> bool {
         let until = self.settings.until.as_ref();
-        until.is_some_and(|it| matches!(it.event, UntilEvent::Instructions))
+        self.calls.is_some() || until.is_some_and(|it| matches!(it.event, UntilEvent::Instructions))
     }
 
     /// A thread begins: if there is little to count down, it goes step by step from here on.
@@ -206,7 +161,7 @@ impl Monitor<'_> {
         };
         let first = windows.first_event.unwrap_or(0);
         let counted = windows.events(window)?.wrapping_sub(first);
-        let owed = match self.counts_instructions_down() {
+        let owed = match self.counts_instructions() {
             true => self.events_owed(space, at),
             false => 0,
         };

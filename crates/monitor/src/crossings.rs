@@ -196,7 +196,10 @@ impl Monitor<'_> {
     /// original code, it is moved into the copy.
     pub fn arrives_in_copy(&mut self, stopped: &Stopped, at: LoadAddr) -> io::Result<()> {
         let space = self.thread(stopped).space;
-        if let Some((spot, number, _)) = self.spot(space, at) {
+        if let Some((spot, number, original)) = self.spot(space, at) {
+            if spot.is_inside {
+                self.log_place(stopped, original)?;
+            }
             self.add_events(stopped, space, -self.events_owed(space, at))?;
             return self.arrives_at_spot(stopped, space, &spot, number);
         }
@@ -250,7 +253,8 @@ impl Monitor<'_> {
         });
         match restorer {
             Some(counter) => {
-                if self.counts_instructions_down() {
+                self.log_restorer(stopped, at)?;
+                if self.counts_instructions() {
                     self.add_events(stopped, space, RESTORER_INSTRUCTIONS)?;
                 }
                 self.fix(stopped, space, Fix::Add(counter), 1)

@@ -84,7 +84,10 @@ impl Monitor<'_> {
     ) -> io::Result<bool> {
         if self.ends_countdown(space, index, offset) {
             self.hits += 1;
-            self.met_countdown(stopped)?;
+            match self.calls {
+                Some(_) => self.met_full_log(stopped)?,
+                None => self.met_countdown(stopped)?,
+            }
             return Ok(true);
         }
         let is_ours = self.traps_before_call(space, index, offset);
@@ -186,6 +189,7 @@ impl Monitor<'_> {
             }
         }
         self.fix(stopped, space, resume.fix, 1)?;
+        self.log_place(stopped, at)?;
         self.add_events(stopped, space, -lent)?;
         self.visit(stopped, number, link, 1)?;
         let region = self.module(space, index).map_or(0, |it| it.region.start);

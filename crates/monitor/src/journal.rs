@@ -9,14 +9,14 @@
 //! of it is in `module.N`.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use headcount_binary::FileBytes;
 use headcount_model::packed::{Packed, Packer};
-use headcount_model::{FlowGraph, Plan, RoutineBlock};
+use headcount_model::{CallCosts, FlowGraph, Plan, RoutineBlock};
 use memmap2::MmapMut;
 use serde::{Deserialize, Serialize};
 
@@ -27,13 +27,24 @@ use crate::own_folder::OwnFolder;
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";
 
+/// The name of the file that says what calls cost, if that was asked for.
+pub const CALLS: &str = "calls";
+
 /// The name of the file with the routines that were copied.
 pub const ROUTINES: &str = "routines";
+
+/// What calls cost, if somebody lived to write it down. Builds have the numbers of modules.
+pub fn call_costs(folder: &OwnFolder) -> Option<CallCosts> {
+    let mut bytes = Vec::new();
+    let file = foreign_file::open(&folder.file(CALLS)).ok();
+    file?.read_to_end(&mut bytes).ok()?;
+    headcount_calls::unpack(&bytes)
+}
 
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +109,8 @@ pub enum Entry {
         /// Why, as a clause.
         reason: String,
     },
+    /// What calls cost is asked for; that is in the file [`CALLS`] when the run has ended.
+    Calls,
     /// Where a process has it.
     Loaded {
         /// The process.
@@ -191,6 +204,7 @@ impl Entry {
             | Self::File { .. }
             | Self::Visit { .. }
             | Self::Vain { .. }
+            | Self::Calls
             | Self::Thread { .. }
             | Self::Note(_)
             | Self::End { .. } => None,

@@ -39,6 +39,7 @@ pub mod live;
 mod address_limit;
 mod attach;
 mod births;
+mod calls;
 mod catalog;
 mod copied_modules;
 mod copies;
@@ -46,6 +47,7 @@ mod countdown;
 mod crossings;
 mod debug_files;
 mod detours;
+mod event_use;
 mod fate;
 mod foreign_tracers;
 mod hits;
@@ -127,6 +129,8 @@ pub struct Settings<'a> {
     pub limit: Option<u64>,
     /// What all runs of the user's command have in common; empty if this is the only one.
     pub batch: &'a str,
+    /// Also find out what every call costs.
+    pub calls: bool,
     /// Stop when a thread has come so far.
     pub until: Option<Until<'a>>,
     /// When attached: let go after this time.

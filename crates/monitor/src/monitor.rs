@@ -9,6 +9,7 @@ use headcount_model::LoadAddr;
 use libc::pid_t;
 
 use crate::attach::Hold;
+use crate::calls::Calls;
 use crate::catalog::Catalog;
 use crate::copied_modules::Original;
 use crate::countdown::{Stepping, first_event};
@@ -141,6 +142,8 @@ pub struct Monitor<'a> {
     pub used_before: UsedBefore,
     /// If there is code that the program makes itself: how often threads were found in it.
     pub looks: Option<Looks>,
+    /// What calls cost, if that is asked for.
+    pub calls: Option<Calls>,
     /// The window whose counts are for nothing.
     pub vain: Option<u32>,
     /// Did we come to a program that already ran?
@@ -167,14 +170,20 @@ impl<'a> Monitor<'a> {
     /// Of a process that is stopped, or soon will be.
     pub fn new(
         settings: &'a Settings<'a>,
-        journal: Journal,
+        mut journal: Journal,
         requests: Requests,
         main: pid_t,
     ) -> io::Result<Self> {
+        if settings.calls {
+            journal.write(&Entry::Calls)?;
+        }
         let windows = match settings.engine {
             Engine::Detour => {
                 let mut windows = Windows::create(journal.folder())?;
                 windows.first_event = settings.until.as_ref().map(first_event);
+                if settings.calls {
+                    windows.keep_logs();
+                }
                 Some(windows)
             }
             Engine::Breakpoint => None,
@@ -202,6 +211,7 @@ impl<'a> Monitor<'a> {
             originals: HashMap::new(),
             used_before: UsedBefore::default(),
             looks: None,
+            calls: settings.calls.then(Calls::default),
             vain: None,
             in_the_middle: false,
             is_beginning: false,
@@ -286,6 +296,7 @@ impl<'a> Monitor<'a> {
     fn tell_the_end(&mut self) -> io::Result<()> {
         self.tell_strays()?;
         self.tell_made_code()?;
+        self.tell_calls()?;
         let ended = crate::launch::now();
         let windows = self.windows.as_ref().map_or(0, Windows::count);
         self.journal.end(ended, self.status, windows)?;

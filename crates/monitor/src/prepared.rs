@@ -10,7 +10,7 @@ use headcount_model::LinkAddr;
 use headcount_model::packed::{Packed, Packer};
 use headcount_patch::{CounterNumber, Sketch, Template, template};
 
-use crate::countdown::CountDown;
+use crate::event_use::EventUse;
 use crate::journal::RoutineFlow;
 
 /// A routine about to be copied.
@@ -60,11 +60,7 @@ pub struct Asked {
 
 impl Prepared {
     /// Looks at a routine.
-    pub fn of(
-        outline: &mut Outline,
-        asked: &Asked,
-        count_down: &CountDown,
-    ) -> Result<Self, String> {
+    pub fn of(outline: &mut Outline, asked: &Asked, events: &EventUse) -> Result<Self, String> {
         let Found {
             routine,
             leads_to,
@@ -75,7 +71,7 @@ impl Prepared {
             let islands = asked.islands.iter();
             routine.islands = islands.map(|it| (it.0 - asked.start) as u32).collect();
             routine.keeps_flags = asked.keeps_flags;
-            Made::of(routine, count_down)
+            Made::of(routine, events)
         });
         Ok(Self {
             leads_to,
@@ -132,7 +128,7 @@ impl Prepared {
 }
 
 impl Made {
-    fn of(routine: headcount_model::Routine, count_down: &CountDown) -> Result<Self, String> {
+    fn of(routine: headcount_model::Routine, events: &EventUse) -> Result<Self, String> {
         let start = routine.start.0;
         let text = start..start + routine.bytes.len() as u64;
         let filler = routine.filler;
@@ -140,7 +136,7 @@ impl Made {
         let frequencies = headcount_flow::frequencies(sketch.natural_graph(), &[]);
         let plan = headcount_flow::place_counters(sketch.graph(), &frequencies, sketch.costs());
         let plan = plan.map_err(|it| it.to_string())?;
-        let events = count_down.events_of(&sketch, &plan)?;
+        let events = events.events_of(&sketch, &plan)?;
         let template = template(&sketch, &plan, events).map_err(|it| it.to_string())?;
         Ok(Self {
             text,
@@ -173,8 +169,8 @@ impl Made {
 pub struct Kept {
     /// Names everything that they depend on; none if nothing is to be kept.
     pub fingerprint: Option<Rc<str>>,
-    /// What their copies count down.
-    pub count_down: CountDown,
+    /// What their copies count besides.
+    pub events: EventUse,
     /// What other runs left, and then what this one added.
     bytes: Vec<u8>,
     places: HashMap<Asked, Range<usize>>,
@@ -321,11 +317,11 @@ mod tests {
             let starts = starts(&forwards);
             let mut found = Vec::new();
             for start in &starts {
-                found.push(Prepared::of(&mut forwards, &at(*start), &CountDown::No));
+                found.push(Prepared::of(&mut forwards, &at(*start), &EventUse::None));
             }
             let mut settled = 0;
             for (start, found) in starts.iter().zip(found).rev() {
-                let again = Prepared::of(&mut backwards, &at(*start), &CountDown::No);
+                let again = Prepared::of(&mut backwards, &at(*start), &EventUse::None);
                 let (Ok(found), Ok(again)) = (found, again) else {
                     continue;
                 };
@@ -348,11 +344,11 @@ mod tests {
             let mut kept = Kept::default();
             let mut all = Vec::new();
             for (number, start) in starts(&outline).into_iter().step_by(7).enumerate() {
-                let count_down = match number % 2 {
-                    0 => CountDown::No,
-                    _ => CountDown::Instructions,
+                let events = match number % 2 {
+                    0 => EventUse::None,
+                    _ => EventUse::CountDown,
                 };
-                if let Ok(prepared) = Prepared::of(&mut outline, &at(start), &count_down) {
+                if let Ok(prepared) = Prepared::of(&mut outline, &at(start), &events) {
                     kept.put(&at(start), &prepared);
                     all.push((start, prepared));
                 }
@@ -384,8 +380,7 @@ mod tests {
         let mut kept = Kept::default();
         let starts = starts(&outline);
         for start in starts.iter().step_by(97) {
-            if let Ok(prepared) = Prepared::of(&mut outline, &at(*start), &CountDown::Instructions)
-            {
+            if let Ok(prepared) = Prepared::of(&mut outline, &at(*start), &EventUse::CountDown) {
                 kept.put(&at(*start), &prepared);
             }
         }

@@ -111,6 +111,7 @@ impl Monitor<'_> {
             return Ok(Err(io::Error::from_raw_os_error(libc::ENOMEM)));
         };
         windows.begin(mapped.window, to.tid())?;
+        self.begin_calls(to.tid(), mapped.window);
         set_gs(to, mapped.at)?;
         Ok(Ok(()))
     }
@@ -404,11 +405,16 @@ impl Monitor<'_> {
         })
     }
 
-    /// A thread counts no more: its window is free.
-    pub fn take_window(&mut self, tid: libc::pid_t) {
+    /// A thread of an address space counts no more: its window is free.
+    pub fn take_window(&mut self, tid: libc::pid_t, space: usize) -> io::Result<()> {
+        let window = self.windows.as_ref().and_then(|it| it.of(tid));
+        if let Some(window) = window {
+            self.end_calls(window, space)?;
+        }
         if let Some(windows) = &mut self.windows {
             windows.end(tid);
         }
+        Ok(())
     }
 
     /// Gives all memory of ours in an address space back. No thread may be in it.

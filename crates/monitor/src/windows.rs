@@ -6,7 +6,7 @@
 //! counts in may be handed to any thread, of another process even, that has it mapped.
 //!
 //! The first words of a window are its thread's scratch; behind them is a table of the system calls
-//! that are to trap, and then come the counters. Windows are far apart in the file, and no more of
+//! that are to trap, and then come a log, if there is one, and the counters. Windows are far apart in the file, and no more of
 //! one is mapped than there are counters: a program may have little room.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use headcount_patch::{CALL_TABLE, CALL_TABLE_BYTES, CounterNumber, EVENT_COUNTER, SECOND_SCRATCH};
+use headcount_patch::{
+    CALL_TABLE, CALL_TABLE_BYTES, CounterNumber, EVENT_COUNTER, LOG_BYTES, LOG_PLACE, LOG_START,
+    SECOND_SCRATCH,
+};
 use libc::pid_t;
 
 use crate::foreign_file;
@@ -49,6 +52,8 @@ pub struct Windows {
     next: CounterNumber,
     /// What the event counter of a thread begins with, if its copies have one.
     pub first_event: Option<i64>,
+    /// If threads keep logs: how far from the end of each the part is that was not read yet.
+    logs: Option<BTreeMap<u32, i64>>,
     /// How many bytes of counters of each window are sure to have a place on the disk.
     allocated: u64,
 }
@@ -66,8 +71,39 @@ impl Windows {
             unused: BTreeSet::new(),
             next: FIRST,
             first_event: None,
+            logs: None,
             allocated: STEP,
         })
+    }
+
+    /// Threads keep logs. There are no windows yet.
+    pub fn keep_logs(&mut self) {
+        self.logs = Some(BTreeMap::new());
+        self.first_event = Some(0);
+        self.next = (LOG_START + LOG_BYTES) / 8;
+        self.allocated += u64::from(LOG_BYTES);
+    }
+
+    /// What is in the log of a window and was not read yet. If its thread stands still, the log is
+    /// empty then.
+    pub fn read_log(&mut self, window: u32, stands_still: bool) -> io::Result<Vec<u8>> {
+        let place = self.word(window, LOG_PLACE)?.cast_signed();
+        let Some(read) = self.logs.as_mut().and_then(|it| it.get_mut(&window)) else {
+            return Ok(Vec::new());
+        };
+        let end = u64::from(window) * STRIDE + u64::from(LOG_START + LOG_BYTES);
+        let (from, unread) = (*read, usize::try_from(place - *read).unwrap_or(0));
+        let mut bytes = vec![0; unread.min(LOG_BYTES as usize)];
+        self.file
+            .read_exact_at(&mut bytes, end.wrapping_add_signed(from))?;
+        *read = place;
+        if stands_still {
+            *read = -i64::from(LOG_BYTES);
+            let empty = (*read).to_le_bytes();
+            let at = u64::from(window) * STRIDE + u64::from(LOG_PLACE);
+            self.file.write_all_at(&empty, at)?;
+        }
+        Ok(bytes)
     }
 
     /// How many there are.
@@ -114,6 +150,10 @@ impl Windows {
     pub fn begin(&mut self, window: u32, tid: pid_t) -> io::Result<()> {
         self.keep(window)?;
         self.users.insert(tid, window);
+        if let Some(logs) = &mut self.logs {
+            logs.insert(window, -i64::from(LOG_BYTES));
+            self.read_log(window, true)?;
+        }
         match self.first_event {
             Some(events) => {
                 let at = u64::from(window) * STRIDE + u64::from(EVENT_COUNTER);

@@ -303,6 +303,17 @@ impl Workshop {
         (at.0 - start < length).then_some(restorer.counter)
     }
 
+    /// Where the routine around an address begins that is counted.
+    pub fn start_of(&self, at: LinkAddr) -> Option<u64> {
+        match self.unit_at(at) {
+            Some(unit) => Some(self.units[unit].copy.start.0),
+            None => {
+                let (start, _) = self.restorers.range(..=at.0).next_back()?;
+                self.restorer(at).map(|_| *start)
+            }
+        }
+    }
+
     /// If such a routine begins at an address: how far behind it its system call is.
     pub fn restorer_call(&self, at: LinkAddr) -> Option<u64> {
         self.restorers.get(&at.0).map(|it| it.call)
@@ -607,7 +618,7 @@ impl Workshop {
         if let Some(known) = kept.get(asked, &mut outline) {
             return Ok(known);
         }
-        let prepared = Prepared::of(&mut outline, asked, &kept.count_down)?;
+        let prepared = Prepared::of(&mut outline, asked, &kept.events)?;
         kept.put(asked, &prepared);
         Ok(prepared)
     }

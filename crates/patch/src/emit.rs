@@ -207,7 +207,7 @@ struct Stub {
 }
 
 pub(crate) struct Emitter<'a> {
-    sketch: &'a Sketch,
+    pub(crate) sketch: &'a Sketch,
     counters: Counters,
     pub(crate) events: Events,
     moved: &'a [bool],
@@ -237,11 +237,11 @@ pub(crate) struct Emitter<'a> {
 }
 
 impl Emitter<'_> {
-    fn here(&self) -> u64 {
+    pub(crate) fn here(&self) -> u64 {
         self.base.wrapping_add(self.code.len() as u64)
     }
 
-    fn start_of(&self, block: u32) -> u64 {
+    pub(crate) fn start_of(&self, block: u32) -> u64 {
         let offset = self.sketch.routine.blocks[block as usize].offset;
         self.sketch.routine.start.0.wrapping_add(u64::from(offset))
     }
@@ -298,7 +298,12 @@ impl Emitter<'_> {
     }
 
     /// How far it is from one address to another, of which the first moves with the copy.
-    fn put_distance(&mut self, start: &[u8], to: u64, from: u64) -> Result<(), CannotCopy> {
+    pub(crate) fn put_distance(
+        &mut self,
+        start: &[u8],
+        to: u64,
+        from: u64,
+    ) -> Result<(), CannotCopy> {
         let distance = to.wrapping_sub(from) as i64;
         let distance = i32::try_from(distance).map_err(|_| CannotCopy::OutOfReach)?;
         self.put(start, distance.to_le_bytes());
@@ -314,7 +319,7 @@ impl Emitter<'_> {
     fn block(&mut self, number: usize) -> Result<(), CannotCopy> {
         let sketch = self.sketch;
         let block = &sketch.blocks[number];
-        self.land(number);
+        self.land(number)?;
         self.labels[number] = self.code.len() as u32;
         let counter = self.counters.block(BlockId(number as u32));
         let mut has_run = false;
@@ -357,17 +362,18 @@ impl Emitter<'_> {
     }
 
     /// Where control arrives that comes from outside.
-    fn land(&mut self, number: usize) {
+    fn land(&mut self, number: usize) -> Result<(), CannotCopy> {
         let block = &self.sketch.blocks[number];
         let Some(edge) = block.entrance else {
-            return;
+            return Ok(());
         };
         let original = self.sketch.routine.blocks[number].offset;
         let before = number.checked_sub(1).map(|it| &self.sketch.blocks[it]);
         let is_apart = before.is_some_and(|it| falls_into(it, number));
         let start = self.start_of(number as u32);
         let counter = self.counters.edge(edge);
-        let has_code = counter.is_some() || self.events.count_entries_at(LinkAddr(start));
+        let has_code =
+            counter.is_some() || self.logs(number) || self.events.count_entries_at(LinkAddr(start));
         if has_code && is_apart {
             self.stubs.push(Stub {
                 counter,
@@ -375,27 +381,34 @@ impl Emitter<'_> {
                 is_landing: true,
                 offset: 0,
             });
-            return;
+            return Ok(());
         }
         self.landings.push((original, self.code.len() as u32));
-        self.probe_landing(counter, number);
+        self.probe_landing(counter, number).map(drop)
     }
 
     /// What is counted where control arrives that comes from outside.
-    fn probe_landing(&mut self, counter: Option<CounterNumber>, number: usize) -> State {
+    fn probe_landing(
+        &mut self,
+        counter: Option<CounterNumber>,
+        number: usize,
+    ) -> Result<State, CannotCopy> {
         let is_careful = self.sketch.blocks[number].start_is_careful;
         let start = self.start_of(number as u32);
         let before = State::outside(start, Fix::Nothing);
+        if self.logs(number) {
+            self.log(number, before)?;
+        }
         let before = match self.events.count_entries_at(LinkAddr(start)) {
             true => self.count_entry(is_careful, before),
             false => before,
         };
         let Some(counter) = counter else {
-            return before;
+            return Ok(before);
         };
         let behind = State::outside(start, Fix::Take(counter)).ahead(before.ahead);
         self.probe(counter, is_careful, before, behind);
-        behind
+        Ok(behind)
     }
 
     /// The last instruction of a block, and the way on.
@@ -579,7 +592,7 @@ impl Emitter<'_> {
                 _ => {
                     let original = self.sketch.routine.blocks[block as usize].offset;
                     self.landings.push((original, self.code.len() as u32));
-                    self.probe_landing(counter, block as usize)
+                    self.probe_landing(counter, block as usize)?
                 }
             };
             self.spot(behind, Undo::Nothing);

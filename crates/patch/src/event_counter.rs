@@ -23,14 +23,21 @@ pub enum Events {
     CountDown(EventPlan),
     /// Entries at these addresses, and traps likewise.
     CountDownEntries(Vec<LinkAddr>),
+    /// Instructions, with a log of what arrives from other routines (`log.rs`).
+    Log(EventPlan),
 }
 
 impl Events {
     fn plan(&self) -> Option<&EventPlan> {
         match self {
-            Self::CountDown(plan) => Some(plan),
+            Self::CountDown(plan) | Self::Log(plan) => Some(plan),
             Self::None | Self::CountDownEntries(_) => None,
         }
+    }
+
+    /// Is it logged what arrives from other routines?
+    pub(crate) fn are_logged(&self) -> bool {
+        matches!(self, Self::Log(_))
     }
 
     /// Are they those of a routine with so many blocks and this plan?
@@ -51,7 +58,7 @@ impl Events {
 
     /// May adding so many bring the number to its end?
     pub(crate) fn ends_with(&self, events: i32) -> bool {
-        !matches!(self, Self::None) && events > 0
+        matches!(self, Self::CountDown(_) | Self::CountDownEntries(_)) && events > 0
     }
 
     /// By how much the true number is ahead before an instruction of a block with this counter.
@@ -70,7 +77,7 @@ impl Events {
 
     pub(crate) fn into_increments(self) -> Vec<i32> {
         match self {
-            Self::CountDown(plan) => plan.increments,
+            Self::CountDown(plan) | Self::Log(plan) => plan.increments,
             Self::None | Self::CountDownEntries(_) => Vec::new(),
         }
     }

@@ -18,6 +18,7 @@ mod detours;
 mod emit;
 mod event_counter;
 mod flags;
+mod log;
 mod probes;
 mod sketch;
 mod spots;
@@ -29,6 +30,9 @@ pub use copy::{Copy, Jump, Originals};
 pub use detours::{LONG, SHORT};
 pub use emit::template;
 pub use event_counter::{AT as EVENT_COUNTER, Events, SCRATCH as SECOND_SCRATCH};
+pub use log::{
+    BYTES as LOG_BYTES, ENTRY_BYTES as LOG_ENTRY_BYTES, PLACE as LOG_PLACE, START as LOG_START,
+};
 pub use sketch::{CannotCopy, Sketch};
 pub use spots::{CounterNumber, Fix, Resume, Spot, Undo};
 pub use system_calls::{CALL_TABLE, CALL_TABLE_BYTES, SystemCall};

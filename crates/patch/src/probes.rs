@@ -4,13 +4,14 @@ use crate::emit::{Emitter, Goal, State};
 use crate::event_counter;
 use crate::spots::{CounterNumber, Undo};
 
-/// Where the event counter has come to its end: a jump that leads to a trap, out of the way.
+/// Where the event counter has come to its end, or the log: a jump that leads to a trap, out of the way.
 pub(crate) struct Alarm {
     /// Where the distance of that jump is.
-    from: usize,
+    pub from: usize,
     /// Where the thread goes on.
-    back: u32,
-    state: State,
+    pub back: u32,
+    pub state: State,
+    pub undo: Undo,
 }
 
 impl Emitter<'_> {
@@ -77,6 +78,7 @@ impl Emitter<'_> {
                 from: self.code.len() - 4,
                 back: self.code.len() as u32,
                 state,
+                undo: Undo::Nothing,
             });
         }
     }
@@ -119,14 +121,15 @@ impl Emitter<'_> {
         self.put(&[0x65, 0x48, 0x8b, 0x0c, 0x25], second); // mov rcx, gs:[second]
     }
 
-    /// What the event counter's end leads to.
+    /// What the end of the event counter, or of the log, leads to.
     pub(crate) fn alarms(&mut self) {
-        for Alarm { from, back, state } in std::mem::take(&mut self.alarms) {
+        for alarm in std::mem::take(&mut self.alarms) {
+            let Alarm { from, back, .. } = alarm;
             self.jumps.push((from, Goal::Here(self.code.len() as u32)));
             self.countdowns.push(self.code.len() as u32);
-            self.spot(state, Undo::Nothing);
+            self.spot(alarm.state, alarm.undo);
             self.code.push(0xcc); // int3
-            self.spot(state, Undo::Nothing);
+            self.spot(alarm.state, alarm.undo);
             self.jump(Goal::Here(back));
         }
     }

@@ -15,6 +15,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod calls;
 mod counts;
 mod error;
 mod facts;

@@ -1,5 +1,6 @@
 //! Many profiles into one.
 
+use crate::calls;
 use crate::counts::{Kept, RunCounts, write_readings};
 use crate::read;
 use crate::samples;
@@ -113,11 +114,12 @@ fn add_modules_and_runs(from: &Connection, to: &Connection) -> Result<(usize, us
     let modules = add_modules(from, to)?;
     let (mut added, mut already_there) = (0, 0);
     for id in input(read::run_ids(from))? {
-        let run = input(read::run(from, id))?;
+        let mut run = input(read::run(from, id))?;
         if output(write::has_run(to, &run.key))? {
             already_there += 1;
             continue;
         }
+        run.calls = input(calls::read(from, id))?;
         let new_id = output(write::add_run(to, &run))?;
         for (old, new) in &modules {
             add_counts(from, to, (id, old), (new_id, new))?;

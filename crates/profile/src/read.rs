@@ -4,9 +4,9 @@ use crate::facts::{Decoder, Numbers};
 use crate::module_facts::{FunctionFacts, ModuleFacts, place};
 use crate::sum::{executed, sum};
 use crate::write::Stored;
-use crate::{Problem, Profile, Recover, Result, samples};
+use crate::{Problem, Profile, Recover, Result, calls, samples};
 use headcount_model::{
-    Counted, FileId, LinkAddr, LoadBias, Placement, Process, Refusal, Run, Samples,
+    CallCosts, Counted, FileId, LinkAddr, LoadBias, Placement, Process, Refusal, Run, Samples,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -81,6 +81,8 @@ pub struct Loaded {
     /// The runs that tell of time: of those that were chosen; and if that was the last one, the last
     /// of the same command.
     pub timed: Vec<Timed>,
+    /// What calls cost, of those of the counted runs that were asked for it.
+    pub calls: Vec<CallCosts>,
     /// What makes their sum uncertain, in sentences. The notes of each run are its own.
     pub notes: Vec<String>,
 }
@@ -161,6 +163,16 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
         key(a).cmp(&key(b))
     });
     notes.extend(mixed_note(mixed));
+    let costs = ids.iter().map(|id| calls::read(db, *id));
+    let costs: Vec<Option<CallCosts>> = costs.collect::<Result<_, _>>()?;
+    let calls: Vec<CallCosts> = costs.into_iter().flatten().collect();
+    if !calls.is_empty() && calls.len() < ids.len() {
+        notes.push(format!(
+            "What calls cost is known of {} of these {} runs only.",
+            calls.len(),
+            ids.len()
+        ));
+    }
     let runs = ids.into_iter().map(|id| run_info(db, id));
     let timed = timed.into_iter().map(|id| {
         let damaged = || damaged("the samples of a run are missing");
@@ -173,6 +185,7 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
         counted,
         runs: runs.collect::<Result<_, _>>()?,
         timed: timed.collect::<Result<_, Problem>>()?,
+        calls,
         notes,
     })
 }

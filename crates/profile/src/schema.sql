@@ -1,7 +1,8 @@
 -- The tables of a headcount profile.
 --
 -- Facts about a build are stored once (modules, files, functions, refusals); each run adds only
--- what it counted (runs, processes, threads, run_modules) and where its time went (samples).
+-- what it counted (runs, processes, threads, run_modules), what its calls cost (calls) and where its
+-- time went (samples).
 --
 -- The ten largest functions:
 --
@@ -108,6 +109,12 @@ CREATE TABLE run_modules (
     counts   BLOB, -- of its blocks and edges, as `counts.rs` tells
     readings BLOB,
     PRIMARY KEY (run, module)
+) STRICT;
+
+-- What the calls of a run cost, if that was asked for.
+CREATE TABLE calls (
+    run    INTEGER PRIMARY KEY REFERENCES runs,
+    packed BLOB    NOT NULL -- functions, calls and contexts, as `kept.rs` of the crate `calls` tells
 ) STRICT;
 
 -- What a clock saw of a run: call stacks, by thread.

@@ -1,5 +1,6 @@
 //! Facts and counts into the tables.
 
+use crate::calls;
 use crate::counts::{self, Kept, RunCounts};
 use crate::module_facts::{FunctionFacts, ModuleFacts};
 use crate::read::{self, all_modules, facts};
@@ -348,6 +349,9 @@ pub(crate) fn add_run(db: &Connection, run: &Run) -> Result<i64, Problem> {
             })?;
             add_loaded.execute(params![process_id, module.id, loaded.bias.0.cast_signed()])?;
         }
+    }
+    if let Some(costs) = &run.calls {
+        calls::write(db, id, costs)?;
     }
     Ok(id)
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use headcount_flow::{frequencies, place_counters};
 use headcount_model::{
-    Block, BlockId, Edge, EdgeKind, Entrance, FlowGraph, Function, FunctionCounts, FunctionEdge,
+    Block, BlockId, Edge, EdgeKind, FlowGraph, Function, FunctionCounts, FunctionEdge,
     LinkAddr, Module, Node, Place, ProbeCosts, Readings, RoutineBlock, Shift, Span,
 };
 
@@ -348,7 +348,7 @@ impl Replica {
                 .iter()
                 .map(|op| op.bytes().len() as u8)
                 .collect(),
-            entrance: Entrance::None,
+            ..RoutineBlock::default()
         });
         let costs = ProbeCosts {
             blocks: vec![Some(10); self.blocks.len()],
@@ -835,7 +835,7 @@ fn reading(
             .map(|(offset, lengths, _)| RoutineBlock {
                 offset: *offset,
                 lengths: lengths.to_vec(),
-                entrance: Entrance::None,
+                ..RoutineBlock::default()
             })
             .collect(),
         doubtful: Vec::new(),

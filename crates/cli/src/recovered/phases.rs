@@ -42,6 +42,11 @@ pub fn recover_phases(
         run.key.push_str(&format!("#{number}"));
         run.phase.clone_from(name);
         run.started = started.unwrap_or(run.started);
+        if written.entries.contains(&Entry::Calls) {
+            run.notes.push(
+                "What calls cost is known of whole runs only, and this one has phases.".to_owned(),
+            );
+        }
         phases.push(recovered);
     }
     Ok(phases)

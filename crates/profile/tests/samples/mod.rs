@@ -1,8 +1,9 @@
 //! Modules and runs made by hand.
 
 use headcount_model::{
-    Block, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, LineRun, LinkAddr, LoadBias,
-    Module, ModuleCounts, Placement, Process, Refusal, Run, Span,
+    Block, CallContext, CallCosts, CallEdge, CalledFunction, EdgeKind, FileId, Function,
+    FunctionCounts, FunctionEdge, LineRun, LinkAddr, LoadBias, Module, ModuleCounts, Placement,
+    Process, Refusal, Run, Span,
 };
 
 fn block(address: u64, bytes: &[u8], instructions: u32, lines: &[(u32, u32)]) -> Block {
@@ -146,9 +147,43 @@ pub fn run(key: &str, module: &Module, count: u64) -> Run {
             },
         ],
         notes: vec!["It was killed.".into()],
+        calls: Some(call_costs()),
         modules: vec![ModuleCounts {
             build_id: module.build_id.clone(),
             functions: functions.collect(),
         }],
+    }
+}
+
+/// A program whose main function calls another one.
+fn call_costs() -> CallCosts {
+    let function = |start: u64, inclusive: u64| CalledFunction {
+        build: 0,
+        start: LinkAddr(start),
+        calls: 1,
+        inclusive,
+    };
+    let edge = |caller: Option<u32>, site: Option<u64>, callee: u32, inclusive: u64| CallEdge {
+        caller,
+        site: site.map(LinkAddr),
+        callee,
+        calls: 1,
+        inclusive,
+    };
+    let context = |parent: Option<u32>, edge: u32, executed: u64| CallContext {
+        parent,
+        edge,
+        calls: 1,
+        executed,
+    };
+    CallCosts {
+        builds: vec!["one".to_owned()],
+        functions: vec![function(0x1000, 30), function(u64::MAX, 20)],
+        edges: vec![edge(None, None, 0, 30), edge(Some(0), Some(0x1005), 1, 20)],
+        contexts: vec![
+            context(None, 0, 0),
+            context(Some(0), 0, 10),
+            context(Some(1), 1, 20),
+        ],
     }
 }

@@ -167,6 +167,7 @@ pub fn run(key: &str, found: u64, status: i32) -> Run {
             ..Process::default()
         }],
         notes: Vec::new(),
+        calls: None,
         modules: vec![ModuleCounts {
             build_id: "0123456789abcdef".into(),
             functions: vec![

@@ -1,0 +1,453 @@
+//! One thread: which activations are under way, and what they cost.
+
+use std::collections::HashMap;
+
+use crate::aside::Aside;
+use crate::{ARRIVAL_BYTES, Arrival, Code, Found, Routine};
+
+/// The context outside of all functions.
+pub const OUTSIDE: u32 = 0;
+
+/// No function.
+pub const NOBODY: u32 = u32::MAX;
+
+/// A return takes the return address from the stack, and as much of the arguments at most.
+const MOST_TAKEN: u64 = 256;
+
+/// A thread has no more contexts than these; what is called from there on is a part of the last one.
+const MOST_CONTEXTS: usize = 1 << 20;
+
+/// How many calls are found without being looked for.
+const KNOWN: usize = 1 << 12;
+
+/// An activation.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// The stack pointer with which it began.
+    pub stack: u64,
+    pub back: u64,
+    /// What had been executed then.
+    since: u64,
+    function: u32,
+    edge: u32,
+    context: u32,
+    how: How,
+}
+
+/// How an activation began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Called,
+    /// By a jump, in place of the one before it.
+    InPlace,
+    /// By a jump with something on the stack, by code that is not counted, or by a signal.
+    Otherwise,
+}
+
+/// A function that ran.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    pub routine: Routine,
+    pub calls: u64,
+    pub inclusive: u64,
+    /// How many of its activations are under way, and the context of the outermost one.
+    depth: u32,
+    context: u32,
+}
+
+/// Who called whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// Who: a function, or [`NOBODY`].
+    pub caller: u32,
+    /// Link address behind the call; 0 if there is none.
+    pub site: u64,
+    pub callee: u32,
+    pub calls: u64,
+    pub inclusive: u64,
+    depth: u32,
+    /// The context that it led to last, and from where.
+    last: (u32, u32),
+}
+
+/// A function in a context.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    pub parent: u32,
+    pub edge: u32,
+    pub calls: u64,
+    pub executed: u64,
+}
+
+/// A call that was looked up before.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    back: u64,
+    at: u64,
+    caller: u32,
+    edge: u32,
+}
+
+const UNKNOWN: Known = Known {
+    back: 0,
+    at: 0,
+    caller: NOBODY,
+    edge: 0,
+};
+
+/// The calls of a thread.
+#[derive(Clone, Debug)]
+pub struct ThreadCalls {
+    pub(crate) functions: Vec<Function>,
+    pub(crate) edges: Vec<Edge>,
+    pub(crate) contexts: Vec<Context>,
+    function_numbers: HashMap<Routine, u32>,
+    edge_numbers: HashMap<(u32, u64, u32), u32>,
+    context_numbers: HashMap<(u32, u32), u32>,
+    known: Vec<Known>,
+    frames: Vec<Frame>,
+    aside: Aside,
+    /// What had been executed at the last arrival.
+    last: u64,
+}
+
+impl Default for ThreadCalls {
+    fn default() -> Self {
+        Self {
+            functions: Vec::new(),
+            edges: Vec::new(),
+            contexts: vec![Context {
+                parent: NOBODY,
+                edge: 0,
+                calls: 0,
+                executed: 0,
+            }],
+            function_numbers: HashMap::new(),
+            edge_numbers: HashMap::new(),
+            context_numbers: HashMap::new(),
+            known: vec![UNKNOWN; KNOWN],
+            frames: Vec::new(),
+            aside: Aside::default(),
+            last: 0,
+        }
+    }
+}
+
+impl ThreadCalls {
+    /// The same activations in a process that was just made as a copy, which has executed nothing.
+    pub fn forked(&self) -> Self {
+        let mut forked = self.clone();
+        forked.last = 0;
+        for it in &mut forked.functions {
+            (it.calls, it.inclusive) = (0, 0);
+        }
+        for it in &mut forked.edges {
+            (it.calls, it.inclusive) = (0, 0);
+        }
+        for it in &mut forked.contexts {
+            (it.calls, it.executed) = (0, 0);
+        }
+        for it in &mut forked.frames {
+            it.since = 0;
+        }
+        forked
+    }
+
+    /// Code was unmapped or mapped: addresses mean something else now.
+    pub fn forget_addresses(&mut self) {
+        self.known.fill(UNKNOWN);
+    }
+
+    /// Follows a log.
+    pub fn follow(&mut self, log: &[u8], code: &impl Code) {
+        let (entries, _) = log.as_chunks::<ARRIVAL_BYTES>();
+        for entry in entries {
+            self.arrive(&Arrival::read(entry), code);
+        }
+    }
+
+    /// Follows one arrival.
+    pub fn arrive(&mut self, it: &Arrival, code: &impl Code) {
+        self.charge(it.events);
+        match it.back {
+            0 => self.land(it, code),
+            _ => self.enter(it, code),
+        }
+    }
+
+    /// The thread has ended, when it had executed so much.
+    pub fn end(&mut self, events: u64) {
+        self.charge(events);
+        self.drop_from(0, events);
+    }
+
+    /// Charges what was executed since the last arrival to the innermost activation.
+    fn charge(&mut self, events: u64) {
+        let context = self.frames.last().map_or(OUTSIDE, |it| it.context);
+        let executed = events.wrapping_sub(self.last);
+        let context = &mut self.contexts[context as usize];
+        context.executed = context.executed.wrapping_add(executed);
+        self.last = events;
+    }
+
+    /// A thread is at the start of a routine.
+    fn enter(&mut self, it: &Arrival, code: &impl Code) {
+        if let Some(top) = self.frames.last().filter(|top| top.stack > it.stack) {
+            let known = self.known[place_of(it, top.function)];
+            if known.back == it.back && known.at == it.at && known.caller == top.function {
+                return self.push(known.edge, it, How::Called);
+            }
+        }
+        self.enter_unknown(it, code);
+    }
+
+    fn enter_unknown(&mut self, it: &Arrival, code: &impl Code) {
+        let Some(found) = code.routine(it.at) else {
+            return;
+        };
+        let callee = self.function(found.routine);
+        self.drop_dead(it);
+        let caller = code.routine(it.back);
+        while let Some(top) = self.frames.last().copied() {
+            if top.stack > it.stack {
+                break;
+            }
+            if top.back == it.back && caller.is_some() {
+                if top.function != callee {
+                    let edge = self.edge(top.function, 0, callee);
+                    self.push(edge, it, How::InPlace);
+                }
+                // Else it is already here.
+                return;
+            }
+            // It returned to code that is not counted.
+            self.drop_from(self.frames.len() - 1, it.events);
+        }
+        let Some(top) = self.frames.last().copied() else {
+            let edge = self.edge(NOBODY, 0, callee);
+            return self.push(edge, it, How::Otherwise);
+        };
+        match caller {
+            Some(Found { routine, bias }) if self.function(routine) == top.function => {
+                let edge = self.edge(top.function, it.back.wrapping_sub(bias), callee);
+                self.known[place_of(it, top.function)] = Known {
+                    back: it.back,
+                    at: it.at,
+                    caller: top.function,
+                    edge,
+                };
+                self.push(edge, it, How::Called);
+            }
+            _ => {
+                let edge = self.edge(top.function, 0, callee);
+                self.push(edge, it, How::Otherwise);
+            }
+        }
+    }
+
+    /// A thread is in the midst of a routine.
+    fn land(&mut self, it: &Arrival, code: &impl Code) {
+        if let Some(top) = self.frames.last()
+            && top.back == it.at
+            && top.stack.wrapping_add(8) == it.stack
+        {
+            return self.return_from(self.frames.len() - 1, it.events);
+        }
+        let taken = |frame: &Frame| it.stack.wrapping_sub(frame.stack);
+        let returns = |frame: &Frame| frame.back == it.at && taken(frame) == 8;
+        let returns_and_takes =
+            |frame: &Frame| frame.back == it.at && (8..MOST_TAKEN).contains(&taken(frame));
+        let exact = self.frames.iter().rposition(returns);
+        let exact = exact.or_else(|| self.frames.iter().rposition(returns_and_takes));
+        if let Some(index) = exact {
+            return self.return_from(index, it.events);
+        }
+        if let Some(frames) = self.aside.take(it.at, it.stack.wrapping_sub(8)) {
+            self.put_back(frames, it.events);
+            return self.return_from(self.frames.len() - 1, it.events);
+        }
+        let Some(found) = code.routine(it.at) else {
+            return;
+        };
+        let function = self.function(found.routine);
+        let is_there = |frame: &Frame| frame.function == function && frame.stack >= it.stack;
+        if let Some(index) = self.frames.iter().rposition(is_there) {
+            return self.drop_from(index + 1, it.events);
+        }
+        if let Some(frames) = self.aside.take_last(is_there) {
+            return self.put_back(frames, it.events);
+        }
+        // It was jumped to, or was under way before anybody looked.
+        self.drop_dead(it);
+        let (caller, parent) = match self.frames.last() {
+            Some(top) => (top.function, top.context),
+            None => (NOBODY, OUTSIDE),
+        };
+        let edge = self.edge(caller, 0, function);
+        let context = self.context_of(function, parent, edge);
+        self.begin(Frame {
+            stack: it.stack,
+            back: 0,
+            since: it.events,
+            function,
+            edge,
+            context,
+            how: How::Otherwise,
+        });
+    }
+
+    /// The stack pointer tells that activations have ended, or sleep.
+    fn drop_dead(&mut self, it: &Arrival) {
+        let live = self.frames.iter().rposition(|frame| frame.stack >= it.stack);
+        self.drop_from(live.map_or(0, |it| it + 1), it.events);
+    }
+
+    /// An activation begins by an arrival.
+    fn push(&mut self, edge: u32, it: &Arrival, how: How) {
+        let parent = self.frames.last().map_or(OUTSIDE, |it| it.context);
+        let function = self.edges[edge as usize].callee;
+        self.functions[function as usize].calls += 1;
+        let context = self.context_of(function, parent, edge);
+        self.edges[edge as usize].calls += 1;
+        self.contexts[context as usize].calls += 1;
+        self.begin(Frame {
+            stack: it.stack,
+            back: it.back,
+            since: it.events,
+            function,
+            edge,
+            context,
+            how,
+        });
+    }
+
+    fn begin(&mut self, frame: Frame) {
+        self.edges[frame.edge as usize].depth += 1;
+        let function = &mut self.functions[frame.function as usize];
+        if function.depth == 0 {
+            function.context = frame.context;
+        }
+        function.depth += 1;
+        self.frames.push(frame);
+    }
+
+    /// The innermost activation ends.
+    fn pop(&mut self, events: u64) -> Option<Frame> {
+        let frame = self.frames.pop()?;
+        let executed = events.wrapping_sub(frame.since);
+        let edge = &mut self.edges[frame.edge as usize];
+        edge.depth -= 1;
+        if edge.depth == 0 {
+            edge.inclusive = edge.inclusive.wrapping_add(executed);
+        }
+        let function = &mut self.functions[frame.function as usize];
+        function.depth -= 1;
+        if function.depth == 0 {
+            function.inclusive = function.inclusive.wrapping_add(executed);
+        }
+        Some(frame)
+    }
+
+    /// An activation returns, and all that it was put in the place of.
+    fn return_from(&mut self, index: usize, events: u64) {
+        self.drop_from(index + 1, events);
+        while let Some(frame) = self.pop(events) {
+            if frame.how != How::InPlace {
+                break;
+            }
+        }
+    }
+
+    /// Activations end without returning, or fall asleep.
+    fn drop_from(&mut self, index: usize, events: u64) {
+        let dropped = self.frames.get(index..).unwrap_or_default();
+        let may_sleep = dropped.iter().any(|it| it.how == How::Called);
+        if may_sleep {
+            self.aside.put(dropped.to_vec());
+        }
+        while self.frames.len() > index {
+            self.pop(events);
+        }
+    }
+
+    /// Activations wake up.
+    fn put_back(&mut self, frames: Vec<Frame>, events: u64) {
+        for frame in frames {
+            self.begin(Frame {
+                since: events,
+                ..frame
+            });
+        }
+    }
+
+    fn function(&mut self, routine: Routine) -> u32 {
+        let functions = &mut self.functions;
+        *self.function_numbers.entry(routine).or_insert_with(|| {
+            functions.push(Function {
+                routine,
+                calls: 0,
+                inclusive: 0,
+                depth: 0,
+                context: OUTSIDE,
+            });
+            functions.len() as u32 - 1
+        })
+    }
+
+    fn edge(&mut self, caller: u32, site: u64, callee: u32) -> u32 {
+        let edges = &mut self.edges;
+        let number = self.edge_numbers.entry((caller, site, callee));
+        *number.or_insert_with(|| {
+            edges.push(Edge {
+                caller,
+                site,
+                callee,
+                calls: 0,
+                inclusive: 0,
+                depth: 0,
+                last: (NOBODY, NOBODY),
+            });
+            edges.len() as u32 - 1
+        })
+    }
+
+    /// The context of a function that is called from another one: the one it is in already, if it is.
+    fn context_of(&mut self, function: u32, parent: u32, edge: u32) -> u32 {
+        let callee = &self.functions[function as usize];
+        match callee.depth {
+            0 => self.context(parent, edge),
+            _ => callee.context,
+        }
+    }
+
+    fn context(&mut self, parent: u32, edge: u32) -> u32 {
+        let (from, to) = self.edges[edge as usize].last;
+        if from == parent {
+            return to;
+        }
+        let number = self.context_numbers.get(&(parent, edge)).copied();
+        let number = match number {
+            Some(number) => number,
+            None if self.contexts.len() == MOST_CONTEXTS => parent,
+            None => {
+                let number = self.contexts.len() as u32;
+                self.contexts.push(Context {
+                    parent,
+                    edge,
+                    calls: 0,
+                    executed: 0,
+                });
+                self.context_numbers.insert((parent, edge), number);
+                number
+            }
+        };
+        self.edges[edge as usize].last = (parent, number);
+        number
+    }
+}
+
+/// Where a call is kept that was looked up.
+fn place_of(it: &Arrival, caller: u32) -> usize {
+    let mixed = it.back ^ it.at.rotate_left(21) ^ u64::from(caller).rotate_left(43);
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - KNOWN.trailing_zeros())) as usize
+}
