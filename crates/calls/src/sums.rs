@@ -46,6 +46,8 @@ impl CallSums {
             let edge = &mut self.costs.edges[number as usize];
             edge.calls = edge.calls.saturating_add(it.calls);
             edge.inclusive = edge.inclusive.saturating_add(it.inclusive);
+            let callee = &mut self.costs.functions[edge.callee as usize];
+            callee.calls = callee.calls.saturating_add(it.calls);
             number
         });
         let edges: Vec<u32> = edges.collect();
@@ -78,7 +80,6 @@ impl CallSums {
             functions.len() as u32 - 1
         });
         let function = &mut functions[number as usize];
-        function.calls = function.calls.saturating_add(it.calls);
         function.inclusive = function.inclusive.saturating_add(it.inclusive);
         number
     }

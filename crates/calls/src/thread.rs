@@ -1,6 +1,7 @@
 //! One thread: which activations are under way, and what they cost.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::aside::Aside;
 use crate::{ARRIVAL_BYTES, Arrival, Code, Found, Routine};
@@ -48,7 +49,6 @@ enum How {
 #[derive(Clone, Copy, Debug)]
 pub struct Function {
     pub routine: Routine,
-    pub calls: u64,
     pub inclusive: u64,
     /// How many of its activations are under way, and the context of the outermost one.
     depth: u32,
@@ -66,8 +66,6 @@ pub struct Edge {
     pub calls: u64,
     pub inclusive: u64,
     depth: u32,
-    /// The context that it led to last, and from where.
-    last: (u32, u32),
 }
 
 /// A function in a context.
@@ -86,6 +84,7 @@ struct Known {
     at: u64,
     caller: u32,
     edge: u32,
+    how: How,
 }
 
 const UNKNOWN: Known = Known {
@@ -93,7 +92,36 @@ const UNKNOWN: Known = Known {
     at: 0,
     caller: NOBODY,
     edge: 0,
+    how: How::Otherwise,
 };
+
+/// Mixes numbers that nobody chose to collide.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0.rotate_left(29) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+}
+
+/// A table of numbers.
+type Numbers<K> = HashMap<K, u32, BuildHasherDefault<Mixer>>;
 
 /// The calls of a thread.
 #[derive(Clone, Debug)]
@@ -101,10 +129,15 @@ pub struct ThreadCalls {
     pub(crate) functions: Vec<Function>,
     pub(crate) edges: Vec<Edge>,
     pub(crate) contexts: Vec<Context>,
-    function_numbers: HashMap<Routine, u32>,
-    edge_numbers: HashMap<(u32, u64, u32), u32>,
-    context_numbers: HashMap<(u32, u32), u32>,
+    function_numbers: Numbers<Routine>,
+    edge_numbers: Numbers<(u32, u64, u32)>,
+    context_numbers: Numbers<(u32, u32)>,
+    /// Calls that were looked up, by a hash.
     known: Vec<Known>,
+    /// The functions that addresses are in, likewise.
+    places: Vec<(u64, u32)>,
+    /// Contexts that were looked up, likewise: parent, call, context.
+    children: Vec<(u32, u32, u32)>,
     frames: Vec<Frame>,
     aside: Aside,
     /// What had been executed at the last arrival.
@@ -122,10 +155,12 @@ impl Default for ThreadCalls {
                 calls: 0,
                 executed: 0,
             }],
-            function_numbers: HashMap::new(),
-            edge_numbers: HashMap::new(),
-            context_numbers: HashMap::new(),
+            function_numbers: Numbers::default(),
+            edge_numbers: Numbers::default(),
+            context_numbers: Numbers::default(),
             known: vec![UNKNOWN; KNOWN],
+            places: vec![(0, NOBODY); KNOWN],
+            children: vec![(NOBODY, 0, 0); KNOWN],
             frames: Vec::new(),
             aside: Aside::default(),
             last: 0,
@@ -139,7 +174,7 @@ impl ThreadCalls {
         let mut forked = self.clone();
         forked.last = 0;
         for it in &mut forked.functions {
-            (it.calls, it.inclusive) = (0, 0);
+            it.inclusive = 0;
         }
         for it in &mut forked.edges {
             (it.calls, it.inclusive) = (0, 0);
@@ -156,6 +191,7 @@ impl ThreadCalls {
     /// Code was unmapped or mapped: addresses mean something else now.
     pub fn forget_addresses(&mut self) {
         self.known.fill(UNKNOWN);
+        self.places.fill((0, NOBODY));
     }
 
     /// Follows a log.
@@ -192,32 +228,36 @@ impl ThreadCalls {
 
     /// A thread is at the start of a routine.
     fn enter(&mut self, it: &Arrival, code: &impl Code) {
-        if let Some(top) = self.frames.last().filter(|top| top.stack > it.stack) {
+        if let Some(top) = self.frames.last() {
             let known = self.known[place_of(it, top.function)];
-            if known.back == it.back && known.at == it.at && known.caller == top.function {
-                return self.push(known.edge, it, How::Called);
+            let is_known =
+                known.back == it.back && known.at == it.at && known.caller == top.function;
+            let is_so = match known.how {
+                How::InPlace => top.stack == it.stack && top.back == it.back,
+                How::Called | How::Otherwise => top.stack > it.stack,
+            };
+            if is_known && is_so {
+                return self.push(known.edge, it, known.how);
             }
         }
         self.enter_unknown(it, code);
     }
 
     fn enter_unknown(&mut self, it: &Arrival, code: &impl Code) {
-        let Some(found) = code.routine(it.at) else {
+        let Some(callee) = self.function_at(it.at, code) else {
             return;
         };
-        let callee = self.function(found.routine);
         self.drop_dead(it);
-        let caller = code.routine(it.back);
+        let caller = self.function_at(it.back, code);
         while let Some(top) = self.frames.last().copied() {
             if top.stack > it.stack {
                 break;
             }
             if top.back == it.back && caller.is_some() {
-                if top.function != callee {
-                    let edge = self.edge(top.function, 0, callee);
-                    self.push(edge, it, How::InPlace);
-                }
                 // Else it is already here.
+                if top.function != callee {
+                    self.enter_from(top.function, 0, callee, it, How::InPlace);
+                }
                 return;
             }
             // It returned to code that is not counted.
@@ -227,22 +267,26 @@ impl ThreadCalls {
             let edge = self.edge(NOBODY, 0, callee);
             return self.push(edge, it, How::Otherwise);
         };
-        match caller {
-            Some(Found { routine, bias }) if self.function(routine) == top.function => {
-                let edge = self.edge(top.function, it.back.wrapping_sub(bias), callee);
-                self.known[place_of(it, top.function)] = Known {
-                    back: it.back,
-                    at: it.at,
-                    caller: top.function,
-                    edge,
-                };
-                self.push(edge, it, How::Called);
+        match code.routine(it.back) {
+            Some(Found { bias, .. }) if caller == Some(top.function) => {
+                let site = it.back.wrapping_sub(bias);
+                self.enter_from(top.function, site, callee, it, How::Called);
             }
-            _ => {
-                let edge = self.edge(top.function, 0, callee);
-                self.push(edge, it, How::Otherwise);
-            }
+            _ => self.enter_from(top.function, 0, callee, it, How::Otherwise),
         }
+    }
+
+    /// The innermost activation calls or jumps; that is easier to find the next time.
+    fn enter_from(&mut self, caller: u32, site: u64, callee: u32, it: &Arrival, how: How) {
+        let edge = self.edge(caller, site, callee);
+        self.known[place_of(it, caller)] = Known {
+            back: it.back,
+            at: it.at,
+            caller,
+            edge,
+            how,
+        };
+        self.push(edge, it, how);
     }
 
     /// A thread is in the midst of a routine.
@@ -266,10 +310,9 @@ impl ThreadCalls {
             self.put_back(frames, it.events);
             return self.return_from(self.frames.len() - 1, it.events);
         }
-        let Some(found) = code.routine(it.at) else {
+        let Some(function) = self.function_at(it.at, code) else {
             return;
         };
-        let function = self.function(found.routine);
         let is_there = |frame: &Frame| frame.function == function && frame.stack >= it.stack;
         if let Some(index) = self.frames.iter().rposition(is_there) {
             return self.drop_from(index + 1, it.events);
@@ -298,7 +341,10 @@ impl ThreadCalls {
 
     /// The stack pointer tells that activations have ended, or sleep.
     fn drop_dead(&mut self, it: &Arrival) {
-        let live = self.frames.iter().rposition(|frame| frame.stack >= it.stack);
+        let live = self
+            .frames
+            .iter()
+            .rposition(|frame| frame.stack >= it.stack);
         self.drop_from(live.map_or(0, |it| it + 1), it.events);
     }
 
@@ -306,7 +352,6 @@ impl ThreadCalls {
     fn push(&mut self, edge: u32, it: &Arrival, how: How) {
         let parent = self.frames.last().map_or(OUTSIDE, |it| it.context);
         let function = self.edges[edge as usize].callee;
-        self.functions[function as usize].calls += 1;
         let context = self.context_of(function, parent, edge);
         self.edges[edge as usize].calls += 1;
         self.contexts[context as usize].calls += 1;
@@ -380,12 +425,23 @@ impl ThreadCalls {
         }
     }
 
+    /// The function that an address is in.
+    fn function_at(&mut self, at: u64, code: &impl Code) -> Option<u32> {
+        let place = slot(at);
+        let (known, function) = self.places[place];
+        if known == at && function != NOBODY {
+            return Some(function);
+        }
+        let function = self.function(code.routine(at)?.routine);
+        self.places[place] = (at, function);
+        Some(function)
+    }
+
     fn function(&mut self, routine: Routine) -> u32 {
         let functions = &mut self.functions;
         *self.function_numbers.entry(routine).or_insert_with(|| {
             functions.push(Function {
                 routine,
-                calls: 0,
                 inclusive: 0,
                 depth: 0,
                 context: OUTSIDE,
@@ -405,7 +461,6 @@ impl ThreadCalls {
                 calls: 0,
                 inclusive: 0,
                 depth: 0,
-                last: (NOBODY, NOBODY),
             });
             edges.len() as u32 - 1
         })
@@ -421,8 +476,9 @@ impl ThreadCalls {
     }
 
     fn context(&mut self, parent: u32, edge: u32) -> u32 {
-        let (from, to) = self.edges[edge as usize].last;
-        if from == parent {
+        let place = slot(u64::from(parent) << 32 | u64::from(edge));
+        let (from, by, to) = self.children[place];
+        if (from, by) == (parent, edge) {
             return to;
         }
         let number = self.context_numbers.get(&(parent, edge)).copied();
@@ -441,7 +497,7 @@ impl ThreadCalls {
                 number
             }
         };
-        self.edges[edge as usize].last = (parent, number);
+        self.children[place] = (parent, edge, number);
         number
     }
 }
@@ -449,5 +505,9 @@ impl ThreadCalls {
 /// Where a call is kept that was looked up.
 fn place_of(it: &Arrival, caller: u32) -> usize {
     let mixed = it.back ^ it.at.rotate_left(21) ^ u64::from(caller).rotate_left(43);
-    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - KNOWN.trailing_zeros())) as usize
+    slot(mixed)
+}
+
+fn slot(number: u64) -> usize {
+    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - KNOWN.trailing_zeros())) as usize
 }

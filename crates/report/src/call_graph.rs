@@ -5,9 +5,12 @@
 //! estimate. Functions that call each other in a cycle have one cost. What was entered in ways that
 //! nobody sees (through a pointer, from the kernel) is shared with the outside, so that nothing
 //! is lost: the outside costs as much as everything together.
+//!
+//! Where a run was asked what its calls cost, that is taken instead, and is exact (`exact_calls.rs`).
 
 use crate::Error;
 use crate::callees::{Callee, Callees, FunctionId, Site};
+use crate::exact_calls::ExactCalls;
 use crate::names::{Named, functions, whole};
 use crate::only::Only;
 use crate::rows::{self, Tally};
@@ -32,7 +35,7 @@ pub struct Node<'a> {
     pub own: u64,
     /// How often it was entered.
     pub entered: u64,
-    /// What it executed with all that it called: an estimate.
+    /// What it executed with all that it called: exactly, or an estimate.
     pub inclusive: u64,
     /// How many functions call each other in a cycle with it; 1 if it is alone.
     pub cycle: usize,
@@ -48,7 +51,7 @@ pub struct Edge {
     pub count: u64,
     /// Whether nothing says so but that the callee ran: it had begun before anybody counted.
     pub is_assumed: bool,
-    /// What that cost with all that was called from there: an estimate.
+    /// What that cost with all that was called from there: exactly, or an estimate.
     pub inclusive: u64,
 }
 
@@ -74,6 +77,7 @@ impl<'a> CallGraph<'a> {
     pub fn new(
         counted: &'a [Counted],
         callees: &Callees<'a>,
+        exact: Option<&ExactCalls<'_>>,
         only: &Only,
         demangle: bool,
     ) -> Result<Self, Error> {
@@ -84,10 +88,13 @@ impl<'a> CallGraph<'a> {
             of_pair: HashMap::new(),
         };
         for (module, it) in counted.iter().enumerate() {
-            graph.add_module(module, it, callees, only, demangle)?;
+            graph.add_module(module, it, callees, exact, only, demangle)?;
         }
         graph.join();
-        graph.share();
+        match exact {
+            Some(exact) => graph.take(exact),
+            None => graph.share(),
+        }
         Ok(graph)
     }
 
@@ -96,8 +103,15 @@ impl<'a> CallGraph<'a> {
         self.of_function.get(&id).copied()
     }
 
+    /// What a call of one function by another cost: exactly, or an estimate.
+    pub fn cost(&self, caller: usize, callee: usize, site: &Site) -> u64 {
+        let count = site.count.value().unwrap_or(0);
+        let estimate = || self.inclusive(Some(caller), callee, count);
+        site.inclusive.unwrap_or_else(estimate)
+    }
+
     /// What so many of the calls of one function by another cost: an estimate.
-    pub fn inclusive(&self, caller: Option<usize>, callee: usize, count: u64) -> u64 {
+    fn inclusive(&self, caller: Option<usize>, callee: usize, count: u64) -> u64 {
         let edge = self.of_pair.get(&(caller, callee));
         edge.map_or(0, |it| {
             let edge = &self.edges[*it];
@@ -116,6 +130,7 @@ impl<'a> CallGraph<'a> {
         module: usize,
         counted: &'a Counted,
         callees: &Callees<'a>,
+        exact: Option<&ExactCalls<'_>>,
         only: &Only,
         demangle: bool,
     ) -> Result<(), Error> {
@@ -129,6 +144,10 @@ impl<'a> CallGraph<'a> {
             let linkage: &'a str = &named.function.name;
             let id = (module, named.index);
             let sites = callees.sites(module, &named);
+            let sites = match exact {
+                Some(exact) => exact.refine(id, named.function.address, sites),
+                None => sites,
+            };
             let own = Tally::of(&named)?.executed.value().unwrap_or(0);
             let place = places.get(whole(linkage)).copied();
             let place = place
@@ -150,6 +169,40 @@ impl<'a> CallGraph<'a> {
             node.parts.push((named, sites));
         }
         Ok(())
+    }
+
+    /// Takes exact costs.
+    fn take(&mut self, exact: &ExactCalls<'_>) {
+        for (id, node) in &self.of_function {
+            let node = &mut self.nodes[*node];
+            // What a part of it cost is in what it cost itself.
+            node.inclusive = node.inclusive.max(exact.inclusive(*id));
+        }
+        let mut costs: HashMap<(Option<usize>, usize), u64> = HashMap::new();
+        for (caller, node) in self.nodes.iter().enumerate() {
+            for (_, site) in node.sites() {
+                if let (Callee::Function(id), Some(cost)) = (&site.callee, site.inclusive)
+                    && let Some(callee) = self.node(*id)
+                {
+                    let sum = costs.entry((Some(caller), callee)).or_default();
+                    *sum = sum.saturating_add(cost);
+                }
+            }
+        }
+        self.edges.retain(|it| it.caller.is_some());
+        for edge in &mut self.edges {
+            edge.inclusive = costs.get(&(edge.caller, edge.callee)).copied().unwrap_or(0);
+        }
+        let entered = exact.entered.iter();
+        self.edges.extend(entered.filter_map(|(id, sum)| {
+            Some(Edge {
+                caller: None,
+                callee: self.of_function.get(id).copied()?,
+                count: sum.calls.max(1),
+                is_assumed: sum.calls == 0,
+                inclusive: sum.inclusive,
+            })
+        }));
     }
 
     /// Makes edges of call sites, and one from outside where that is all that is left.

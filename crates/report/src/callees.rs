@@ -44,6 +44,8 @@ pub struct Site {
     pub is_call: bool,
     pub callee: Callee,
     pub count: Count,
+    /// What that cost with all that was called from there, if it is known exactly.
+    pub inclusive: Option<u64>,
 }
 
 /// Knows the functions of all modules.
@@ -129,6 +131,7 @@ impl<'a> Callees<'a> {
                     is_call,
                     callee: self.callee(module, it.to),
                     count,
+                    inclusive: None,
                 }));
             }
             before += transfers.instructions;
@@ -146,6 +149,7 @@ impl<'a> Callees<'a> {
                     is_call: false,
                     callee,
                     count: *count,
+                    inclusive: None,
                 });
             }
         }
@@ -216,7 +220,7 @@ fn by_name(counted: &[Counted]) -> HashMap<&str, Vec<FunctionId>> {
 }
 
 /// Which function has which block. Where several begin, that is the one which is called.
-fn places(functions: &[Function]) -> HashMap<LinkAddr, usize> {
+pub fn places(functions: &[Function]) -> HashMap<LinkAddr, usize> {
     let all = || functions.iter().enumerate();
     let blocks = all().flat_map(|(index, it)| it.blocks.iter().map(move |b| (b.address, index)));
     let entries = all().map(|(index, it)| (it.address, index));

@@ -48,7 +48,8 @@ pub fn find(counted: &[Counted], request: &Request<'_>) -> Result<Found, Error> 
         return Ok(Found::default());
     };
     let callees = Callees::new(counted, request.transfers, request.pointers);
-    let graph = CallGraph::new(counted, &callees, &Only::default(), request.demangle)?;
+    let (exact, all) = (request.calls, Only::default());
+    let graph = CallGraph::new(counted, &callees, exact, &all, request.demangle)?;
     let nodes: BTreeSet<usize> = wanted
         .functions
         .iter()
@@ -59,7 +60,7 @@ pub fn find(counted: &[Counted], request: &Request<'_>) -> Result<Found, Error> 
         rows: Vec::new(),
         about: nodes
             .iter()
-            .map(|it| about(&graph.nodes[*it], total))
+            .map(|it| about(&graph.nodes[*it], total, exact.is_some()))
             .collect(),
     };
     for (caller, node) in graph.nodes.iter().enumerate() {
@@ -104,17 +105,23 @@ pub fn find(counted: &[Counted], request: &Request<'_>) -> Result<Found, Error> 
             )
         }));
     }
+    if exact.is_some() {
+        for row in &mut found.rows {
+            row.cells.extend(row.cells.last().cloned());
+        }
+    }
     Ok(found)
 }
 
 /// Name, calls and cost of a function, in a line.
-fn about(node: &Node<'_>, total: u64) -> String {
+fn about(node: &Node<'_>, total: u64, is_exact: bool) -> String {
+    let about = if is_exact { "" } else { "about " };
     let cycle = match node.cycle {
         1 => String::new(),
         many => format!(" (of {many} functions that call each other)"),
     };
     format!(
-        "{}: {}; {} executed by itself ({}), about {} with all that it calls ({}){cycle}",
+        "{}: {}; {} executed by itself ({}), {about}{} with all that it calls ({}){cycle}",
         node.name(),
         plural(node.entered, "call"),
         plural(node.own, "instruction"),
@@ -138,10 +145,8 @@ impl CallsBetween<'_, '_> {
             None => text_of(self.callees, &site.callee, demangle),
         };
         let count = site.count.value();
-        let inclusive = self
-            .callee
-            .zip(count)
-            .map(|(callee, count)| self.graph.inclusive(Some(self.caller), callee, count));
+        let callee_of = self.callee.filter(|_| count.is_some());
+        let inclusive = callee_of.map(|callee| self.graph.cost(self.caller, callee, site));
         let at = named.blocks().nth(site.block);
         let at = at.and_then(|block| place(named, &block, site.index));
         let kind = if site.is_call { "call" } else { "jump" };

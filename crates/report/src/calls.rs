@@ -1,8 +1,8 @@
 //! Call sites: who called whom, and how often.
 
 use crate::Error;
-use crate::callees::{Callee, Callees};
-use crate::count::CountedBlock;
+use crate::callees::{Callee, Callees, Site};
+use crate::count::{Count, CountedBlock};
 use crate::events::FunctionEvents;
 use crate::names::{Named, functions};
 use crate::report::Request;
@@ -58,6 +58,15 @@ pub fn place(named: &Named<'_>, block: &CountedBlock<'_>, index: u32) -> Option<
     Some((named.file(run.file)?.into(), run.line))
 }
 
+/// What a call cost with all that was called from there.
+fn inclusive(site: &Site) -> Cell {
+    Cell::Count(match site.inclusive {
+        Some(cost) => Count::Exact(cost),
+        None if site.count.is_never() => Count::Exact(0),
+        None => Count::Unknown,
+    })
+}
+
 /// The rows of one caller.
 pub fn of_function(
     module: usize,
@@ -69,14 +78,19 @@ pub fn of_function(
     let linkage_name: Arc<str> = caller.function.name.as_str().into();
     let events = FunctionEvents::new(caller, &request.events);
     let blocks: Vec<CountedBlock<'_>> = caller.blocks().collect();
-    let sites = callees.sites(module, caller).into_iter();
-    for site in sites.filter(|it| it.is_call) {
+    let mut sites = callees.sites(module, caller);
+    if let Some(exact) = request.calls {
+        let id = (module, caller.index);
+        sites = exact.refine(id, caller.function.address, sites);
+    }
+    for site in sites.into_iter().filter(|it| it.is_call) {
         let block = &blocks[site.block];
-        let rest = vec![
+        let mut rest = vec![
             Cell::Address(Some(site.address)),
             Cell::Text(text_of(callees, &site.callee, request.demangle)),
             Cell::Count(site.count),
         ];
+        rest.extend(request.calls.map(|_| inclusive(&site)));
         rows.push(Row {
             events: events.block(block).of(site.index..site.index + 1)?,
             place: place(caller, block, site.index),

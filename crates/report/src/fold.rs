@@ -25,7 +25,10 @@ const SUMMED: [&str; 8] = [
 
 /// Whether a table of such rows is long.
 pub fn folds(unit: Unit) -> bool {
-    !matches!(unit, Unit::Module | Unit::Thread | Unit::Charge)
+    !matches!(
+        unit,
+        Unit::Module | Unit::Thread | Unit::Charge | Unit::CallCharge
+    )
 }
 
 /// Leaves the user's own rows that ran, or that never did, and adds up those of libraries.

@@ -86,6 +86,9 @@ fn has_file(row: &Row) -> bool {
 }
 
 fn add(columns: &[&str], sum: &mut Row, mut more: Row, name: String) -> Result<(), Error> {
+    let is_part_row = |row: &Row| row.linkage_name.as_deref().is_some_and(is_part);
+    // What a part cost is in what its function cost.
+    let is_nested = is_part_row(sum) || is_part_row(&more);
     // Who enters a part has entered the function before.
     for row in [&mut *sum, &mut more] {
         if row.linkage_name.as_deref().is_some_and(is_part) {
@@ -107,6 +110,16 @@ fn add(columns: &[&str], sum: &mut Row, mut more: Row, name: String) -> Result<(
     sum.ran |= more.ran;
     if let (Cell::Count(calls), Cell::Count(others)) = (&mut sum.cells[CALLS], &more.cells[CALLS]) {
         *calls = calls.plus(*others)?;
+    }
+    let inclusive = columns.iter().position(|it| *it == "inclusive");
+    if let Some(place) = inclusive
+        && let (Cell::Count(cost), Cell::Count(other)) = (&mut sum.cells[place], &more.cells[place])
+    {
+        *cost = match is_nested {
+            true if other.value() > cost.value() => *other,
+            true => *cost,
+            false => cost.plus(*other)?,
+        };
     }
     add_cells(columns, &mut sum.cells, more.cells)
 }

@@ -5,6 +5,7 @@ use crate::callers::{self, CallsOf};
 use crate::calls;
 use crate::coverage;
 use crate::events::{self, WantedEvents};
+use crate::exact_calls::ExactCalls;
 use crate::fold::{fold, folds};
 use crate::html::SourceText;
 use crate::inlined::InlinedRuns;
@@ -57,6 +58,8 @@ pub struct Request<'a> {
     pub time: Option<&'a Time>,
     /// The samples that say so.
     pub samples: &'a [&'a Samples],
+    /// What calls cost, if somebody asked.
+    pub calls: Option<&'a ExactCalls<'a>>,
     /// Whether to say why that took so long.
     pub why: bool,
     /// What to tell of what code did.
@@ -83,6 +86,7 @@ impl<'a> Request<'a> {
             source: None,
             time: None,
             samples: &[],
+            calls: None,
             why: false,
             events: WantedEvents::default(),
         }
@@ -147,6 +151,7 @@ impl Report {
         let mut report = Self {
             table: Table {
                 is_timed: request.time.is_some() && rows::have_time(request.by),
+                has_inclusive: request.calls.is_some() && rows::have_inclusive(request.by),
                 events: request.events.events().to_vec(),
                 ..Table::new(unit(counted, request.by))
             },
@@ -235,6 +240,7 @@ impl Report {
             Unit::Branch => outcomes::rows(counted, request)?,
             Unit::Thread => time::threads(request.samples),
             Unit::Charge => time::charges(request),
+            Unit::CallCharge => time::call_charges(counted, request),
             Unit::Instruction => rows::of_functions(counted, request, |named, rows| {
                 rows::instructions(named, request, rows, notes)
             })?,

@@ -214,6 +214,11 @@ pub fn name_library(named: &Named<'_>, request: &Request<'_>, rows: &mut [Row]) 
     }
 }
 
+/// Whether rows of a unit tell what was executed with all that was called from there.
+pub fn have_inclusive(unit: Unit) -> bool {
+    matches!(unit, Unit::Function | Unit::Call | Unit::CallCost)
+}
+
 /// Whether the rows of a unit can tell of time.
 pub fn have_time(unit: Unit) -> bool {
     matches!(unit, Unit::Function | Unit::Line | Unit::Instruction)
@@ -273,6 +278,9 @@ pub fn function(
         Cell::Count(calls),
     ];
     cells.extend(tally.cells());
+    if let Some(exact) = request.calls {
+        cells.push(Cell::Count(Count::Exact(exact.of_function(named))));
+    }
     if let Some(time) = request.time {
         let here = time.of_function(&named.module.build_id, named.index);
         cells.extend(time_cells(here.map(|it| it.own).unwrap_or_default()));

@@ -36,6 +36,8 @@ pub enum Unit {
     Thread,
     /// A place of the user's own code, with a routine of a library that ran on its behalf.
     Charge,
+    /// The same, with what was executed and not the time.
+    CallCharge,
 }
 
 impl Unit {
@@ -52,7 +54,7 @@ impl Unit {
             Self::Call | Self::CallCost => "call",
             Self::Branch => "branch",
             Self::Thread => "thread",
-            Self::Charge => "charge",
+            Self::Charge | Self::CallCharge => "charge",
         }
     }
 
@@ -136,6 +138,7 @@ impl Unit {
                 "samples",
                 "nanoseconds",
             ],
+            Self::CallCharge => &["file", "line", "function", "routine", "module", "executed"],
         }
     }
 
@@ -149,6 +152,7 @@ impl Unit {
                 | Self::Function
                 | Self::Thread
                 | Self::Charge
+                | Self::CallCharge
                 | Self::CallCost
         )
     }
@@ -242,6 +246,8 @@ pub struct Table {
     pub in_libraries: usize,
     /// How many rows were left out because they never ran.
     pub never_ran: usize,
+    /// Whether rows tell what was executed with all that was called from there.
+    pub has_inclusive: bool,
     /// Whether rows tell of time, too.
     pub is_timed: bool,
     /// Whether they say why it is so much.
@@ -263,6 +269,7 @@ impl Table {
             libraries: Vec::new(),
             in_libraries: 0,
             never_ran: 0,
+            has_inclusive: false,
             is_timed: false,
             has_why: false,
             events: Vec::new(),
@@ -284,9 +291,15 @@ impl Table {
 
     /// Its columns, in the order of the CSV file.
     pub fn columns(&self) -> Vec<&'static str> {
+        let inclusive: &[_] = if self.has_inclusive {
+            &["inclusive"]
+        } else {
+            &[]
+        };
         let time: &[_] = if self.is_timed { &TIME } else { &[] };
         let why: &[_] = if self.has_why { &["why"] } else { &[] };
-        let columns = self.unit.columns().iter().chain(time).chain(why);
+        let columns = self.unit.columns().iter().chain(inclusive);
+        let columns = columns.chain(time).chain(why);
         columns
             .copied()
             .chain(events::columns(&self.events))

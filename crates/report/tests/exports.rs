@@ -123,6 +123,7 @@ fn export(
         discriminator: 0,
     };
     let material = Material {
+        calls: &[],
         counted,
         runs: &runs,
         notes: &[],

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use headcount_flow::{frequencies, place_counters};
 use headcount_model::{
-    Block, BlockId, Edge, EdgeKind, FlowGraph, Function, FunctionCounts, FunctionEdge,
-    LinkAddr, Module, Node, Place, ProbeCosts, Readings, RoutineBlock, Shift, Span,
+    Block, BlockId, Edge, EdgeKind, FlowGraph, Function, FunctionCounts, FunctionEdge, LinkAddr,
+    Module, Node, Place, ProbeCosts, Readings, RoutineBlock, Shift, Span,
 };
 
 use headcount_profile::ModuleFacts;

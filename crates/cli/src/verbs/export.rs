@@ -44,6 +44,7 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     let own = super::own(&args.own, &loaded, demangle);
     let material = Material {
         counted: &loaded.counted,
+        calls: &loaded.calls,
         runs: &super::summaries(&loaded),
         notes: &notes,
         only: &only,
@@ -87,6 +88,7 @@ fn time(args: &Export, format: ExportFormat, loaded: &Loaded) -> anyhow::Result<
         samples: &samples,
         command: &first.run.command,
         demangle: !args.names.no_demangle,
+        is_of_instructions: false,
     };
     let exported = progress::during("exporting", || export::write_time(format, &material))?;
     output::write_bytes(args.output.as_deref(), &exported.bytes)?;

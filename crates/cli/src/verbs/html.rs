@@ -46,6 +46,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
         with_checks: args.checks,
         source: &|file| sources.quietly(file).map(|lines| lines.to_vec()),
         samples: &samples,
+        calls: &loaded.calls,
         changes: changes.as_ref(),
     };
     let written = progress::during("making the page", || html::write(&page))?;

@@ -8,8 +8,8 @@ use anyhow::bail;
 use headcount_model::Event;
 use headcount_profile::Loaded;
 use headcount_report::{
-    self as report, CallsOf, Direction, Gate, Only, Own, Request, Unit, WantedEvents, annotate,
-    covered, no_function_called, thousands,
+    self as report, CallsOf, Direction, ExactCalls, Gate, Only, Own, Request, Unit, WantedEvents,
+    annotate, covered, no_function_called, thousands,
 };
 use std::path::Path;
 use std::process::ExitCode;
@@ -56,7 +56,9 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     let own = is_part.then(|| super::own(&args.own, &loaded, demangle));
     let samples = super::samples(&loaded);
     let time = super::time(&loaded);
-    let needs_time = wish.why || wish.charge_back || matches!(args.by, By::Thread);
+    let exact = ExactCalls::new(&loaded.counted, &loaded.calls);
+    let charges_time = wish.charge_back && exact.is_none();
+    let needs_time = wish.why || charges_time || matches!(args.by, By::Thread);
     if needs_time && time.is_none() {
         bail!("{}", super::NO_TIME);
     }
@@ -65,6 +67,7 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     }
     let calls_of = calls_of(args, &loaded)?;
     let by = match (wish.charge_back, &calls_of) {
+        (true, _) if exact.is_some() => Unit::CallCharge,
         (true, _) => Unit::Charge,
         (false, Some(_)) => Unit::CallCost,
         (false, None) => unit(args.by),
@@ -91,6 +94,7 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         // What never ran took no time.
         time: time.as_ref().filter(|_| !wish.never),
         samples: &samples,
+        calls: exact.as_ref().filter(|_| !wish.never),
         why: wish.why,
         events: WantedEvents::new(by, &events, &super::events),
     };
@@ -174,7 +178,7 @@ fn events(names: &[String], by: Unit) -> anyhow::Result<Vec<Event>> {
         return Ok(Vec::new());
     }
     match by {
-        Unit::Thread | Unit::Charge => {
+        Unit::Thread | Unit::Charge | Unit::CallCharge => {
             bail!("--events is about code, and a {} is none", by.name())
         }
         Unit::CallCost => {

@@ -1,7 +1,8 @@
 //! Profiles in callgrind's format, for KCachegrind and `callgrind_annotate`.
 //!
 //! Every instruction that ran has its line, so the totals are exact. What calls cost with all that
-//! they call is an estimate (`call_graph.rs`), and the file says so. Every call has its edge, and so has
+//! they call is exact where a run was asked for it, else an estimate (`call_graph.rs`), and the file
+//! says which. Every call has its edge, and so has
 //! every jump from one function to another, which KCachegrind would take for a function without
 //! callers. What nobody saw called is called from outside: that costs as much as the whole program.
 
@@ -10,6 +11,7 @@ use super::{Exported, Material, code};
 use crate::call_graph::CallGraph;
 use crate::callees::{Callee, Callees, Site};
 use crate::calls::text_of;
+use crate::exact_calls::ExactCalls;
 use crate::names::Named;
 use crate::number::plural;
 use crate::source::UNKNOWN;
@@ -27,7 +29,14 @@ const THROUGH_A_POINTER: &str = "(through a pointer)";
 /// The whole file.
 pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> {
     let callees = Callees::new(material.counted, material.transfers, material.pointers);
-    let graph = CallGraph::new(material.counted, &callees, material.only, material.demangle)?;
+    let exact = ExactCalls::new(material.counted, material.calls);
+    let graph = CallGraph::new(
+        material.counted,
+        &callees,
+        exact.as_ref(),
+        material.only,
+        material.demangle,
+    )?;
     let mut body = Body {
         out: String::new(),
         graph: &graph,
@@ -45,7 +54,7 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
         }
     }
     let (total, unknown) = (body.total, body.unknown);
-    let mut out = header(material, total);
+    let mut out = header(material, total, exact.is_some());
     out.push_str(&body.out);
     out.push_str(&format!("\ntotals: {total}\n"));
     let note = (unknown > 0).then(|| {
@@ -61,7 +70,11 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
     })
 }
 
-fn header(material: &Material<'_>, total: u64) -> String {
+fn header(material: &Material<'_>, total: u64, is_exact: bool) -> String {
+    let inclusive = match is_exact {
+        true => "exact; of what calls itself, the outermost call",
+        false => "estimated; a callee's is shared among call sites by their counts",
+    };
     let commands: Vec<String> = material.runs.iter().map(crate::text::command).collect();
     format!(
         "# callgrind format\n\
@@ -70,7 +83,7 @@ fn header(material: &Material<'_>, total: u64) -> String {
          cmd: {}\n\
          part: 1\n\
          desc: Counts: exact, by headcount\n\
-         desc: Inclusive costs: estimated; a callee's is shared among call sites by their counts\n\
+         desc: Inclusive costs: {inclusive}\n\
          positions: instr line\n\
          events: Ir\n\
          summary: {total}\n",
@@ -166,7 +179,7 @@ impl Body<'_, '_> {
             Some(callee) if callee == caller && !site.is_call => return,
             Some(callee) => {
                 self.callee(callee, count);
-                self.graph.inclusive(Some(caller), callee, count)
+                self.graph.cost(caller, callee, site)
             }
             None => {
                 self.stranger(&site.callee, count);

@@ -366,7 +366,12 @@ fn unit_rows(
             rows::instructions(named, request, rows, &mut Vec::new())
         })?,
         // Of what nobody can ask for, there are no rows.
-        Unit::Block | Unit::Branch | Unit::CallCost | Unit::Thread | Unit::Charge => Vec::new(),
+        Unit::Block
+        | Unit::Branch
+        | Unit::CallCost
+        | Unit::Thread
+        | Unit::Charge
+        | Unit::CallCharge => Vec::new(),
     };
     if unit == Unit::Line {
         let functions = functions_of_lines(module, request);

@@ -1,6 +1,6 @@
 //! Folded stacks, for any tool that draws flame graphs: `module;function;file:line count`.
 //!
-//! Counts know no stacks. What is folded is the program: its modules, functions and lines, with the
+//! Counts know no stacks, unless a run was asked what its calls cost. What is folded here is the program: its modules, functions and lines, with the
 //! instructions executed in each.
 
 use super::limit::Limit;

@@ -29,10 +29,13 @@ pub use tables::tables;
 pub use time::{TimeMaterial, has_time, write_time};
 
 use crate::callees::{FindPointers, FindTransfers};
+use crate::exact_calls::ExactCalls;
 use crate::only::Only;
 use crate::own::Own;
 use crate::{Error, RunSummary};
-use headcount_model::{CodeSymbol, Counted, InlineFrame, LinkAddr, Module, Span};
+use headcount_model::{
+    CallCosts, CodeSymbol, Counted, InlineFrame, LinkAddr, Module, Samples, Span,
+};
 use limit::Limit;
 use std::rc::Rc;
 
@@ -71,6 +74,8 @@ pub struct Material<'a> {
     pub runs: &'a [RunSummary],
     /// What makes them uncertain, in sentences.
     pub notes: &'a [String],
+    /// What calls cost, of those runs that were asked for it.
+    pub calls: &'a [CallCosts],
     /// What to export.
     pub only: &'a Only,
     /// What is the user's own.
@@ -132,6 +137,7 @@ pub fn write(format: Format, material: &Material<'_>) -> Result<Exported, Error>
         Format::Lcov => lcov::write(material, &limit)?,
         Format::Cobertura => cobertura::write(material, &limit)?,
         Format::Callgrind => callgrind::write(material, &limit)?,
+        Format::Pprof | Format::Folded if material.has_stacks() => stacks(format, material)?,
         Format::Pprof => pprof::write(material, &limit)?,
         Format::Folded => folded::write(material, &limit)?,
         Format::Bolt => bolt::write(material, &limit)?,
@@ -143,6 +149,28 @@ pub fn write(format: Format, material: &Material<'_>) -> Result<Exported, Error>
     };
     exported.notes.extend(limit.note());
     Ok(exported)
+}
+
+impl Material<'_> {
+    /// Whether all of it can be told with the calls that led there.
+    fn has_stacks(&self) -> bool {
+        !self.calls.is_empty() && self.only.names_nothing() && self.max_count.is_none()
+    }
+}
+
+/// What was executed in every calling context.
+fn stacks(format: Format, material: &Material<'_>) -> Result<Exported, Error> {
+    let exact = ExactCalls::new(material.counted, material.calls);
+    let stacks = exact.map(|it| it.stacks(material.counted, material.transfers));
+    let stacks = stacks.unwrap_or_default();
+    let samples: Vec<&Samples> = stacks.iter().collect();
+    let material = TimeMaterial {
+        samples: &samples,
+        command: &[],
+        demangle: material.demangle,
+        is_of_instructions: true,
+    };
+    write_time(format, &material)
 }
 
 /// The module, where a format is about one alone.

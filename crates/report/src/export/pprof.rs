@@ -1,6 +1,6 @@
 //! Profiles of pprof: `perftools.profiles.Profile` (`profile.proto`), compressed with gzip.
 //!
-//! Counts know no stacks: every sample has one place, the first instruction of a line in a block,
+//! Counts know no stacks, unless a run was asked what its calls cost. Without: every sample has one place, the first instruction of a line in a block,
 //! and three values.
 
 use super::limit::Limit;

@@ -5,17 +5,20 @@ use super::{Page, value};
 use crate::Error;
 use crate::call_graph::{CallGraph, Node};
 use crate::callees::Callees;
+use crate::exact_calls::ExactCalls;
 use serde_json::{Value, json};
 
 /// The functions that ran (place in the index, instructions executed in itself, and with all that it
-/// calls) and who calls whom (caller or -1, callee, what that cost). All costs but their own are
-/// estimates.
+/// calls) and who calls whom (caller or -1, callee, what that cost). Costs are exact where
+/// a run was asked for them; else all but their own are estimates.
 pub fn graph<'a>(
     page: &Page<'a>,
     callees: &Callees<'a>,
     functions: &Functions<'_>,
 ) -> Result<Value, Error> {
-    let graph = CallGraph::new(page.counted, callees, &page.only, page.demangle)?;
+    let exact = ExactCalls::new(page.counted, page.calls);
+    let exact = exact.as_ref();
+    let graph = CallGraph::new(page.counted, callees, exact, &page.only, page.demangle)?;
     let place = |it: &Node<'_>| {
         let named = it.named();
         let modules = page.counted.iter();
@@ -37,6 +40,7 @@ pub fn graph<'a>(
         json!([caller, it.callee, value::number(it.inclusive)])
     });
     Ok(json!({
+        "exact": exact.is_some(),
         "total": value::number(graph.total()),
         "nodes": nodes.collect::<Vec<_>>(),
         "edges": edges.collect::<Vec<_>>(),

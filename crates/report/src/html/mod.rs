@@ -26,7 +26,7 @@ use crate::own::Own;
 use crate::report::Decode;
 use crate::time::Time;
 use crate::{Error, escape};
-use headcount_model::{Counted, Samples};
+use headcount_model::{CallCosts, Counted, Samples};
 use std::collections::BTreeMap;
 
 const TEMPLATE: &str = include_str!("page/page.html");
@@ -84,6 +84,8 @@ pub struct Page<'a> {
     pub source: SourceText<'a>,
     /// What tells of time.
     pub samples: &'a [&'a Samples],
+    /// What calls cost, of those runs that were asked for it.
+    pub calls: &'a [CallCosts],
     /// What changed since another run, if it is to be compared.
     pub changes: Option<&'a Diff>,
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 fn page(counted: &[Counted], runs: &[RunFacts], notes: &[&str]) -> String {
     write(&Page {
+        calls: &[],
         counted,
         runs,
         notes: notes.iter().map(|it| (*it).to_owned()).collect(),

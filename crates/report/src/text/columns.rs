@@ -105,6 +105,10 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
             _ => String::new(),
         })
     };
+    let inclusive = match report.table.has_inclusive {
+        true => "inclusive",
+        false => "inclusive (estimated)",
+    };
     let mut columns = match unit {
         Unit::Module => vec![
             number("executed"),
@@ -171,7 +175,7 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
         ],
         Unit::CallCost => vec![
             number("count"),
-            of_row("inclusive (estimated)", true, &|row| {
+            of_row(inclusive, true, &|row| {
                 show(&row.cells[place("inclusive_estimate")])
             }),
             of_row(
@@ -210,6 +214,13 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
             number("thread"),
             words("name"),
         ],
+        Unit::CallCharge => vec![
+            number("executed"),
+            part(),
+            source("source"),
+            words("function"),
+            words("routine"),
+        ],
         Unit::Charge => vec![
             time("nanoseconds", "time"),
             time_share(),
@@ -230,6 +241,12 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
     let events = titles.into_iter().map(number);
     let at = names.unwrap_or(columns.len());
     columns.splice(at..at, events);
+    if report.table.has_inclusive && unit != Unit::CallCost {
+        let after = columns
+            .iter()
+            .position(|it| matches!(it.title, "share" | "count"));
+        columns.insert(after.map_or(0, |it| it + 1), number("inclusive"));
+    }
     if report.table.is_timed {
         columns = with_time(report, rows, columns);
     }

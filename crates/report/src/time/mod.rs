@@ -11,7 +11,7 @@ mod why;
 
 pub use charge_back::{Charge, ITSELF, NOBODY, charge_back, frames};
 pub use estimate::Estimate;
-pub use tables::{add_why, charges, threads};
+pub use tables::{add_why, call_charges, charges, threads};
 pub use why::Why;
 
 use crate::source::UNKNOWN;

@@ -6,7 +6,7 @@ use crate::demangle;
 use crate::report::Request;
 use crate::rows::time_cells;
 use crate::table::{Cell, Row, Table, Unit};
-use headcount_model::Samples;
+use headcount_model::{Counted, Samples};
 
 fn text(text: &str) -> Cell {
     Cell::Text(text.into())
@@ -45,11 +45,31 @@ pub fn threads(samples: &[&Samples]) -> Vec<Row> {
 
 /// One row a place of the user's own code and routine.
 pub fn charges(request: &Request<'_>) -> Vec<Row> {
+    charged(request, request.samples, |cost| time_cells(cost).to_vec())
+}
+
+/// The same by what was executed.
+pub fn call_charges(counted: &[Counted], request: &Request<'_>) -> Vec<Row> {
+    let stacks = request
+        .calls
+        .map(|it| it.stacks(counted, request.transfers));
+    let stacks = stacks.unwrap_or_default();
+    let stacks: Vec<&Samples> = stacks.iter().collect();
+    charged(request, &stacks, |cost| {
+        vec![Cell::Count(Count::Exact(cost.samples))]
+    })
+}
+
+fn charged(
+    request: &Request<'_>,
+    samples: &[&Samples],
+    cost_cells: impl Fn(Cost) -> Vec<Cell>,
+) -> Vec<Row> {
     let shown = |name: &str| match request.demangle {
         true => demangle(name).into_owned(),
         false => name.to_owned(),
     };
-    let charges = charge_back(request.samples);
+    let charges = charge_back(samples);
     let row = |(it, cost): (super::Charge, Cost)| {
         let mut cells = vec![
             text(&it.file),
@@ -58,7 +78,7 @@ pub fn charges(request: &Request<'_>) -> Vec<Row> {
             text(&shown(&it.routine)),
             text(&it.module),
         ];
-        cells.extend(time_cells(cost));
+        cells.extend(cost_cells(cost));
         row(cells)
     };
     charges.into_iter().map(row).collect()

@@ -11,7 +11,10 @@ pub fn write(material: &TimeMaterial<'_>) -> Result<Exported, Error> {
         for thread in &samples.threads {
             for (stack, count) in &thread.samples {
                 let (frames, is_cut) = material.stack(samples, *stack);
-                let mut names = vec![thread_name(thread)];
+                let mut names = match material.is_of_instructions {
+                    true => Vec::new(),
+                    false => vec![thread_name(thread)],
+                };
                 names.extend(is_cut.then(|| CUT.to_owned()));
                 names.extend(frames.into_iter().rev().map(|it| it.name));
                 // A name that does not look like several.

@@ -20,6 +20,8 @@ pub struct TimeMaterial<'a> {
     pub command: &'a [String],
     /// Whether names are shown as the programmer wrote them.
     pub demangle: bool,
+    /// Whether they stand for instructions, and not for time.
+    pub is_of_instructions: bool,
 }
 
 /// A frame of a stack, as it is shown.

@@ -13,16 +13,26 @@ pub fn write(material: &TimeMaterial<'_>) -> Result<Exported, Error> {
         ["samples", "count", "cpu", "nanoseconds"].map(|it| tables.string(it));
     let value = |r#type, unit| ValueType { r#type, unit };
     let time = value(cpu, nanoseconds);
-    tables.profile.sample_type = vec![value(samples, count), time];
-    tables.profile.default_sample_type = cpu;
-    tables.profile.period_type = Some(time);
+    if material.is_of_instructions {
+        let instructions = tables.string("instructions");
+        tables.profile.sample_type = vec![value(instructions, count)];
+        tables.profile.default_sample_type = instructions;
+        let comment = tables.string("Exact counts by headcount, by calling context.");
+        tables.profile.comment.push(comment);
+    } else {
+        tables.profile.sample_type = vec![value(samples, count), time];
+        tables.profile.default_sample_type = cpu;
+        tables.profile.period_type = Some(time);
+    }
     let mut builder = Builder {
         tables,
         functions: HashMap::new(),
         locations: HashMap::new(),
     };
     for samples in material.samples {
-        builder.tables.profile.period = fit(samples.interval)?;
+        if !material.is_of_instructions {
+            builder.tables.profile.period = fit(samples.interval)?;
+        }
         builder.add(material, samples)?;
     }
     Ok(Exported {
@@ -53,10 +63,14 @@ impl Builder {
                 location_id.push(self.location(samples, at_site));
             }
             let time = count.saturating_mul(samples.interval);
-            self.tables.profile.sample.push(Sample {
-                location_id,
-                value: vec![fit(*count)?, fit(time)?],
-            });
+            let mut value = vec![fit(*count)?, fit(time)?];
+            if material.is_of_instructions {
+                value.truncate(1);
+            }
+            self.tables
+                .profile
+                .sample
+                .push(Sample { location_id, value });
         }
         Ok(())
     }
