@@ -248,7 +248,9 @@ impl ThreadCalls {
             return;
         };
         self.drop_dead(it);
-        let caller = self.function_at(it.back, code);
+        // A call that does not return may be the last instruction of its routine.
+        let call = it.back.wrapping_sub(1);
+        let caller = self.function_at(call, code);
         while let Some(top) = self.frames.last().copied() {
             if top.stack > it.stack {
                 break;
@@ -267,7 +269,7 @@ impl ThreadCalls {
             let edge = self.edge(NOBODY, 0, callee);
             return self.push(edge, it, How::Otherwise);
         };
-        match code.routine(it.back) {
+        match code.routine(call) {
             Some(Found { bias, .. }) if caller == Some(top.function) => {
                 let site = it.back.wrapping_sub(bias);
                 self.enter_from(top.function, site, callee, it, How::Called);

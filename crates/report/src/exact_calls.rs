@@ -112,11 +112,13 @@ impl<'a> ExactCalls<'a> {
     }
 
     /// Adds to the calls and jumps of a function what they cost. What is called through a pointer has a
-    /// call for every callee; and what ran on its behalf without a call of its own, such as a signal
-    /// handler, is as if it had been called from where it begins.
+    /// call for every callee. Jumps through a pointer, and what ran on the function's behalf without a
+    /// call of its own, such as a signal handler, are as if they were the function's one such jump, or
+    /// had been called from where it begins.
     pub fn refine(&self, id: FunctionId, entry: LinkAddr, sites: Vec<Site>) -> Vec<Site> {
         let mut jumps = self.jumps.get(&id).cloned().unwrap_or_default();
         let mut refined = Vec::new();
+        let mut elsewhere = Vec::new();
         let shares = shares(&sites);
         for site in sites {
             match (site.is_call, &site.callee) {
@@ -131,18 +133,21 @@ impl<'a> ExactCalls<'a> {
                         ..site
                     });
                 }
-                (false, _) => refined.push(site),
+                (false, _) => elsewhere.push(site),
             }
         }
-        refined.extend(jumps.into_iter().map(|(callee, sum)| Site {
-            address: entry,
-            block: 0,
-            index: 0,
-            is_call: false,
-            callee: Callee::Function(callee),
+        let from = match &elsewhere[..] {
+            [only] => only.clone(),
+            _ => jump_at(entry),
+        };
+        refined.extend(jumps.iter().map(|(callee, sum)| Site {
+            callee: Callee::Function(*callee),
             count: Count::Exact(sum.calls),
             inclusive: Some(sum.inclusive),
+            ..from.clone()
         }));
+        let seen = jumps.values().map(|it| it.calls);
+        refined.extend(rest(elsewhere, seen.fold(0, u64::saturating_add)));
         refined
     }
 
@@ -200,6 +205,36 @@ impl<'a> ExactCalls<'a> {
         })
         .collect()
     }
+}
+
+/// A jump from where a function begins.
+fn jump_at(entry: LinkAddr) -> Site {
+    Site {
+        address: entry,
+        block: 0,
+        index: 0,
+        is_call: false,
+        callee: Callee::Unknown,
+        count: Count::Unknown,
+        inclusive: None,
+    }
+}
+
+/// Jumps of which so many are known to lead somewhere: what is left of them.
+fn rest(sites: Vec<Site>, seen: u64) -> impl Iterator<Item = Site> {
+    let mut seen = seen;
+    sites.into_iter().filter_map(move |site| {
+        let Count::Exact(count) = site.count else {
+            return Some(site);
+        };
+        let known = count.min(seen);
+        seen -= known;
+        let is_left = count == 0 || known < count;
+        is_left.then_some(Site {
+            count: Count::Exact(count - known),
+            ..site
+        })
+    })
 }
 
 /// How often the jumps of a function lead to each other one.

@@ -9,6 +9,7 @@ mod bad_moments;
 mod book_keeping;
 mod browser;
 mod cache;
+mod call_costs;
 mod calls;
 mod cargo;
 mod cc;

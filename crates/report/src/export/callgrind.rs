@@ -57,7 +57,9 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
     let mut out = header(material, total, exact.is_some());
     out.push_str(&body.out);
     out.push_str(&format!("\ntotals: {total}\n"));
-    let note = (unknown > 0).then(|| {
+    // Where calls were followed, their cost is known whatever led to them.
+    let is_estimate = exact.is_none() && unknown > 0;
+    let note = is_estimate.then(|| {
         format!(
             "{} may lead anywhere: only a run knows whom they call, so what that costs is charged to \
              the outside.",
