@@ -6,7 +6,7 @@ use std::path::Path;
 use headcount_binary::Outline;
 use headcount_model::{Function, LinkAddr, Module, Place};
 use headcount_monitor::foreign_file;
-use headcount_patch::{Events, Sketch, template};
+use headcount_patch::{Adding, Events, Sketch, template};
 use headcount_report::thousands;
 
 /// How the routines of a function are copied.
@@ -72,7 +72,7 @@ impl Copied {
         const AWAY: u64 = 1 << 24;
         let place = LinkAddr(routine.start.0.wrapping_add(AWAY));
         self.has_unknown_jumps |= routine.has_unknown_jumps;
-        let sketch = Sketch::of(routine).ok()?;
+        let sketch = Sketch::of(routine, Adding::One).ok()?;
         let frequencies = headcount_flow::frequencies(sketch.natural_graph(), &[]);
         let plan = headcount_flow::place_counters(sketch.graph(), &frequencies, sketch.costs());
         let plan = plan.ok()?;

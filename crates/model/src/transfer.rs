@@ -18,6 +18,8 @@ pub struct Transfer {
     pub index: u32,
     /// Where it is.
     pub address: LinkAddr,
+    /// What comes behind it: where a call returns to.
+    pub next: LinkAddr,
     /// What it is.
     pub kind: TransferKind,
     /// Where it leads.

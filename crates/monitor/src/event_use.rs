@@ -2,7 +2,7 @@
 
 use headcount_flow::{EventCounter, Weights};
 use headcount_model::{EventPlan, LinkAddr, Plan};
-use headcount_patch::{Events, Sketch};
+use headcount_patch::{Adding, Events, Sketch};
 
 use crate::countdown::MOST_LAG;
 
@@ -29,6 +29,15 @@ impl EventUse {
             Self::CountDown => Some(format!("{fingerprint}-instructions")),
             Self::CountDownEntries(entries) => entries.is_empty().then(|| fingerprint.to_owned()),
             Self::Log => Some(format!("{fingerprint}-calls")),
+        }
+    }
+
+    /// How probes add.
+    pub fn adding(&self) -> Adding {
+        match self {
+            Self::None => Adding::One,
+            Self::CountDownEntries(entries) if entries.is_empty() => Adding::One,
+            Self::CountDown | Self::CountDownEntries(_) | Self::Log => Adding::Sum,
         }
     }
 

@@ -132,7 +132,7 @@ impl Made {
         let start = routine.start.0;
         let text = start..start + routine.bytes.len() as u64;
         let filler = routine.filler;
-        let sketch = Sketch::of(routine).map_err(|it| it.to_string())?;
+        let sketch = Sketch::of(routine, events.adding()).map_err(|it| it.to_string())?;
         let frequencies = headcount_flow::frequencies(sketch.natural_graph(), &[]);
         let plan = headcount_flow::place_counters(sketch.graph(), &frequencies, sketch.costs());
         let plan = plan.map_err(|it| it.to_string())?;

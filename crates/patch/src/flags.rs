@@ -6,11 +6,32 @@ use iced_x86::{Code, Instruction, RflagsBits};
 use crate::sketch::{Block, End, Target, Way};
 
 /// The flags that `inc` writes.
-const WRITTEN: u32 =
+const BY_INC: u32 =
     RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::PF;
+
+/// By which instruction probes add, where they may change flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adding {
+    /// `inc`, which leaves the carry flag alone.
+    One,
+    /// `add`, which does not.
+    Sum,
+}
+
+impl Adding {
+    /// The flags that it writes.
+    fn written(self) -> u32 {
+        match self {
+            Self::One => BY_INC,
+            Self::Sum => BY_INC | RflagsBits::CF,
+        }
+    }
+}
 
 /// Which flags matter in a routine.
 pub struct Flags {
+    /// Those that probes write: no others can matter.
+    written: u32,
     /// Where each block begins.
     starts: Vec<u32>,
     /// Behind its last instruction.
@@ -21,57 +42,69 @@ pub struct Flags {
 
 impl Flags {
     /// `are_kept`: somebody asks for those that the routine leaves.
-    pub fn of(blocks: &[Block], are_kept: bool) -> Self {
+    pub fn of(blocks: &[Block], are_kept: bool, adding: Adding) -> Self {
+        let written = adding.written();
         let at_return = match are_kept || changes_none(blocks) {
-            true => WRITTEN,
+            true => written,
             false => 0,
+        };
+        let found = |elsewhere, behind_call: &dyn Fn(&[u32], usize) -> u32| {
+            let none = Self {
+                written,
+                starts: vec![0; blocks.len()],
+                ends: vec![0; blocks.len()],
+                at_return,
+            };
+            none.found(blocks, elsewhere, behind_call)
         };
         // A call hands flags over if they are asked for where it returns to. By the System V ABI
         // (3.2.1) they are not; but those who write assembly may answer by flags, and Go's compiler
         // knows that its `runtime.duffzero` changes none, and keeps some across the call.
-        let asked_for = Self::found(blocks, at_return, 0, |starts, next| {
-            starts.get(next).copied().unwrap_or(0)
-        });
+        let asked_for = found(0, &|starts, next| starts.get(next).copied().unwrap_or(0));
         // Jumps to other routines may hand them over: they may be parts of the same function.
-        Self::found(blocks, at_return, WRITTEN, |_, next| {
+        found(written, &|_, next| {
             asked_for.starts.get(next).copied().unwrap_or(0)
         })
     }
 
     /// Those that matter, given those that matter elsewhere, and behind a call.
     fn found(
+        mut self,
         blocks: &[Block],
-        at_return: u32,
         elsewhere: u32,
-        behind_call: impl Fn(&[u32], usize) -> u32,
+        behind_call: &dyn Fn(&[u32], usize) -> u32,
     ) -> Self {
-        let mut starts = vec![0; blocks.len()];
-        let mut ends = starts.clone();
         loop {
             let mut has_changed = false;
             for (number, block) in blocks.iter().enumerate().rev() {
                 let of = |way: Way| match way.to {
-                    Target::Block(block) => starts[block as usize],
+                    Target::Block(block) => self.starts[block as usize],
                     Target::Elsewhere(_) => elsewhere,
                 };
                 let end = match block.end {
                     End::Fall(way) | End::Jump(way) => of(way),
                     End::Branch { taken, fall } => of(taken) | of(fall),
-                    End::Call => behind_call(&starts, number + 1),
-                    End::Leave => at_return,
+                    End::Call => behind_call(&self.starts, number + 1),
+                    End::Leave => self.at_return,
                 };
-                let start = block.code.iter().rfold(end, |flags, it| before(it, flags));
-                has_changed |= (starts[number], ends[number]) != (start, end);
-                (starts[number], ends[number]) = (start, end);
+                let code = block.code.iter();
+                let start = code.rfold(end, |flags, it| self.before(it, flags));
+                has_changed |= (self.starts[number], self.ends[number]) != (start, end);
+                (self.starts[number], self.ends[number]) = (start, end);
             }
             if !has_changed {
-                return Self {
-                    starts,
-                    ends,
-                    at_return,
-                };
+                return self;
             }
         }
+    }
+
+    /// Those that matter before an instruction, given those that matter behind it.
+    fn before(&self, instruction: &Instruction, behind: u32) -> u32 {
+        let kept = match may_leave_flags(instruction) {
+            true => behind,
+            false => behind & !instruction.rflags_modified(),
+        };
+        (kept | instruction.rflags_read()) & self.written
     }
 
     /// Puts every block's probe where no flags matter.
@@ -83,7 +116,7 @@ impl Flags {
             let mut best = None;
             let mut flags = *end;
             for (index, instruction) in block.code.iter().enumerate().rev() {
-                flags = before(instruction, flags);
+                flags = self.before(instruction, flags);
                 if flags == 0 {
                     best = Some(index);
                 }
@@ -127,15 +160,6 @@ fn changes_none(blocks: &[Block]) -> bool {
     let mut all = blocks.iter().flat_map(|block| &block.code);
     let is_short = all.clone().nth(SHORT).is_none();
     !is_short && all.all(|it| it.rflags_modified() == 0)
-}
-
-/// The flags that matter before an instruction, given those that matter behind it.
-fn before(instruction: &Instruction, behind: u32) -> u32 {
-    let kept = match may_leave_flags(instruction) {
-        true => behind,
-        false => behind & !instruction.rflags_modified(),
-    };
-    (kept | instruction.rflags_read()) & WRITTEN
 }
 
 /// Does it leave the flags alone if it has nothing to do? A shift by nothing does, and a repeated

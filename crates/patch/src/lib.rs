@@ -30,6 +30,7 @@ pub use copy::{Copy, Jump, Originals};
 pub use detours::{LONG, SHORT};
 pub use emit::template;
 pub use event_counter::{AT as EVENT_COUNTER, Events, SCRATCH as SECOND_SCRATCH};
+pub use flags::Adding;
 pub use log::{
     BYTES as LOG_BYTES, ENTRY_BYTES as LOG_ENTRY_BYTES, PLACE as LOG_PLACE, START as LOG_START,
 };

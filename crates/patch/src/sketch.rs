@@ -5,7 +5,7 @@ use headcount_model::{
 };
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
-use crate::flags::Flags;
+use crate::flags::{Adding, Flags};
 
 /// Why a routine cannot be copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,8 +97,8 @@ pub(crate) enum Target {
 }
 
 impl Sketch {
-    /// Decodes a routine.
-    pub fn of(routine: Routine) -> Result<Self, CannotCopy> {
+    /// Decodes a routine, for probes that add like this.
+    pub fn of(routine: Routine, adding: Adding) -> Result<Self, CannotCopy> {
         let mut codes = Vec::with_capacity(routine.blocks.len());
         for block in &routine.blocks {
             codes.push(decode(&routine, block)?);
@@ -112,7 +112,7 @@ impl Sketch {
             blocks.push(builder.block(number, code));
         }
         let edges = builder.edges;
-        let flags = Flags::of(&blocks, routine.keeps_flags);
+        let flags = Flags::of(&blocks, routine.keeps_flags, adding);
         flags.choose_sites(&mut blocks);
         let hands_flags_to = flags.handed_to(&blocks);
         let graph = FlowGraph {

@@ -36,6 +36,8 @@ pub enum Callee {
 pub struct Site {
     /// Where it is.
     pub address: LinkAddr,
+    /// Where it returns to, if it does.
+    pub next: LinkAddr,
     /// The block that it is in.
     pub block: usize,
     /// Its number there.
@@ -126,6 +128,7 @@ impl<'a> Callees<'a> {
                 };
                 sites.extend(count.map(|count| Site {
                     address: it.address,
+                    next: it.next,
                     block: number,
                     index,
                     is_call,
@@ -144,6 +147,7 @@ impl<'a> Callees<'a> {
             if matches!(callee, Callee::Function(_)) {
                 sites.push(Site {
                     address: end,
+                    next: end,
                     block: number,
                     index: last,
                     is_call: false,

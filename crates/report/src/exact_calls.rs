@@ -13,9 +13,6 @@ use headcount_model::{
 };
 use std::collections::{BTreeMap, HashMap};
 
-/// A call has so many bytes at most.
-const LONGEST_CALL: u64 = 15;
-
 /// What stands for a thread: the stacks of all of them are together.
 const INSTRUCTIONS: &str = "instructions";
 
@@ -45,7 +42,7 @@ pub struct ExactCalls<'a> {
     functions: Vec<Vec<Option<FunctionId>>>,
     inclusive: HashMap<FunctionId, u64>,
     /// By module and return address.
-    sites: BTreeMap<(usize, LinkAddr), Sums>,
+    sites: HashMap<(usize, LinkAddr), Sums>,
     /// What functions jumped to, or what else ran on their behalf.
     jumps: HashMap<FunctionId, Sums>,
     /// What nobody called.
@@ -63,7 +60,7 @@ impl<'a> ExactCalls<'a> {
             costs,
             functions: functions.collect(),
             inclusive: HashMap::new(),
-            sites: BTreeMap::new(),
+            sites: HashMap::new(),
             jumps: HashMap::new(),
             entered: Sums::new(),
             modules: (0..)
@@ -152,7 +149,7 @@ impl<'a> ExactCalls<'a> {
     }
 
     fn refine_call(&self, module: usize, site: Site, refined: &mut Vec<Site>) {
-        let Some(sums) = self.at(module, site.address) else {
+        let Some(sums) = self.sites.get(&(module, site.next)) else {
             refined.push(site);
             return;
         };
@@ -182,13 +179,6 @@ impl<'a> ExactCalls<'a> {
         }
     }
 
-    /// What was called by the call at an address.
-    fn at(&self, module: usize, address: LinkAddr) -> Option<&Sums> {
-        let first = (module, LinkAddr(address.0.saturating_add(1)));
-        let last = (module, LinkAddr(address.0.saturating_add(LONGEST_CALL)));
-        self.sites.range(first..=last).next().map(|it| it.1)
-    }
-
     /// The calling contexts as stacks: what was executed in each stands for samples.
     pub fn stacks(&self, counted: &[Counted], transfers: FindTransfers<'_>) -> Vec<Samples> {
         let all = self.costs.iter().zip(&self.functions);
@@ -211,6 +201,7 @@ impl<'a> ExactCalls<'a> {
 fn jump_at(entry: LinkAddr) -> Site {
     Site {
         address: entry,
+        next: entry,
         block: 0,
         index: 0,
         is_call: false,

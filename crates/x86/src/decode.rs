@@ -68,6 +68,7 @@ fn transfer(index: u32, it: &iced_x86::Instruction) -> Option<Transfer> {
     Some(Transfer {
         index,
         address: LinkAddr(it.ip()),
+        next: LinkAddr(it.next_ip()),
         kind,
         to: match it.near_branch_target() {
             0 => pointer(it).map_or(Target::Unknown, Target::Pointer),

@@ -16,8 +16,8 @@ use crate::gcov::ByLine;
 /// Where the `headcount` to be judged is.
 pub struct Headcount {
     pub program: PathBuf,
-    /// The engine to ask `headcount run` for; `None`: its own choice.
-    pub engine: Option<String>,
+    /// What makes `headcount run` take an engine; nothing: its own choice.
+    pub engine: &'static [&'static str],
     /// How `headcount cc` is to count; `None`: its own choice.
     pub via: Option<&'static str>,
 }
@@ -121,7 +121,7 @@ pub fn named(module: &str, function: &str) -> String {
 impl Headcount {
     pub fn find(
         program: &Path,
-        engine: Option<String>,
+        engine: &'static [&'static str],
         via: Option<&'static str>,
     ) -> Result<Headcount> {
         let program = program.canonicalize().with_context(|| {
@@ -156,9 +156,7 @@ impl Headcount {
     pub fn run(&self, command: Command, modules: &str) -> Command {
         let mut run = Command::new(&self.program);
         run.args(["run", "--quiet", "--unit", "block", "--modules", modules]);
-        if let Some(engine) = &self.engine {
-            run.args(["--engine", engine]);
-        }
+        run.args(self.engine);
         run.arg("--");
         run.arg(command.get_program()).args(command.get_args());
         run

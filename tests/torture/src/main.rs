@@ -183,13 +183,17 @@ enum Suite {
 enum Engine {
     Detour,
     Breakpoint,
+    /// Detours that log calls, too
+    Calls,
 }
 
 impl Engine {
-    fn name(self) -> &'static str {
+    /// What makes `headcount run` take it.
+    fn options(self) -> &'static [&'static str] {
         match self {
-            Engine::Detour => "detour",
-            Engine::Breakpoint => "breakpoint",
+            Engine::Detour => &["--engine", "detour"],
+            Engine::Breakpoint => &["--engine", "breakpoint"],
+            Engine::Calls => &["--engine", "detour", "--calls"],
         }
     }
 }
@@ -314,7 +318,7 @@ fn line_table_of(options: &Options) -> Result<bool> {
     std::fs::create_dir_all(&options.work)?;
     let work = options.work.canonicalize()?;
     let _hold = work_folder::hold(&work)?;
-    let headcount = Headcount::find(&options.headcount, None, None)?;
+    let headcount = Headcount::find(&options.headcount, &[], None)?;
     let wanted = lines::Wanted {
         sample: options.sample,
         amount: amount(options),
@@ -400,7 +404,7 @@ fn checker(options: &Options, work: &Path) -> Result<Checker> {
     Ok(Checker {
         headcount: Headcount::find(
             &options.headcount,
-            options.engine.map(|it| it.name().to_owned()),
+            options.engine.map_or(&[], Engine::options),
             (options.route == Route::Source).then_some("source"),
         )?,
         compiler: options.cc.clone(),

@@ -1,5 +1,7 @@
 //! `run --calls`: what every call costs, with all that is called from there.
 
+mod judged;
+
 use crate::workshop::Workshop;
 
 use std::collections::BTreeMap;
@@ -189,6 +191,21 @@ fn costs_of_several_runs_add_up_and_survive_a_merge() {
     shop.must_headcount(&["run", "-q", "-o", "two.db", "./it"]);
     let text = shop.report(&["-i", "two.db", "--runs", "all"]);
     assert!(text.contains("known of 2 of these 3 runs"), "{text}");
+}
+
+#[test]
+fn carry_flags_pass_by_probes_that_add() {
+    let shop = Workshop::new();
+    shop.write("carry.c", include_str!("call_costs/carry.c"));
+    shop.must(&["gcc", "-O1", "-g", "-o", "it", "carry.c"]);
+    let alone = shop.must(&["./it"]);
+    for more in [
+        &["--calls"][..],
+        &["--until", "instructions=1000000000", "--then", "report"],
+    ] {
+        let said = shop.headcount(&[&["run", "-q"], more, &["--", "./it"]].concat());
+        assert_eq!((said.status, &said.stdout), (Some(0), &alone), "{more:?}");
+    }
 }
 
 #[test]
