@@ -190,6 +190,7 @@ fn variants(options: &Options) -> Vec<Variant> {
         Variant::BriefNative => !options.no_valgrind || is_brief,
         Variant::ValgrindNone | Variant::Callgrind => !options.no_valgrind,
         Variant::Run => options.engine.is_some() && !is_brief,
+        Variant::Calls => options.engine == Some(Engine::Detour),
         Variant::BriefRun => is_brief,
         Variant::ClangNative | Variant::ClangProfile => !options.no_clang,
         _ => true,

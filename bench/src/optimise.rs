@@ -85,7 +85,7 @@ fn build(folder: &Path, tools: &Tools, bolt: &str, subject: &Subject) -> Result<
     compile(&[], "plain")?;
     let brief = subject.brief.command(&folder.join("plain"));
     let profile = variant::profile(folder);
-    let mut counted = variant::counted(tools, &brief, &profile);
+    let mut counted = variant::counted(tools, &brief, &profile, &[]);
     counted.current_dir(folder).stdout(Stdio::null());
     ask(counted, folder)?;
     for (format, file) in [("bolt", "it.fdata"), ("llvm-sample", "it.prof")] {

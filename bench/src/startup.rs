@@ -158,7 +158,7 @@ fn once(folder: &Path, tools: &Tools, program: &mut Program, way: Way) -> Result
     let plain = plain(program, folder);
     let mut command = match way {
         Way::Native => plain,
-        _ => variant::counted(tools, &plain, &profile),
+        _ => variant::counted(tools, &plain, &profile, &[]),
     };
     let said = folder.join("stderr");
     command

@@ -15,6 +15,7 @@ const COLUMNS: [(&str, Variant); 11] = [
     ("clang s", Variant::ClangNative),
     ("clang profile", Variant::ClangProfile),
     ("run", Variant::Run),
+    ("run --calls", Variant::Calls),
     ("brief run", Variant::BriefRun),
     ("valgrind none", Variant::ValgrindNone),
     ("callgrind", Variant::Callgrind),

@@ -20,6 +20,8 @@ pub enum Variant {
     ClangProfile,
     /// `headcount run` of the native build, with all its modules.
     Run,
+    /// The same, following calls.
+    Calls,
     ValgrindNone,
     /// The native build on a tenth of the work, for those below to be held against.
     BriefNative,
@@ -28,7 +30,7 @@ pub enum Variant {
     Callgrind,
 }
 
-pub const ALL: [Variant; 12] = [
+pub const ALL: [Variant; 13] = [
     Variant::Native,
     Variant::Headcount,
     Variant::Source,
@@ -37,6 +39,7 @@ pub const ALL: [Variant; 12] = [
     Variant::ClangNative,
     Variant::ClangProfile,
     Variant::Run,
+    Variant::Calls,
     Variant::ValgrindNone,
     Variant::BriefNative,
     Variant::BriefRun,
@@ -81,6 +84,7 @@ impl Variant {
             Variant::ClangNative => "clang native",
             Variant::ClangProfile => "clang -fprofile-instr-generate",
             Variant::Run => "headcount run --modules all",
+            Variant::Calls => "headcount run --modules all --calls",
             Variant::ValgrindNone => "valgrind --tool=none",
             Variant::BriefNative => "native, brief",
             Variant::BriefRun => "headcount run --modules all, brief",
@@ -94,7 +98,7 @@ impl Variant {
             Variant::Native | Variant::ClangNative | Variant::BriefNative => None,
             Variant::Headcount | Variant::Source => Some(Variant::Native),
             Variant::Gcov | Variant::GcovAtomic => Some(Variant::Native),
-            Variant::Run | Variant::ValgrindNone => Some(Variant::Native),
+            Variant::Run | Variant::Calls | Variant::ValgrindNone => Some(Variant::Native),
             Variant::ClangProfile => Some(Variant::ClangNative),
             Variant::BriefRun | Variant::Callgrind => Some(Variant::BriefNative),
         }
@@ -126,7 +130,7 @@ impl Variant {
     /// Variants that only run differently share one build.
     pub fn built_as(self) -> Variant {
         match self {
-            Variant::Run | Variant::ValgrindNone => Variant::Native,
+            Variant::Run | Variant::Calls | Variant::ValgrindNone => Variant::Native,
             Variant::BriefNative | Variant::BriefRun | Variant::Callgrind => Variant::Native,
             other => other,
         }
@@ -174,7 +178,8 @@ impl Variant {
     ) -> Command {
         let plain = program.command(executable);
         let mut command = match self {
-            Variant::Run | Variant::BriefRun => counted(tools, &plain, &profile(folder)),
+            Variant::Run | Variant::BriefRun => counted(tools, &plain, &profile(folder), &[]),
+            Variant::Calls => counted(tools, &plain, &profile(folder), &["--calls"]),
             Variant::ValgrindNone => behind(&["valgrind", "-q", "--tool=none"], &plain),
             Variant::Callgrind => {
                 let words = ["-q", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
@@ -190,7 +195,7 @@ impl Variant {
 
     /// Does it say at the end what it did?
     pub fn says(self) -> bool {
-        matches!(self, Variant::Run | Variant::BriefRun)
+        matches!(self, Variant::Run | Variant::Calls | Variant::BriefRun)
     }
 }
 
@@ -199,13 +204,14 @@ pub fn profile(folder: &Path) -> PathBuf {
     folder.join("run.db")
 }
 
-/// A command under `headcount run`, with all its modules.
-pub fn counted(tools: &Tools, plain: &Command, profile: &Path) -> Command {
+/// A command under `headcount run`, with all its modules, and with more options.
+pub fn counted(tools: &Tools, plain: &Command, profile: &Path, more: &[&str]) -> Command {
     let mut run = Command::new(tools.headcount);
     run.args(["run", "--modules", "all"]);
     if let Some(engine) = tools.engine {
         run.args(["--engine", engine.name()]);
     }
+    run.args(more);
     run.arg("--output").arg(profile).arg("--");
     run.arg(plain.get_program()).args(plain.get_args());
     run

@@ -21,14 +21,12 @@
 #![forbid(unsafe_code)]
 
 mod aside;
-mod kept;
 mod sums;
 mod thread;
 
 #[cfg(test)]
 mod tests;
 
-pub use kept::{pack, unpack};
 pub use sums::CallSums;
 pub use thread::ThreadCalls;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use headcount_model::CallCosts;
 
-use crate::{Arrival, CallSums, Code, Found, Routine, ThreadCalls, pack, unpack};
+use crate::{Arrival, CallSums, Code, Found, Routine, ThreadCalls};
 
 /// Routines are so far apart.
 const APART: u64 = 0x1000;
@@ -315,16 +315,16 @@ fn a_process_that_is_a_copy_has_the_same_activations_and_no_costs() {
 fn costs_come_back_as_they_were_written() {
     let walk = walk(99, 2000);
     let costs = costs(&walk.log, walk.events);
-    let whole = pack(&costs);
-    assert_eq!(unpack(&whole), Some(costs));
+    let whole = costs.pack();
+    assert_eq!(CallCosts::unpack(&whole), Some(costs));
     for length in 0..whole.len() {
-        assert_eq!(unpack(&whole[..length]), None, "{length}");
+        assert_eq!(CallCosts::unpack(&whole[..length]), None, "{length}");
     }
     for place in 0..whole.len() {
         let mut other = whole.clone();
         other[place] ^= 0x81;
         // Whatever is read, its numbers lead somewhere.
-        if let Some(read) = unpack(&other) {
+        if let Some(read) = CallCosts::unpack(&other) {
             let functions = read.functions.len();
             assert!(read.edges.iter().all(|it| (it.callee as usize) < functions));
         }

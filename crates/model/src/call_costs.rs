@@ -1,5 +1,7 @@
 //! What calls cost: how many instructions were executed on behalf of each.
 
+mod kept;
+
 use crate::LinkAddr;
 
 /// What the calls of a run cost.

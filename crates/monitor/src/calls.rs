@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use headcount_calls::{Arrival, CallSums, Code, Found, Routine, ThreadCalls, pack};
+use headcount_calls::{Arrival, CallSums, Code, Found, Routine, ThreadCalls};
 use headcount_model::LoadAddr;
 use libc::pid_t;
 
@@ -214,7 +214,7 @@ impl Monitor<'_> {
         let Some(calls) = &self.calls else {
             return Ok(());
         };
-        let packed = pack(&calls.sums.costs(Vec::new()));
+        let packed = calls.sums.costs(Vec::new()).pack();
         let mut file = private_file(&self.journal.folder().join(CALLS))?;
         io::Write::write_all(&mut file, &packed)
     }

@@ -43,7 +43,7 @@ pub fn call_costs(folder: &OwnFolder) -> Option<CallCosts> {
     let mut bytes = Vec::new();
     let file = foreign_file::open(&folder.file(CALLS)).ok();
     file?.read_to_end(&mut bytes).ok()?;
-    headcount_calls::unpack(&bytes)
+    CallCosts::unpack(&bytes)
 }
 
 /// One line of the journal.

@@ -2,7 +2,6 @@
 
 use crate::{Problem, Result};
 use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
-use headcount_calls::{pack, unpack};
 use headcount_model::CallCosts;
 use rusqlite::{Connection, OptionalExtension};
 use std::io::{Read, Write};
@@ -10,7 +9,7 @@ use std::io::{Read, Write};
 /// Stores what calls cost.
 pub(crate) fn write(db: &Connection, run: i64, costs: &CallCosts) -> Result<(), Problem> {
     let mut compressed = ZlibEncoder::new(Vec::new(), Compression::fast());
-    let written = compressed.write_all(&pack(costs));
+    let written = compressed.write_all(&costs.pack());
     let bytes = written.and_then(|()| compressed.finish());
     let too_large = |_| Problem::TooLarge("what calls cost".into());
     db.prepare_cached("INSERT INTO calls VALUES (?, ?)")?
@@ -29,5 +28,5 @@ pub(crate) fn read(db: &Connection, run: i64) -> Result<Option<CallCosts>, Probl
     let mut bytes = Vec::new();
     let read = ZlibDecoder::new(&*packed).read_to_end(&mut bytes);
     read.map_err(|_| damaged())?;
-    unpack(&bytes).map(Some).ok_or_else(damaged)
+    CallCosts::unpack(&bytes).map(Some).ok_or_else(damaged)
 }

@@ -114,7 +114,7 @@ CREATE TABLE run_modules (
 -- What the calls of a run cost, if that was asked for.
 CREATE TABLE calls (
     run    INTEGER PRIMARY KEY REFERENCES runs,
-    packed BLOB    NOT NULL -- functions, calls and contexts, as `kept.rs` of the crate `calls` tells
+    packed BLOB    NOT NULL -- functions, calls and contexts, as `call_costs/kept.rs` of the crate `model` tells
 ) STRICT;
 
 -- What a clock saw of a run: call stacks, by thread.

@@ -32,6 +32,17 @@ impl CallSum {
     }
 }
 
+/// A function in one calling context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallingContext {
+    /// The context it was called from; `None` for the first one only.
+    pub parent: Option<u32>,
+    /// `None` for the first one, and if nobody knows the function.
+    pub function: Option<FunctionId>,
+    /// How many instructions it executed itself.
+    pub executed: u64,
+}
+
 /// By callee.
 type Sums = BTreeMap<FunctionId, CallSum>;
 
@@ -95,6 +106,24 @@ impl<'a> ExactCalls<'a> {
             let sum = sums.entry(callee).or_default();
             sum.add(edge.calls, edge.inclusive);
         }
+    }
+
+    /// The calling contexts of each run: which one it was called from, its function, and what it
+    /// executed itself. Callers come first, and the first one is outside of all functions.
+    pub fn contexts(&self) -> impl Iterator<Item = Vec<CallingContext>> {
+        let all = self.costs.iter().zip(&self.functions);
+        all.map(|(costs, functions)| {
+            let contexts = costs.contexts.iter();
+            let context = |it: &headcount_model::CallContext| CallingContext {
+                parent: it.parent,
+                function: it.parent.and_then(|_| {
+                    let edge = costs.edges.get(it.edge as usize)?;
+                    functions[edge.callee as usize]
+                }),
+                executed: it.executed,
+            };
+            contexts.map(context).collect()
+        })
     }
 
     /// What a function cost, with all that it called.

@@ -38,16 +38,37 @@ async function callGraph() {
   }));
   const entries = [];
   for (const [caller, callee, cost] of known.edges) (nodes[caller]?.calls ?? entries).push({ callee, cost: size(cost) });
-  graphKnown = { total: size(known.total), nodes, entries };
+  graphKnown = { total: size(known.total), nodes, entries, tree: known.tree && exactTree(known.tree, nodes) };
   return graphKnown;
 }
+
+/** What each calling context cost, where calls were followed: the contexts that nobody called. */
+function exactTree(rows, nodes) {
+  const roots = [];
+  const places = [];
+  for (const [caller, node, cost, own] of rows) {
+    const it = nodes[node]?.it ?? null;
+    const name = it?.name ?? "a function that is not shown";
+    const place = { it, name, cost: size(cost), own: size(own), parent: places[caller] ?? null, children: [] };
+    places.push(place);
+    (place.parent?.children ?? roots).push(place);
+  }
+  for (const it of places) it.children.sort((a, b) => b.cost - a.cost);
+  return roots;
+}
+
+const FOLLOWED =
+  "Instructions executed by functions and all that they call: exact, because this run followed its calls. What a function executed when it was called again from itself is a part of its first call.";
+
+const ESTIMATED =
+  "Instructions executed by functions and all that they call. Counts do not say which path led to a call: what a function cost is shared among its callers by how often each of them called it, an estimate (run --calls finds it out exactly). Functions that call each other in a cycle share one cost.";
 
 async function treeView() {
   const graph = await callGraph();
   const all = { name: "everything", cost: graph.total, own: 0, parent: null };
-  all.children = graph.entries
-    .map(({ callee, cost }) => new CalledFrom(graph, graph.nodes[callee], cost, all))
-    .sort((a, b) => b.cost - a.cost);
+  const entries = () => graph.entries.map(({ callee, cost }) => new CalledFrom(graph, graph.nodes[callee], cost, all));
+  all.children = (graph.tree ?? entries()).sort((a, b) => b.cost - a.cost);
+  for (const it of all.children) it.parent = all;
   const describe = (it) =>
     `${shown(Math.round(it.cost))} instructions with all that it calls, ${percent(it.cost / Math.max(1, graph.total))} of all; ${shown(Math.round(it.own))} in itself`;
   const rows = graph.nodes.filter((it) => it.it);
@@ -72,7 +93,7 @@ async function treeView() {
   return [
     heading(
       "Call tree",
-      "Instructions executed by functions and all that they call. Counts do not say which path led to a call: what a function cost is shared among its callers by how often each of them called it, an estimate. Functions that call each other in a cycle share one cost.",
+      graph.tree ? FOLLOWED : ESTIMATED,
     ),
     flame(all, describe),
     make("h2", null, "Functions"),
