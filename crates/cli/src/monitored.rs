@@ -446,6 +446,15 @@ fn add(args: &Counting, outcome: &Outcome, folder: &OwnFolder, profile: &Path) -
             return Err(NothingChosen { notes: run.notes }.into());
         }
     }
+    // An empty run is not what the next report is to show.
+    if facts.is_empty() {
+        return Ok(Stored {
+            run,
+            modules: Vec::new(),
+            reached: Vec::new(),
+            has_counts,
+        });
+    }
     let modules: Vec<ModuleFacts> = facts.into_iter().map(Facts::encoded).collect();
     let reached = match args.quiet {
         true => Vec::new(),

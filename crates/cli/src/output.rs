@@ -72,12 +72,13 @@ pub fn write_made(
     Ok(())
 }
 
-/// Fails if a result would replace a profile.
+/// Fails if a result would replace a profile: `-o` of `run` names one, and `-o` of verbs that read
+/// what they write.
 pub fn spare_profile(to: Option<&Path>) -> anyhow::Result<()> {
-    match file(to).filter(|path| Profile::open(path).is_ok()) {
+    match file(to).filter(|path| Profile::is_at(path)) {
         None => Ok(()),
         Some(path) => anyhow::bail!(
-            "{}: is a profile, which would be lost; name another file",
+            "{}: is a profile, which would be lost; name another file (to read this one: -i {0})",
             path.display()
         ),
     }
@@ -212,6 +213,7 @@ fn tighten(file: &File, whom: u32) -> io::Result<()> {
 }
 
 fn write_file(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    spare_profile(Some(path))?;
     std::fs::write(path, bytes).with_context(|| format!("{}: cannot be written", path.display()))
 }
 

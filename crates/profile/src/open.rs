@@ -14,6 +14,10 @@ const SCHEMA: &str = include_str!("schema.sql");
 /// Raised whenever `schema.sql`, `facts.rs`, `counts.rs` or `samples.rs` changes its meaning.
 const VERSION: i64 = 9;
 
+/// How every file of SQLite begins, and how many bytes there are up to the end of the mark.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+const HEAD: usize = 72;
+
 /// Marks the file as ours in SQLite's header ("HdCt"); `file` shows it.
 const APPLICATION_ID: i64 = 0x4864_4374;
 
@@ -28,6 +32,15 @@ impl Profile {
             Ok(db)
         });
         Self::finish(path, tried, Problem::NotFound)
+    }
+
+    /// Is there a profile, of whatever version, in whatever condition?
+    pub fn is_at(path: &Path) -> bool {
+        let is_file = path.metadata().is_ok_and(|it| it.is_file());
+        let mut head = [0; HEAD];
+        let read = is_file.then(|| File::open(path)?.read_exact(&mut head));
+        let id = head[HEAD - 4..].try_into().map(u32::from_be_bytes);
+        read.is_some_and(|it| it.is_ok()) && head.starts_with(SQLITE) && id.map(i64::from) == Ok(APPLICATION_ID)
     }
 
     /// Opens a profile, and makes it first if nothing is there (or an empty file, which is what
@@ -181,7 +194,7 @@ fn is_something_else(path: &Path) -> bool {
     }
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut start));
-    read.is_ok() && !start.is_empty() && start != b"SQLite format 3\0"
+    read.is_ok() && !start.is_empty() && start != SQLITE
 }
 
 fn create_if_empty(db: &mut Connection) -> Result<(), Problem> {
