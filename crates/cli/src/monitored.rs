@@ -20,6 +20,7 @@ use headcount_report::OwnModules;
 use headcount_wire::FOLDER_VARIABLE;
 
 use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
+use crate::asked::{Answers, has_event};
 use crate::cache;
 use crate::progress::during_on_terminal;
 use crate::readings;
@@ -220,6 +221,7 @@ pub fn count(
             crate::progress::line(&format!("{hits} {what} ... {seconds} s"));
         }
     };
+    let answers = Answers::new(args);
     let outcome = work(&Settings {
         engine: match args.engine() {
             EngineName::Detour => Engine::Detour,
@@ -244,6 +246,8 @@ pub fn count(
         is_short_of_memory: &reserve::is_used,
         begun,
         progress: &progress,
+        has_event: &has_event,
+        answer: &|asked| answers.answer(asked),
         onlooker: following.onlooker,
     });
     if told.get() != begin {
@@ -543,7 +547,9 @@ pub fn collect_folder(folder: &OwnFolder, profile: &Path) -> Result<Taken> {
 
 /// What a run that goes on has counted so far, as a profile in memory; and when that was.
 pub fn so_far(live: &Live) -> Result<(Profile, Moment)> {
-    let SoFar { written, moment } = live.ask()?;
+    let SoFar {
+        written, moment, ..
+    } = live.ask()?;
     let Recovered {
         run, facts, counts, ..
     } = recover_from(written, live.folder(), None, None)?;

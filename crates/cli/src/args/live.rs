@@ -95,11 +95,6 @@ pub struct Mark {
 }
 
 fn phase_name(text: &str) -> Result<String, String> {
-    let is_plain = |it: char| !it.is_control();
-    match text {
-        "" => Err("a phase needs a name".into()),
-        "start" => Err("`start` is what comes before the first mark".into()),
-        _ if text.chars().all(is_plain) && text.len() <= 200 => Ok(text.to_owned()),
-        _ => Err("say a short name without control characters".into()),
-    }
+    headcount_monitor::live::check_name(text)?;
+    Ok(text.to_owned())
 }
