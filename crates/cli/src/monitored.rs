@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use headcount_model::{FunctionCounts, Run};
+use headcount_model::{FunctionCounts, PAUSED, Run};
 use headcount_monitor::foreign_file;
 use headcount_monitor::journal;
 use headcount_monitor::live::{Live, Moment, SoFar};
@@ -456,6 +456,12 @@ fn add(args: &Counting, outcome: &Outcome, folder: &OwnFolder, profile: &Path) -
         false => reached(args.engine(), &modules, &counts)?,
     };
     let phases = recover_phases(folder, Some(outcome), Some(&selection))?;
+    if phases.iter().any(|it| it.run.phase == PAUSED) {
+        run.notes.push(format!(
+            "The program paused counting: reports leave out what it executed meanwhile; `--phase {PAUSED}` \
+             shows it."
+        ));
+    }
     match phases.is_empty() {
         true => put(profile, &modules, &run, counts)?,
         false => put_all(profile, phases)?,
