@@ -298,7 +298,12 @@ fn paused(db: &Connection) -> Result<Vec<i64>, Problem> {
     all(db, query, [PAUSED], |row| row.get(0))
 }
 
-fn select_all(db: &Connection, ids: Vec<i64>, which: &RunSelection) -> Result<Vec<i64>, Problem> {
+/// The same, with that.
+pub(crate) fn select_all(
+    db: &Connection,
+    ids: Vec<i64>,
+    which: &RunSelection,
+) -> Result<Vec<i64>, Problem> {
     let last = *ids.last().ok_or(Problem::NoRuns)?;
     match which {
         RunSelection::Last => {
