@@ -19,6 +19,9 @@ use crate::monitor::Monitor;
 use crate::wait::{Stop, Stopped, look};
 use crate::{Asked, NoAnswer};
 
+/// So many phases a program may begin. Each is a file with all counters, and a run in the profile.
+const MOST_MARKS: usize = 1000;
+
 /// What a thread has asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -29,7 +32,7 @@ pub struct Request {
     trap: LoadAddr,
 }
 
-/// Pauses of the whole run.
+/// Pauses of the whole run, and its phases.
 #[derive(Debug, Default)]
 pub struct Pauses {
     /// How many have begun and not ended.
@@ -38,6 +41,8 @@ pub struct Pauses {
     part: Part,
     /// Has there been any?
     have_been: bool,
+    /// How many phases the program has begun.
+    marks: usize,
 }
 
 impl Monitor<'_> {
@@ -161,6 +166,7 @@ impl Monitor<'_> {
                     false => Err(answer::NO_SUCH_EVENT),
                 }
             }
+            request::MARK if self.pauses.marks >= MOST_MARKS => Err(answer::FAILED),
             request::MARK => {
                 let text = self.text(tid, request).ok_or(answer::BAD_NAME)?;
                 match check_name(&text) {
@@ -262,9 +268,10 @@ impl Monitor<'_> {
     }
 
     /// Answers what was asked of a moment.
-    fn asked(&self, request: &Request, text: &str, snapshot: &Snapshot) -> i64 {
+    fn asked(&mut self, request: &Request, text: &str, snapshot: &Snapshot) -> i64 {
         let folder = self.journal.folder();
         if request.number == request::MARK {
+            self.pauses.marks += 1;
             let kept = super::answer::in_file(snapshot)
                 .and_then(|file| marks::keep(folder, text, &snapshot.moment, &file));
             return match kept {
