@@ -119,7 +119,7 @@ impl Answers {
         event: Event,
     ) -> Option<u64> {
         let mut sum = Some(0_u64);
-        each_executed(facts, readings, &mut |function, stretch, range, count| {
+        each_executed(facts, readings, |function, stretch, range, count| {
             let each = match event {
                 Event::Instructions => Some(stretch.begin_in(range) as u64),
                 _ => {

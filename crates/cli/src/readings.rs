@@ -262,7 +262,7 @@ pub fn recover(facts: &ModuleFacts, bytes: &[u8]) -> Result<(SparseCounts, Vec<S
 /// How many instructions each function that ran executed, by its number in the module.
 pub fn executed(facts: &ModuleFacts, readings: &ModuleReadings) -> BTreeMap<usize, u64> {
     let mut executed = BTreeMap::new();
-    each_executed(facts, readings, &mut |function, stretch, range, count| {
+    each_executed(facts, readings, |function, stretch, range, count| {
         let sum = executed.entry(function).or_insert(0_u64);
         let instructions = stretch.begin_in(range) as u64;
         *sum = sum.saturating_add(count.saturating_mul(instructions));
@@ -275,7 +275,7 @@ pub fn executed(facts: &ModuleFacts, readings: &ModuleReadings) -> BTreeMap<usiz
 pub fn each_executed(
     facts: &ModuleFacts,
     readings: &ModuleReadings,
-    tell: &mut dyn FnMut(usize, &Stretch<'_>, &Range<u64>, u64),
+    mut tell: impl FnMut(usize, &Stretch<'_>, &Range<u64>, u64),
 ) {
     let code = Code::of(facts);
     for reading in &readings.readings {

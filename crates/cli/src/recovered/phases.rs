@@ -149,7 +149,7 @@ fn subtract(later: &mut [u64], earlier: &[u64]) {
 fn undone(entry: &Entry) -> Option<Entry> {
     let mut entry = entry.clone();
     match &mut entry {
-        Entry::Visit { delta, .. } | Entry::Shift { delta, .. } => *delta = -*delta,
+        Entry::Visit { delta, .. } | Entry::Shift { delta, .. } => *delta = delta.wrapping_neg(),
         _ => return None,
     }
     Some(entry)

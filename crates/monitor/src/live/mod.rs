@@ -116,7 +116,7 @@ mod tests {
             delta: -1,
         };
         let mut part = Part::default();
-        part.add(&[5, 6, 7], &[vec![8]], &[visit.clone()], 1);
+        part.add(&[5, 6, 7], &[vec![8]], std::slice::from_ref(&visit), 1);
         let snapshot = Snapshot {
             moment: Moment {
                 at: 7,
