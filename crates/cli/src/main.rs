@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod args;
+mod asked;
 mod assembler;
 mod cache;
 mod copied;

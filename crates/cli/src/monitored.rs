@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use headcount_model::{FunctionCounts, Run};
+use headcount_model::{FunctionCounts, PAUSED, Run};
 use headcount_monitor::foreign_file;
 use headcount_monitor::journal;
 use headcount_monitor::live::{Live, Moment, SoFar};
@@ -20,6 +20,7 @@ use headcount_report::OwnModules;
 use headcount_wire::FOLDER_VARIABLE;
 
 use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
+use crate::asked::{Answers, has_event};
 use crate::cache;
 use crate::progress::during_on_terminal;
 use crate::readings;
@@ -220,6 +221,7 @@ pub fn count(
             crate::progress::line(&format!("{hits} {what} ... {seconds} s"));
         }
     };
+    let answers = Answers::new(args);
     let outcome = work(&Settings {
         engine: match args.engine() {
             EngineName::Detour => Engine::Detour,
@@ -244,6 +246,8 @@ pub fn count(
         is_short_of_memory: &reserve::is_used,
         begun,
         progress: &progress,
+        has_event: &has_event,
+        answer: &|asked| answers.answer(asked),
         onlooker: following.onlooker,
     });
     if told.get() != begin {
@@ -461,6 +465,12 @@ fn add(args: &Counting, outcome: &Outcome, folder: &OwnFolder, profile: &Path) -
         false => reached(args.engine(), &modules, &counts)?,
     };
     let phases = recover_phases(folder, Some(outcome), Some(&selection))?;
+    if phases.iter().any(|it| it.run.phase == PAUSED) {
+        run.notes.push(format!(
+            "The program paused counting: reports leave out what it executed meanwhile; `--phase {PAUSED}` \
+             shows it."
+        ));
+    }
     match phases.is_empty() {
         true => put(profile, &modules, &run, counts)?,
         false => put_all(profile, phases)?,
@@ -552,7 +562,9 @@ pub fn collect_folder(folder: &OwnFolder, profile: &Path) -> Result<Taken> {
 
 /// What a run that goes on has counted so far, as a profile in memory; and when that was.
 pub fn so_far(live: &Live) -> Result<(Profile, Moment)> {
-    let SoFar { written, moment } = live.ask()?;
+    let SoFar {
+        written, moment, ..
+    } = live.ask()?;
     let Recovered {
         run, facts, counts, ..
     } = recover_from(written, live.folder(), None, None)?;

@@ -261,8 +261,23 @@ pub fn recover(facts: &ModuleFacts, bytes: &[u8]) -> Result<(SparseCounts, Vec<S
 
 /// How many instructions each function that ran executed, by its number in the module.
 pub fn executed(facts: &ModuleFacts, readings: &ModuleReadings) -> BTreeMap<usize, u64> {
-    let code = Code::of(facts);
     let mut executed = BTreeMap::new();
+    each_executed(facts, readings, |function, stretch, range, count| {
+        let sum = executed.entry(function).or_insert(0_u64);
+        let instructions = stretch.begin_in(range) as u64;
+        *sum = sum.saturating_add(count.saturating_mul(instructions));
+    });
+    executed
+}
+
+/// Tells of all stretches that ran: the function and which range of it they have instructions in, and
+/// how often each of these ran.
+pub fn each_executed(
+    facts: &ModuleFacts,
+    readings: &ModuleReadings,
+    mut tell: impl FnMut(usize, &Stretch<'_>, &Range<u64>, u64),
+) {
+    let code = Code::of(facts);
     for reading in &readings.readings {
         for stretch in stretches(reading) {
             let Stretch { start, count, .. } = stretch;
@@ -272,14 +287,11 @@ pub fn executed(facts: &ModuleFacts, readings: &ModuleReadings) -> BTreeMap<usiz
             };
             for (function, range) in code.around(&stretch.range()) {
                 if readings.is_counted(function) {
-                    let sum = executed.entry(function).or_insert(0_u64);
-                    let instructions = stretch.begin_in(range) as u64;
-                    *sum = sum.saturating_add(count.saturating_mul(instructions));
+                    tell(function, &stretch, range, count);
                 }
             }
         }
     }
-    executed
 }
 
 /// Where functions have their code.

@@ -159,6 +159,17 @@ pub fn recover_from(
     })
 }
 
+/// The modules of a run and their counts, where somebody knows the facts of those that its journal names,
+/// in its order; or why nothing is known of one.
+pub fn counts_of(
+    mut written: Written,
+    found: Vec<Result<Facts, String>>,
+) -> Result<Vec<(Facts, Counts)>> {
+    let facts = unite(&mut written, found);
+    let (_, counts) = run_of(written, &facts, None)?;
+    Ok(facts.into_iter().zip(counts).collect())
+}
+
 /// The modules that a journal names, in its order; or why nothing is known of one.
 fn facts(
     written: &Written,

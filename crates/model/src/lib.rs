@@ -33,7 +33,7 @@ pub use program::{
 };
 pub use refusal::Refusal;
 pub use routine::{Entrance, Routine, RoutineBlock};
-pub use run::{Counted, FunctionCounts, ModuleCounts, Placement, Process, Run, Shift};
+pub use run::{Counted, FunctionCounts, ModuleCounts, PAUSED, Placement, Process, Run, Shift};
 pub use samples::{Frame, SampledModule, SampledThread, Samples, Site, Stack};
 pub use source_flow::{DirectCall, SourceBlock, SourceCall, SourceFlows, SourceFunction};
 pub use source_path::source_path;

@@ -2,6 +2,10 @@
 
 use crate::{CallCosts, LoadBias, Module, SourceFlows};
 
+/// The phase in which a program had asked that nothing be counted. It is left out of reports, unless it
+/// is asked for.
+pub const PAUSED: &str = "paused";
+
 /// One run: a program started once, with all its processes and threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {

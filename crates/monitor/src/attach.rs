@@ -288,6 +288,10 @@ impl Monitor<'_> {
     }
 
     fn hold_these(&mut self, hold: Hold) -> io::Result<Held> {
+        let mut hold = hold;
+        let Hold { scope, spared, .. } = &hold;
+        let parked = self.parked(|it, tid| it.is_in(tid, *scope) && !spared.contains(&tid));
+        hold.held.extend(parked);
         self.holds.push(hold);
         let is_complete = self.complete_hold();
         let hold = self.holds.pop().expect("each takes away its own");
@@ -450,6 +454,7 @@ impl Monitor<'_> {
     pub fn let_go_of_the_rest(&mut self) -> io::Result<()> {
         self.gives_up = true;
         self.holds.clear();
+        self.askers.clear();
         kernel::use_spare_descriptors();
         recover(self.threads.keys().copied())?;
         self.let_go_of_all()
@@ -661,6 +666,10 @@ impl Monitor<'_> {
 
     /// The signal that a thread is to get when it goes on; none if it met a breakpoint.
     fn signal_to_keep(&mut self, stopped: &Stopped, stop: Stop) -> io::Result<c_int> {
+        // It got no answer, and has asked nobody.
+        if self.thread(stopped).asks.take().is_some() {
+            return Ok(0);
+        }
         match stop {
             Stop::Signal(libc::SIGTRAP)
                 if self.thread(stopped).enters_handler && self.entered_handler(stopped)? =>

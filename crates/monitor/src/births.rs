@@ -37,6 +37,7 @@ impl Monitor<'_> {
             start: None,
             last: None,
             stepping: None,
+            asks: None,
         };
         self.threads.insert(tid, thread);
         self.processes.entry(pid).or_default();
@@ -180,6 +181,7 @@ impl Monitor<'_> {
 
     /// A process runs another program. Its other threads have ended.
     pub fn exec(&mut self, stopped: Stopped) -> io::Result<()> {
+        self.forget_asker(stopped.tid());
         let pid = stopped.tid();
         let former = stopped.event_message()? as pid_t;
         if let Some(call) = self.threads.get(&former).and_then(|it| it.call.as_ref()) {
@@ -235,6 +237,7 @@ impl Monitor<'_> {
 
     /// A thread is about to end; this is the last time that its registers can be seen.
     pub fn dying(&mut self, stopped: Stopped) -> io::Result<()> {
+        self.forget_asker(stopped.tid());
         let thread = self.thread(&stopped);
         thread.is_dying = true;
         let (pid, is_new, has_left) = (thread.pid, thread.is_new, thread.has_left);
@@ -274,6 +277,7 @@ impl Monitor<'_> {
     /// A thread has ended; if it is the first of its process, all of it has.
     pub fn ended(&mut self, tid: pid_t, ending: Ending) -> io::Result<()> {
         self.early.remove(&tid);
+        self.forget_asker(tid);
         let Some(thread) = self.threads.remove(&tid) else {
             // A child of ours even if we let go of it.
             return match tid == self.main {

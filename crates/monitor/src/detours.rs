@@ -90,6 +90,12 @@ impl Monitor<'_> {
             }
             return Ok(true);
         }
+        if let Some(behind) = self.behind_request(space, index, offset) {
+            self.hits += 1;
+            let trap = LoadAddr(stopped.instruction_pointer()?.wrapping_sub(1));
+            self.met_request(stopped, trap, LoadAddr(trap.0 + behind))?;
+            return Ok(true);
+        }
         let is_ours = self.traps_before_call(space, index, offset);
         if is_ours {
             self.hits += 1;
@@ -104,6 +110,15 @@ impl Monitor<'_> {
             let unit = workshop.unit_in_copies(offset);
             unit.is_some_and(|(unit, offset)| workshop.units[unit].copy.ends_countdown(offset))
         })
+    }
+
+    /// If the program asks for something where a copy traps: how far behind the trap it goes on.
+    fn behind_request(&self, space: usize, index: usize, offset: u64) -> Option<u64> {
+        let module = self.module(space, index)?;
+        let workshop = &self.workshops[module.workshop];
+        let (unit, offset) = workshop.unit_in_copies(offset)?;
+        let behind = workshop.units[unit].copy.behind_request(offset)?;
+        Some(u64::from(behind - offset))
     }
 
     fn traps_before_call(&self, space: usize, index: usize, offset: u64) -> bool {
@@ -123,6 +138,7 @@ impl Monitor<'_> {
             }),
             Some(Where::Copies(index, offset)) => {
                 self.traps_before_call(space, index, offset)
+                    || self.behind_request(space, index, offset).is_some()
                     || self.ends_countdown(space, index, offset)
             }
             None => false,

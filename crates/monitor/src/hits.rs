@@ -74,6 +74,7 @@ impl Monitor<'_> {
         match breakpoint.past {
             Way::GoTo(next) => stopped.go_to(next.0)?,
             Way::Watch(target, slot) => self.watched_jump(stopped, target, slot)?,
+            Way::Ask(next) => self.met_request(stopped, at, next)?,
             Way::OwnTrap => return Ok(false),
         }
         Ok(true)

@@ -21,13 +21,14 @@ use memmap2::MmapMut;
 use serde::{Deserialize, Serialize};
 
 use crate::foreign_file;
+use crate::live::Moves;
 use crate::own_folder::OwnFolder;
 
 /// The name of the journal in its folder.
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";
@@ -323,6 +324,10 @@ pub struct Journal {
     gathered: Option<Vec<u8>>,
     /// Could something not be written? That was told once; nothing comes behind a line that was cut.
     is_cut_off: bool,
+    /// How many lines there are.
+    lines: usize,
+    /// Who came and went by no edge since the program pauses, if it does.
+    in_pause: Option<Moves>,
 }
 
 impl Journal {
@@ -339,6 +344,8 @@ impl Journal {
             routines_file: None,
             gathered: None,
             is_cut_off: false,
+            lines: 0,
+            in_pause: None,
         };
         journal.write(first)?;
         Ok(journal)
@@ -353,7 +360,28 @@ impl Journal {
         line.push(b'\n');
         let written = self.file.write_all(&line);
         self.is_cut_off = written.is_err();
+        self.lines += 1;
+        if let Some(moves) = &mut self.in_pause {
+            moves.add(entry, 1);
+        }
         written
+    }
+
+    /// The program pauses: who comes and goes by no edge is added up besides. How many lines there
+    /// are.
+    pub fn begin_pause(&mut self) -> usize {
+        self.in_pause = Some(Moves::default());
+        self.lines
+    }
+
+    /// Who came and went since, if the program still pauses.
+    pub fn moves_in_pause(&self) -> Option<&Moves> {
+        self.in_pause.as_ref()
+    }
+
+    /// It pauses no more.
+    pub fn end_pause(&mut self) {
+        self.in_pause = None;
     }
 
     /// Adds the last line.

@@ -147,9 +147,29 @@ pub struct Settings<'a> {
     pub begun: &'a dyn Fn(),
     /// Is told now and then how many traps were met.
     pub progress: &'a dyn Fn(u64),
+    /// Is there an event with this name that the program may ask for?
+    pub has_event: &'a dyn Fn(&str) -> bool,
+    /// How many of them there have been, when the program asks.
+    pub answer: &'a dyn Fn(Asked<'_>) -> Result<u64, NoAnswer>,
     /// Whoever looks at the program from outside meanwhile.
     pub onlooker: Option<&'a dyn Onlooker>,
 }
+
+/// What a program asks for about itself.
+pub struct Asked<'a> {
+    /// The name of an event.
+    pub event: &'a str,
+    /// What the run has counted at that moment.
+    pub so_far: live::SoFar,
+    /// The modules that are counted by breakpoints, in the journal's order.
+    pub modules: &'a [Rc<Module>],
+    /// The files of all modules, in the same order.
+    pub files: &'a [ModuleFile],
+}
+
+/// Nobody can tell, for what was asked for is not counted, or something is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoAnswer;
 
 /// How far a thread is to come before everything stops.
 pub struct Until<'a> {

@@ -156,6 +156,11 @@ impl ModuleFiles {
         self.held.push(file);
     }
 
+    /// All of them, by number.
+    pub fn all(&self) -> &[ModuleFile] {
+        &self.held
+    }
+
     /// All of them.
     pub fn into_all(self) -> Vec<ModuleFile> {
         self.held

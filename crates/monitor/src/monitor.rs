@@ -1,6 +1,6 @@
 //! What the monitor knows, and the loop in which it learns more.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::image::Position;
 use crate::journal::{Entry, Journal};
 use crate::kernel::AddressLimit;
 use crate::kernel::{Pace, WholeSignal, gone_is_fine};
-use crate::live::Listener;
+use crate::live::{Listener, Pauses, Request};
 use crate::made_code::Looks;
 use crate::module_file::{FileKey, ModuleFiles};
 use crate::requests::Requests;
@@ -73,6 +73,8 @@ pub struct Thread {
     pub last: Option<(u32, u32)>,
     /// It goes on step by step, to where it is to stop.
     pub stepping: Option<Stepping>,
+    /// It waits for an answer.
+    pub asks: Option<Request>,
 }
 
 /// A signal that waits while its thread goes one instruction further.
@@ -163,6 +165,12 @@ pub struct Monitor<'a> {
     pub reached: Option<Reached>,
     /// Are processes that we let go of to stand still?
     pub stays_stopped: bool,
+    /// Threads that have asked for something, and stand still until they are answered.
+    pub askers: VecDeque<Stopped>,
+    /// Pauses that the program asked for.
+    pub pauses: Pauses,
+    /// When a snapshot was taken last.
+    pub last_moment: u64,
     next_space: usize,
 }
 
@@ -221,6 +229,9 @@ impl<'a> Monitor<'a> {
             gives_up: false,
             reached: None,
             stays_stopped: false,
+            askers: VecDeque::new(),
+            pauses: Pauses::default(),
+            last_moment: 0,
             next_space: 0,
         })
     }
@@ -277,6 +288,7 @@ impl<'a> Monitor<'a> {
             if self.requests.is_asked_for_counts() {
                 self.tell_counts()?;
             }
+            self.answer_askers()?;
             if (self.settings.is_short_of_memory)() {
                 return Err(io::Error::from_raw_os_error(libc::ENOMEM));
             }

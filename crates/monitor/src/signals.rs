@@ -48,6 +48,7 @@ pub fn bit(signal: c_int) -> u64 {
 impl Monitor<'_> {
     /// A signal is about to be delivered to a thread.
     pub fn deliver(&mut self, stopped: Stopped, signal: c_int) -> io::Result<()> {
+        self.ask_later(&stopped)?;
         if signal == libc::SIGTRAP && self.holds_trap(&stopped) {
             return self.go_on(stopped, 0);
         }

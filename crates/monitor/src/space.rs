@@ -15,6 +15,7 @@ use libc::pid_t;
 use crate::copies::Copies;
 use crate::image::Image;
 use crate::inject;
+use crate::live::is_request;
 use crate::memory::Memory;
 use crate::proc::{FileNumber, Mapping};
 use crate::wait::Stopped;
@@ -45,6 +46,8 @@ pub enum Way {
     GoTo(LoadAddr),
     /// It is an indirect jump: where it leads is to be looked at; then as by the address.
     Watch(Target, LoadAddr),
+    /// The program asks for something, and goes on here.
+    Ask(LoadAddr),
     /// The program's own `int3`.
     OwnTrap,
 }
@@ -371,6 +374,7 @@ fn breakpoint(
     counts: Option<(u32, u32)>,
 ) -> Result<(Breakpoint, Vec<u8>), CannotMove> {
     let (past, slot_code) = match out_of_line::past(code, at, slot)? {
+        Past::GoTo(next) if is_request(code) => (Way::Ask(next), Vec::new()),
         Past::GoTo(next) => (Way::GoTo(next), Vec::new()),
         Past::OwnTrap => (Way::OwnTrap, Vec::new()),
         Past::Slot(moved) => match out_of_line::indirect_jump(code, at) {
@@ -413,8 +417,33 @@ fn sites(image: &Image, loaded: &Loaded, text: &Text, watch_jumps: bool) -> Vec<
             sites.push((last, None));
         }
     }
+    let taken: HashSet<LoadAddr> = sites.iter().map(|it| it.0).collect();
+    let asking = image.module.functions.iter().flat_map(|it| &it.blocks);
+    let asking = asking.flat_map(requests);
+    let asking = asking.filter_map(|at| loaded.bias.apply(at));
+    let asking = asking.filter(|at| loaded.range.contains(&at.0) && !taken.contains(at));
+    let asking: HashSet<LoadAddr> = asking.collect();
+    sites.extend(asking.into_iter().map(|at| (at, None)));
     sites.sort_unstable();
     sites
+}
+
+/// Where a block asks us for something.
+fn requests(block: &headcount_model::Block) -> Vec<headcount_model::LinkAddr> {
+    let mut found = Vec::new();
+    for span in &block.code {
+        if memchr::memmem::find(&span.bytes, &headcount_request::INSTRUCTION).is_none() {
+            continue;
+        }
+        let mut offset = 0;
+        for length in headcount_x86::count(span).unwrap_or_default() {
+            if span.bytes.get(offset..).is_some_and(is_request) {
+                found.extend(span.address.checked_add(offset as u64));
+            }
+            offset += usize::from(length);
+        }
+    }
+    found
 }
 
 fn last_instruction(block: &headcount_model::Block) -> Option<headcount_model::LinkAddr> {

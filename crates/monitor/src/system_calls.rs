@@ -205,6 +205,11 @@ impl Monitor<'_> {
             let held = Held::from([(stopped.tid(), (stopped, stop))]);
             return self.let_go_of_space(space, held);
         }
+        let thread = self.threads.get(&stopped.tid());
+        if signal == 0 && thread.is_some_and(|it| it.asks.is_some()) {
+            self.park(stopped);
+            return Ok(());
+        }
         let watch = self.must_watch(stopped.tid());
         let pace = match self.stepping_pace(&stopped, watch)? {
             Some(pace) => pace,

@@ -258,6 +258,14 @@ impl Copy {
         calls.binary_search_by_key(&offset, |it| it.trap()).is_ok()
     }
 
+    /// Does the copy trap at this offset of it because the program asks for something? Where it goes on
+    /// then.
+    pub fn behind_request(&self, offset: u32) -> Option<u32> {
+        let found = self.template.requests.binary_search(&offset);
+        let behind = 1 + headcount_request::INSTRUCTION.len() as u32;
+        found.ok().map(|_| offset + behind)
+    }
+
     /// How many islands there are.
     pub fn islands(&self) -> usize {
         self.jumps.iter().filter_map(Jump::island).count()

@@ -1,6 +1,7 @@
 //! The instructions of a copy: the original ones, with probes among them.
 
 use headcount_model::{BlockId, EdgeId, LinkAddr, Place, Plan};
+use headcount_request::INSTRUCTION as REQUEST;
 use headcount_x86::out_of_line;
 use iced_x86::{Code, ConstantOffsets, Decoder, DecoderOptions, Encoder, Instruction};
 
@@ -36,6 +37,7 @@ pub fn template(sketch: &Sketch, plan: &Plan, events: Events) -> Result<Template
         resumes: Vec::new(),
         calls: Vec::new(),
         system_calls: Vec::new(),
+        requests: Vec::new(),
         jumps: Vec::new(),
         stubs: Vec::new(),
         leads: Vec::new(),
@@ -63,6 +65,7 @@ fn finish(emitter: Emitter<'_>, detours: &Detours, plan: &Plan) -> Result<Templa
         mut resumes,
         mut calls,
         system_calls,
+        requests,
         events,
         mut leads,
         mut countdowns,
@@ -95,6 +98,7 @@ fn finish(emitter: Emitter<'_>, detours: &Detours, plan: &Plan) -> Result<Templa
         landings,
         calls,
         system_calls,
+        requests,
         spots,
         resumes: Resumes::new(&resumes),
         increments: events.into_increments(),
@@ -226,6 +230,8 @@ pub(crate) struct Emitter<'a> {
     /// Calls that are made from their own place, and the jumps to them.
     calls: Vec<(u32, u32)>,
     system_calls: Vec<SystemCall>,
+    /// Where the copy traps because the program asks for something.
+    requests: Vec<u32>,
     /// Distances to fill in: where they are, and what they lead to.
     pub(crate) jumps: Vec<(usize, Goal)>,
     stubs: Vec<Stub>,
@@ -555,6 +561,11 @@ impl Emitter<'_> {
                 self.spot(state, Undo::Nothing);
                 self.code.extend(look);
             }
+        }
+        if self.original(instruction) == REQUEST {
+            self.spot(state, Undo::Nothing);
+            self.requests.push(self.code.len() as u32);
+            self.code.push(0xcc); // int3
         }
         self.spot(state, Undo::Nothing);
         self.plain(instruction)

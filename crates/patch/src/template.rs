@@ -47,6 +47,8 @@ pub struct Template {
     pub(crate) calls: Vec<(u32, u32)>,
     /// By address.
     pub(crate) system_calls: Vec<SystemCall>,
+    /// Where the copy traps because the program asks for something.
+    pub(crate) requests: Vec<u32>,
     pub(crate) spots: Spots,
     pub(crate) resumes: Resumes,
     /// What each probe adds to the event counter; nothing if there is none.
@@ -162,6 +164,7 @@ impl Template {
             to.number(it.original as usize);
             to.number(it.copy as usize);
         });
+        to.ascending(&self.requests);
         to.ascending(&self.net);
         self.spots.pack(to);
         self.resumes.pack(to);
@@ -204,6 +207,7 @@ impl Template {
                 let (original, copy) = pair(it)?;
                 Some(SystemCall { original, copy })
             })?,
+            requests: from.ascending()?,
             net: from.ascending()?,
             spots: Spots::unpack(from)?,
             resumes: Resumes::unpack(from)?,

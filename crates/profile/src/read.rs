@@ -6,7 +6,8 @@ use crate::sum::{executed, sum};
 use crate::write::Stored;
 use crate::{Problem, Profile, Recover, Result, calls, samples};
 use headcount_model::{
-    CallCosts, Counted, FileId, LinkAddr, LoadBias, Placement, Process, Refusal, Run, Samples,
+    CallCosts, Counted, FileId, LinkAddr, LoadBias, PAUSED, Placement, Process, Refusal, Run,
+    Samples,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -173,6 +174,7 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
             ids.len()
         ));
     }
+    notes.extend(paused_note(db, which, recover)?);
     let runs = ids.into_iter().map(|id| run_info(db, id));
     let timed = timed.into_iter().map(|id| {
         let damaged = || damaged("the samples of a run are missing");
@@ -237,6 +239,30 @@ fn command(db: &Connection, run: i64) -> Result<String, Problem> {
     Ok(query.query_row([run], |row| row.get(0))?)
 }
 
+/// How much was left out because programs had asked for that.
+fn paused_note(
+    db: &Connection,
+    which: &RunSelection,
+    recover: Recover,
+) -> Result<Option<String>, Problem> {
+    if !matches!(which, RunSelection::Last | RunSelection::All) {
+        return Ok(None);
+    }
+    let paused = paused(db)?;
+    let mut left_out = select_all(db, run_ids(db)?, which)?;
+    left_out.retain(|id| paused.contains(id));
+    let mut sum = 0_u64;
+    for id in &left_out {
+        sum = sum.saturating_add(executed(db, *id, recover)?.instructions);
+    }
+    Ok((!left_out.is_empty()).then(|| {
+        format!(
+            "Counting was paused by the program: {sum} instructions that it executed meanwhile are left \
+             out; `--phase {PAUSED}` shows them."
+        )
+    }))
+}
+
 fn mixed_note(functions: usize) -> Option<String> {
     let sums = match functions {
         0 => return None,
@@ -252,7 +278,28 @@ pub(crate) fn run_ids(db: &Connection) -> Result<Vec<i64>, Problem> {
     all(db, "SELECT id FROM runs ORDER BY id", [], |row| row.get(0))
 }
 
+/// The chosen runs. What a program left out of its reports is there only if it was named.
 pub(crate) fn select(
+    db: &Connection,
+    ids: Vec<i64>,
+    which: &RunSelection,
+) -> Result<Vec<i64>, Problem> {
+    let mut chosen = select_all(db, ids, which)?;
+    if matches!(which, RunSelection::Last | RunSelection::All) {
+        let paused = paused(db)?;
+        chosen.retain(|id| !paused.contains(id));
+    }
+    Ok(chosen)
+}
+
+/// The runs in which a program had asked that nothing be counted.
+fn paused(db: &Connection) -> Result<Vec<i64>, Problem> {
+    let query = "SELECT id FROM runs WHERE phase = ?";
+    all(db, query, [PAUSED], |row| row.get(0))
+}
+
+/// The same, with that.
+pub(crate) fn select_all(
     db: &Connection,
     ids: Vec<i64>,
     which: &RunSelection,
@@ -264,7 +311,7 @@ pub(crate) fn select(
                          ORDER BY id";
             all(db, query, [last], |row| row.get(0))
         }
-        RunSelection::Phase(of, name) => phase(db, &select(db, ids, of)?, name),
+        RunSelection::Phase(of, name) => phase(db, &select_all(db, ids, of)?, name),
         RunSelection::All => Ok(ids),
         RunSelection::These(wanted) => {
             let mut wanted = wanted.clone();

@@ -1,6 +1,6 @@
 //! Runs that are no longer wanted, and the space they took.
 
-use crate::read::{all, run_ids, select};
+use crate::read::{all, run_ids, select_all};
 use crate::{Problem, Profile, Result, RunSelection};
 use rusqlite::{Connection, TransactionBehavior};
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ pub struct Removed {
 impl Profile {
     /// Takes runs out, with what only they counted, and gives their space back.
     pub fn remove(&mut self, which: &RunSelection) -> Result<Removed> {
-        self.try_remove(|db| select(db, run_ids(db)?, which))
+        self.try_remove(|db| select_all(db, run_ids(db)?, which))
     }
 
     /// The same with all runs but those of the last so many commands.

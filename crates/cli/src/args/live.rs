@@ -10,6 +10,8 @@ use std::time::Duration;
 /// read their counters, a fraction of a millisecond, and go on. Counts never go down from one query to
 /// the next, nor from the last one to the final counts of the run. A program built with `headcount cc`
 /// can be asked, too; a block that a thread is in the middle of counts as fully executed.
+///
+/// A program can ask for its own counts with `headcount_query()` of `include/headcount.h`; see `docs/live.md`.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
@@ -79,6 +81,9 @@ pub enum LiveUnit {
 /// Each phase becomes a run of its own in the profile: `start` until the first mark, and one from each
 /// mark to the next, or to the end, under the mark's name. Reports add them up unless `--phase NAME`
 /// chooses one; `headcount runs` lists them, and `headcount diff --runs 2,3` compares two.
+///
+/// A program can mark its own phases with `headcount_mark()` of `include/headcount.h`, and leave parts of what
+/// it does out of reports with `headcount_pause()`; see `docs/live.md`.
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
@@ -95,11 +100,6 @@ pub struct Mark {
 }
 
 fn phase_name(text: &str) -> Result<String, String> {
-    let is_plain = |it: char| !it.is_control();
-    match text {
-        "" => Err("a phase needs a name".into()),
-        "start" => Err("`start` is what comes before the first mark".into()),
-        _ if text.chars().all(is_plain) && text.len() <= 200 => Ok(text.to_owned()),
-        _ => Err("say a short name without control characters".into()),
-    }
+    headcount_monitor::live::check_name(text)?;
+    Ok(text.to_owned())
 }

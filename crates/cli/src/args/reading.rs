@@ -400,7 +400,7 @@ pub struct RunsArgument {
     /// are added up.
     #[arg(long, default_value = "last", value_parser = run_selection, value_name = "RUNS")]
     runs: RunSelection,
-    /// Of those, only the phase that began with this mark (`headcount mark`), or `start`.
+    /// Of those, only the phase that began with this mark (`headcount mark`), or `start`, or `paused`.
     #[arg(long, value_name = "NAME")]
     phase: Option<String>,
 }

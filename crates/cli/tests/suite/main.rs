@@ -3,6 +3,7 @@
 //! One program, because each costs a link, and because all share what was read of the C library.
 
 mod annotate;
+mod asking;
 mod attaching;
 mod bad_input;
 mod bad_moments;

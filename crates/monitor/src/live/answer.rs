@@ -17,7 +17,7 @@ use crate::hits::FROM_INT3;
 use crate::journal::Entry;
 use crate::kernel;
 use crate::launch::now;
-use crate::live::{Moment, SOCKET, Snapshot, marks};
+use crate::live::{Moment, Part, SOCKET, Snapshot, marks};
 use crate::monitor::{Monitor, Thread};
 use crate::proc::{self, Asleep};
 use crate::space::InSlot;
@@ -122,7 +122,10 @@ impl Monitor<'_> {
 
     /// The same. Threads stay held. `None`: one that cannot be stopped, because it waits for a child
     /// in its memory, is only about to wait, or does so no more. That does not take long.
-    fn try_snapshot(&mut self, held: &mut Held) -> io::Result<Option<io::Result<Snapshot>>> {
+    pub(super) fn try_snapshot(
+        &mut self,
+        held: &mut Held,
+    ) -> io::Result<Option<io::Result<Snapshot>>> {
         let mut asleep = self.asleep();
         loop {
             let spared = asleep.keys().copied().collect();
@@ -169,17 +172,23 @@ impl Monitor<'_> {
         }
         let (journal, routines) = self.journal.files();
         let length = |file: &File| file.metadata().map(|it| it.len());
+        let mut moment = Moment {
+            at: now().max(self.last_moment + 1),
+            journal: length(journal)?,
+            routines: routines.map_or(Ok(0), length)?,
+            owed: owed.entries,
+            counters: counters.iter().map(Vec::len).collect(),
+            ..Moment::default()
+        };
+        // Moments are in the order of their times, whatever becomes of the clock.
+        self.last_moment = moment.at;
+        let paused = self.paused_until(&windows, &counters, &moment);
+        moment.paused = paused.as_ref().map(Part::head);
         Ok(Snapshot {
-            moment: Moment {
-                at: now(),
-                journal: length(journal)?,
-                routines: routines.map_or(Ok(0), length)?,
-                owed: owed.entries,
-                counters: counters.iter().map(Vec::len).collect(),
-                ..Moment::default()
-            },
+            moment,
             windows,
             counters,
+            paused,
         })
     }
 
@@ -250,7 +259,8 @@ impl Monitor<'_> {
     }
 }
 
-fn in_file(snapshot: &Snapshot) -> io::Result<File> {
+/// A snapshot as others are given it.
+pub(super) fn in_file(snapshot: &Snapshot) -> io::Result<File> {
     let file = kernel::memory_file()?;
     snapshot.write(&file)?;
     Ok(file)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use libc::pid_t;
 
 use crate::journal::{self, Entry, JOURNAL, ROUTINES, Unreadable, Written};
-use crate::live::{Moment, SOCKET, Snapshot, marks};
+use crate::live::{Moment, Part, SOCKET, Snapshot, marks};
 use crate::own_folder::OwnFolder;
 use crate::{kernel, proc};
 
@@ -60,6 +60,8 @@ pub struct SoFar {
     pub written: Written,
     /// When that was.
     pub moment: Moment,
+    /// What of it was counted while the program paused, if it ever did.
+    pub paused: Option<Part>,
 }
 
 impl Live {
@@ -157,17 +159,31 @@ pub(super) struct Answer {
 impl Answer {
     /// What the run had counted at that moment.
     pub fn read(&self, folder: &OwnFolder) -> Result<SoFar, Unreadable> {
-        let path = |name: &str| folder.path().join(name);
         let snapshot = Snapshot::read(&self.snapshot);
-        let snapshot = snapshot.map_err(|error| Unreadable::Io(path(SOCKET), error))?;
-        let Snapshot {
+        let failed = |error| Unreadable::Io(folder.path().join(SOCKET), error);
+        let snapshot = snapshot.map_err(failed)?;
+        snapshot.so_far(folder.path(), &self.journal, self.routines.as_ref())
+    }
+}
+
+impl Snapshot {
+    /// What the run had counted at that moment, from the files of its journal.
+    pub(super) fn so_far(
+        &self,
+        folder: &Path,
+        journal: &File,
+        routines: Option<&File>,
+    ) -> Result<SoFar, Unreadable> {
+        let path = |name: &str| folder.join(name);
+        let Self {
             moment,
             windows,
             counters,
-        } = snapshot;
-        let lines = beginning(&self.journal, moment.journal, &path(JOURNAL))?;
+            paused,
+        } = self.clone();
+        let lines = beginning(journal, moment.journal, &path(JOURNAL))?;
         let mut entries = journal::parse(&path(JOURNAL), &lines)?;
-        let routines = match &self.routines {
+        let routines = match routines {
             Some(file) => {
                 let bytes = beginning(file, moment.routines, &path(ROUTINES))?;
                 journal::parse_routines(&path(ROUTINES), &bytes)?
@@ -194,7 +210,11 @@ impl Answer {
             routines,
             windows,
         };
-        Ok(SoFar { written, moment })
+        Ok(SoFar {
+            written,
+            moment,
+            paused,
+        })
     }
 }
 

@@ -6,6 +6,9 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
+use headcount_model::PAUSED;
+use headcount_request::LONGEST_NAME;
+
 use crate::foreign_file;
 use crate::journal::{JOURNAL, ROUTINES, Unreadable, private_file};
 use crate::kernel;
@@ -22,6 +25,19 @@ pub struct Mark {
     pub name: String,
     /// What was counted until then.
     pub so_far: SoFar,
+}
+
+/// May a phase have this name? Else: what is wrong.
+pub fn check_name(name: &str) -> Result<(), &'static str> {
+    match name {
+        "" => Err("a phase needs a name"),
+        "start" => Err("`start` is what comes before the first mark"),
+        PAUSED => Err("`paused` is what the program leaves out of reports"),
+        _ if name.chars().any(char::is_control) || name.len() > LONGEST_NAME => {
+            Err("say a short name without control characters")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Keeps a moment. Only the whole of it is ever found.

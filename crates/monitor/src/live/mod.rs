@@ -9,7 +9,9 @@
 
 mod answer;
 mod ask;
+mod inside;
 mod marks;
+mod part;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -22,7 +24,10 @@ use crate::journal::Entry;
 
 pub use answer::Listener;
 pub use ask::{Live, NotAnswered, SoFar};
-pub use marks::{Mark, marks};
+pub use marks::{Mark, check_name, marks};
+pub use part::{Moves, Part, Paused, paused};
+
+pub(crate) use inside::{Pauses, Request, is_request};
 
 /// The name of the socket in the folder of a run.
 const SOCKET: &str = "live";
@@ -35,6 +40,8 @@ struct Snapshot {
     windows: Vec<u64>,
     /// The counters of each module that has breakpoints.
     counters: Vec<Vec<u64>>,
+    /// What of it was counted while the program paused, if it ever did.
+    paused: Option<Part>,
 }
 
 /// A moment of a run.
@@ -54,6 +61,8 @@ pub struct Moment {
     owed: Vec<Entry>,
     /// How many counters each module has.
     counters: Vec<usize>,
+    /// What is known of the part of the run in which the program paused.
+    paused: Option<part::Head>,
 }
 
 impl Snapshot {
@@ -61,12 +70,11 @@ impl Snapshot {
     fn write(&self, mut to: &File) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(&self.moment)?;
         bytes.push(b'\n');
-        let counters = self.counters.iter().flatten();
-        bytes.extend(
-            counters
-                .chain(&self.windows)
-                .flat_map(|it| it.to_le_bytes()),
-        );
+        let counters = self.counters.iter().flatten().copied();
+        let paused = self.paused.iter().flat_map(Part::words);
+        let windows = self.windows.iter().copied();
+        let words = counters.chain(paused).chain(windows);
+        bytes.extend(words.flat_map(u64::to_le_bytes));
         to.write_all(&bytes)
     }
 
@@ -81,6 +89,7 @@ impl Snapshot {
         let counters = counters.map(|it| words.by_ref().take(*it).collect());
         Ok(Self {
             counters: counters.collect(),
+            paused: moment.paused.as_ref().map(|it| it.read(&mut words)),
             windows: words.collect(),
             moment,
         })
@@ -106,6 +115,8 @@ mod tests {
             at: 0x1000,
             delta: -1,
         };
+        let mut part = Part::default();
+        part.add(&[5, 6, 7], &[vec![8]], std::slice::from_ref(&visit), 1);
         let snapshot = Snapshot {
             moment: Moment {
                 at: 7,
@@ -115,7 +126,9 @@ mod tests {
                 routines: 20,
                 owed: vec![visit],
                 counters: vec![2, 0, 1],
+                paused: Some(part.head()),
             },
+            paused: Some(part),
             windows: vec![9, u64::MAX],
             counters: vec![vec![1, 2], vec![], vec![3]],
         };
