@@ -1,6 +1,6 @@
 //! What one run of a program counted.
 
-use crate::{CallCosts, LoadBias, Module, SourceFlows};
+use crate::{CallCosts, LoadBias, Module, SourceFlows, SystemCalls};
 
 /// One run: a program started once, with all its processes and threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct Run {
     pub modules: Vec<ModuleCounts>,
     /// What its calls cost, if that was asked for.
     pub calls: Option<CallCosts>,
+    /// How often it made system calls, as far as somebody saw their numbers.
+    pub system_calls: SystemCalls,
 }
 
 /// A process of a run.

@@ -5,11 +5,11 @@
 
 use crate::Error;
 use crate::count::{self, Count, CountedBlock};
-use crate::names::Named;
+use crate::names::{Named, functions};
 use crate::number::thousands;
 use crate::table::{Cell, Row, Table, Unit};
 use headcount_model::{
-    Block, Bounds, EdgeKind, Event, FunctionEdge, InstructionEvents, LinkAddr, Span, Varies,
+    Block, Bounds, Counted, EdgeKind, Event, FunctionEdge, InstructionEvents, LinkAddr, Span, Varies,
 };
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -53,6 +53,25 @@ impl Default for WantedEvents<'_> {
             find: &|_| None,
         }
     }
+}
+
+/// How often something happened in all code that was counted, as far as that is known exactly.
+pub fn known_sum(
+    event: Event,
+    counted: &[Counted],
+    wanted: &WantedEvents<'_>,
+) -> Result<u64, Error> {
+    let wanted = WantedEvents {
+        events: vec![event],
+        find: wanted.find,
+    };
+    let mut sum = 0_u64;
+    for named in counted.iter().flat_map(|it| functions(it, false)) {
+        let events = FunctionEvents::new(&named, &wanted).all(&named)?;
+        let more = events.exactly(0).unwrap_or(0);
+        sum = sum.checked_add(more).ok_or(Error::TooLarge)?;
+    }
+    Ok(sum)
 }
 
 /// The column that says what is no exact number in a row.

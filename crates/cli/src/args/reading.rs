@@ -21,6 +21,7 @@ Examples:
   headcount report --why                           what takes long, and why
   headcount report --charge-back                   library time, by your lines
   headcount report --events loads,stores,flops     memory accesses and flops
+  headcount report --by syscall                    system calls by number
   headcount report --fail-under-lines 80           a gate: status 1 if fewer ran
   headcount report --by instruction --format csv -o all.csv")]
 pub struct Report {
@@ -80,7 +81,8 @@ impl GateArgument {
 /// What a table of counts shows, and how.
 #[derive(Clone, Debug, Args)]
 pub struct TableArgument {
-    /// What each row stands for; `thread` needs samples of `headcount time`.
+    /// What each row stands for; `thread` needs samples of `headcount time`, `syscall` is a number by
+    /// which system calls were made.
     #[arg(long, value_enum, default_value_t = By::Function, value_name = "UNIT")]
     pub by: By,
     /// The column to sort by: numbers from the largest, names from the first.
@@ -474,6 +476,7 @@ pub enum By {
     Call,
     Branch,
     Thread,
+    Syscall,
 }
 
 /// What has one row in a flat table.
