@@ -20,19 +20,22 @@ impl SystemCalls {
     pub fn of_cells(cells: &[u64]) -> Self {
         let mut calls = Self::default();
         if let Some((other, own)) = cells.split_last() {
-            let numbers = (0..).map(SystemCallNumber::Is);
-            numbers.zip(own).for_each(|(it, times)| calls.add(it, *times));
-            calls.add(SystemCallNumber::Other, *other);
+            let numbers = (0..).map(SystemCallNumber::Is).zip(own);
+            let all = numbers.chain([(SystemCallNumber::Other, other)]);
+            let made = all.filter(|(_, times)| **times > 0);
+            calls.0.extend(made.map(|(number, times)| (number, *times)));
         }
         calls
     }
 
-    /// One was made so many times more.
-    pub fn add(&mut self, number: SystemCallNumber, times: u64) {
+    /// One was made so many times more. `None`: too often to be told.
+    #[must_use]
+    pub fn add(&mut self, number: SystemCallNumber, times: u64) -> Option<()> {
         if times > 0 {
             let sum = self.0.entry(number).or_default();
-            *sum = sum.saturating_add(times);
+            *sum = sum.checked_add(times)?;
         }
+        Some(())
     }
 
     /// All that were made, by number.
@@ -40,9 +43,10 @@ impl SystemCalls {
         self.0.iter().map(|(number, times)| (*number, *times))
     }
 
-    /// How many were made.
-    pub fn total(&self) -> u64 {
-        self.0.values().copied().fold(0, u64::saturating_add)
+    /// How many were made. `None`: too many to be told.
+    pub fn total(&self) -> Option<u64> {
+        let mut times = self.0.values().copied();
+        times.try_fold(0, u64::checked_add)
     }
 }
 
@@ -54,10 +58,11 @@ mod tests {
     #[test]
     fn what_was_never_made_has_no_number() {
         let mut calls = SystemCalls::of_cells(&[0, 3, 0, 5]);
-        calls.add(Is(1), 4);
-        calls.add(Is(7), 0);
+        assert_eq!(calls.add(Is(1), 4), Some(()));
+        assert_eq!(calls.add(Is(7), 0), Some(()));
         assert_eq!(calls.iter().collect::<Vec<_>>(), [(Is(1), 7), (Other, 5)]);
-        assert_eq!(calls.total(), 12);
+        assert_eq!(calls.total(), Some(12));
+        assert_eq!(calls.add(Is(1), u64::MAX), None);
         assert_eq!(SystemCalls::of_cells(&[]), SystemCalls::default());
     }
 }

@@ -261,12 +261,7 @@ impl Monitor<'_> {
 
     /// Makes a thread that arrives at a system call count it, if that is in a copy. Where it stands
     /// then.
-    fn before_call(
-        &self,
-        stopped: &Stopped,
-        space: usize,
-        at: LoadAddr,
-    ) -> io::Result<LoadAddr> {
+    fn before_call(&self, stopped: &Stopped, space: usize, at: LoadAddr) -> io::Result<LoadAddr> {
         let Some(look) = self.counted_call(space, at) else {
             return Ok(at);
         };

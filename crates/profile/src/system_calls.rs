@@ -32,7 +32,9 @@ pub(crate) fn add(db: &Connection, run: i64, to: &mut SystemCalls) -> Result<(),
             OTHER => SystemCallNumber::Other,
             number => SystemCallNumber::Is(u32::try_from(number).map_err(|_| damaged())?),
         };
-        to.add(number, u64::try_from(times).map_err(|_| damaged())?);
+        let times = u64::try_from(times).map_err(|_| damaged())?;
+        let too_large = || Problem::TooLarge("the number of system calls".into());
+        to.add(number, times).ok_or_else(too_large)?;
     }
     Ok(())
 }

@@ -9,7 +9,8 @@ use crate::names::{Named, functions};
 use crate::number::thousands;
 use crate::table::{Cell, Row, Table, Unit};
 use headcount_model::{
-    Block, Bounds, Counted, EdgeKind, Event, FunctionEdge, InstructionEvents, LinkAddr, Span, Varies,
+    Block, Bounds, Counted, EdgeKind, Event, FunctionEdge, InstructionEvents, LinkAddr, Span,
+    Varies,
 };
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;

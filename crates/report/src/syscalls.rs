@@ -43,12 +43,13 @@ pub fn note(
     wanted: &WantedEvents<'_>,
 ) -> Result<Option<String>, Error> {
     let made = events::known_sum(Event::Syscalls, counted, wanted)?;
-    let numbered = calls.total();
+    let numbered = calls.total().ok_or(Error::TooLarge)?;
     let difference = match made.abs_diff(numbered) {
         1 => "1 system call".to_owned(),
         many => format!("{} system calls", thousands(many)),
     };
     Ok(match numbered.cmp(&made) {
+        Ordering::Equal if made == 0 => Some("No code that was counted made a system call.".into()),
         Ordering::Equal => None,
         Ordering::Less => Some(format!(
             "Of {difference} the number is not known: made by `int 0x80` or `sysenter`, in a run with \

@@ -93,8 +93,12 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_kernel() {
-        let mut found = HEADERS.iter().filter_map(|it| std::fs::read_to_string(it).ok());
-        let header = found.next().expect("the headers of the kernel, of linux-libc-dev");
+        let mut found = HEADERS
+            .iter()
+            .filter_map(|it| std::fs::read_to_string(it).ok());
+        let header = found
+            .next()
+            .expect("the headers of the kernel, of linux-libc-dev");
         let defined = header.lines().filter_map(|line| {
             let (name, number) = line.strip_prefix("#define __NR_")?.split_once(' ')?;
             Some((number.trim().parse::<u32>().ok()?, name))

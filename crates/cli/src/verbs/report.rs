@@ -152,7 +152,9 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
 fn has_system_calls(loaded: &Loaded, only: &Only, wish: &Wish<'_>) -> anyhow::Result<()> {
     super::has_counts(loaded)?;
     if !only.names_nothing() {
-        bail!("--by syscall is about whole runs: --only, --skip and --module cannot be combined with it");
+        bail!(
+            "--by syscall is about whole runs: --only, --skip and --module cannot be combined with it"
+        );
     }
     if wish.never || wish.why || wish.charge_back {
         bail!("--by syscall has what was called, and neither --never, --why nor --charge-back");
