@@ -7,7 +7,7 @@ use crate::Error;
 use crate::count::{self, Count, CountedBlock};
 use crate::names::{Named, functions};
 use crate::number::thousands;
-use crate::table::{Cell, Row, Table, Unit};
+use crate::table::{Cell, Table, Unit};
 use headcount_model::{
     Block, Bounds, Counted, EdgeKind, Event, FunctionEdge, InstructionEvents, LinkAddr, Span,
     Varies,
@@ -44,6 +44,11 @@ impl<'a> WantedEvents<'a> {
     /// The events, in the order of their columns.
     pub fn events(&self) -> &[Event] {
         &self.events
+    }
+
+    /// The names of their columns.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.events.iter().map(|it| column(*it)).collect()
     }
 }
 
@@ -94,6 +99,9 @@ pub fn columns(events: &[Event]) -> impl Iterator<Item = &'static str> {
     events.iter().map(|it| column(*it)).chain(bounds)
 }
 
+/// What is said of a number that may be more.
+pub const AT_LEAST: &str = "at_least";
+
 /// How many events there were, as far as that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
@@ -141,9 +149,9 @@ impl Amount {
     }
 
     /// Which bound that number is, if it is one.
-    fn bound(self) -> Option<&'static str> {
+    pub fn bound(self) -> Option<&'static str> {
         match self {
-            Self::Between { most: None, .. } => Some("at_least"),
+            Self::Between { most: None, .. } => Some(AT_LEAST),
             Self::Between {
                 least,
                 most: Some(most),
@@ -195,7 +203,7 @@ impl Amount {
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = match self.bound() {
-            Some("at_least") => "≥ ",
+            Some(AT_LEAST) => "≥ ",
             Some(_) => "≤ ",
             None => "",
         };
@@ -270,10 +278,15 @@ impl EventSums {
 
     /// How many there are of the wanted event at a place, if that is known exactly.
     pub fn exactly(&self, place: usize) -> Option<u64> {
-        match self.amounts.get(place).copied().unwrap_or_default() {
+        match self.amount(place) {
             Amount::Between { least, most } => most.filter(|most| *most == least),
             Amount::Unknown => None,
         }
+    }
+
+    /// How many there are of the wanted event at a place.
+    pub fn amount(&self, place: usize) -> Amount {
+        self.amounts.get(place).copied().unwrap_or_default()
     }
 
     /// So many events that are all alike.
@@ -535,8 +548,8 @@ pub fn add_cells(table: &mut Table) {
 }
 
 /// Why some numbers are bounds, or are not known, in sentences.
-pub fn notes(rows: &[Row]) -> Vec<String> {
-    let reasons = rows.iter().flat_map(|row| &row.events.reasons);
+pub fn notes<'a>(sums: impl Iterator<Item = &'a EventSums>) -> Vec<String> {
+    let reasons = sums.flat_map(|it| &it.reasons);
     let reasons: BTreeSet<Reason> = reasons.copied().collect();
     let sentences = reasons.into_iter().map(Reason::sentence);
     sentences.map(str::to_owned).collect()

@@ -177,7 +177,9 @@ impl Report {
         let notes = coverage::coverage_notes(counted, request.demangle);
         report.notes.extend(notes);
         report.order(request)?;
-        report.notes.extend(events::notes(&report.table.rows));
+        report.notes.extend(events::notes(
+            report.table.rows.iter().map(|row| &row.events),
+        ));
         Ok(report)
     }
 

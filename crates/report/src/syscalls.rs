@@ -57,7 +57,7 @@ pub fn note(
         )),
         Ordering::Greater => Some(format!(
             "`--events syscalls` tells of {difference} fewer: made by functions that were not chosen, \
-             or that are not counted."
+             that are not counted, or that threads were in when headcount was stopped."
         )),
     })
 }

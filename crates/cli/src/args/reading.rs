@@ -216,7 +216,8 @@ Examples:
   headcount html -o report.html --runs all     the sum of all runs
   headcount html old.db new.db -o report.html  and what changed
   headcount html -o mine.html --only 'src/*'   some files, or some functions
-  headcount html -o small.html --no-asm        without instructions")]
+  headcount html -o small.html --no-asm        without instructions
+  headcount html -o more.html --events all     and what functions did")]
 pub struct Html {
     #[command(flatten)]
     pub profile: ProfileArgument,
@@ -233,6 +234,10 @@ pub struct Html {
     /// Tell also of branches that lead into panics, failed assertions and other checks.
     #[arg(long)]
     pub checks: bool,
+    /// Show what functions did, one column per event, or `all`. Without it, the page has loads, stores,
+    /// branches, taken and flops to choose from.
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
+    pub events: Vec<String>,
     /// Leave out instructions: the page is smaller.
     #[arg(long)]
     pub no_asm: bool,
