@@ -382,6 +382,7 @@ pub fn run_of(
 ) -> Result<(Run, Vec<Counts>)> {
     let mut run = Run {
         host: machine::host(),
+        system_calls: written.system_calls(),
         ..Run::default()
     };
     let mut readings = readings(&written, facts.len())?.into_iter();

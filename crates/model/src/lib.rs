@@ -20,6 +20,7 @@ mod samples;
 mod source_flow;
 mod source_path;
 mod source_place;
+mod system_calls;
 mod transfer;
 
 pub use address::{LinkAddr, LoadAddr, LoadBias, join_ranges};
@@ -38,4 +39,5 @@ pub use samples::{Frame, SampledModule, SampledThread, Samples, Site, Stack};
 pub use source_flow::{DirectCall, SourceBlock, SourceCall, SourceFlows, SourceFunction};
 pub use source_path::source_path;
 pub use source_place::{BlockKind, SourcePlace};
+pub use system_calls::{SystemCallNumber, SystemCalls};
 pub use transfer::{Pointer, Target, Transfer, TransferKind, Transfers};

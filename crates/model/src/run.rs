@@ -1,6 +1,6 @@
 //! What one run of a program counted.
 
-use crate::{CallCosts, LoadBias, Module, SourceFlows};
+use crate::{CallCosts, LoadBias, Module, SourceFlows, SystemCalls};
 
 /// The phase in which a program had asked that nothing be counted. It is left out of reports, unless it
 /// is asked for.
@@ -35,6 +35,8 @@ pub struct Run {
     pub modules: Vec<ModuleCounts>,
     /// What its calls cost, if that was asked for.
     pub calls: Option<CallCosts>,
+    /// How often it made system calls, as far as somebody saw their numbers.
+    pub system_calls: SystemCalls,
 }
 
 /// A process of a run.

@@ -4,7 +4,7 @@
 use std::io;
 
 use headcount_model::{LinkAddr, LoadAddr};
-use headcount_patch::{Fix, Spot};
+use headcount_patch::{FIRST_CALL_CELL, Fix, Spot};
 
 use crate::copies::{Installed, Where};
 use crate::detours::Arrival;
@@ -185,6 +185,7 @@ impl Monitor<'_> {
             return Ok(());
         };
         self.fix(stopped, space, spot.fix, 1)?;
+        self.take_call_back(stopped, space, at)?;
         self.add_events(stopped, space, self.events_owed(space, at))?;
         match spot.is_inside {
             true => self.visit(stopped, number, spot.at, -1),
@@ -196,6 +197,7 @@ impl Monitor<'_> {
     /// original code, it is moved into the copy.
     pub fn arrives_in_copy(&mut self, stopped: &Stopped, at: LoadAddr) -> io::Result<()> {
         let space = self.thread(stopped).space;
+        let at = self.before_call(stopped, space, at)?;
         if let Some((spot, number, original)) = self.spot(space, at) {
             if spot.is_inside {
                 self.log_place(stopped, original)?;
@@ -219,10 +221,61 @@ impl Monitor<'_> {
                 let region = self.module(space, index).map_or(0, |it| it.region.start);
                 let there = region + unit.offset + u64::from(call.behind());
                 stopped.go_to(there)?;
+                self.forget_last_call(stopped, space)?;
                 return self.arrives_in_copy(stopped, LoadAddr(there));
             }
         }
         self.go_into_copy(stopped, space, index, at, Arrival::Sent)
+    }
+
+    /// Does a thread at an address stand before a system call that was counted already?
+    pub fn has_counted_call(&self, space: usize, at: LoadAddr) -> bool {
+        self.counted_call(space, at).is_some()
+    }
+
+    /// By how much more a thread at an address that has counted a system call stands behind where the
+    /// copy begins to look at it.
+    fn counted_call(&self, space: usize, at: LoadAddr) -> Option<u64> {
+        let Where::Copies(index, offset) = self.find(space, at)? else {
+            return None;
+        };
+        let workshop = &self.workshops[self.module(space, index)?.workshop];
+        let (unit, offset) = workshop.unit_in_copies(offset)?;
+        let call = workshop.units[unit].copy.counted_call(offset)?;
+        Some(u64::from(call.call() - call.copy))
+    }
+
+    /// A thread will not make the system call at an address that it has counted, if it stands there.
+    fn take_call_back(&self, stopped: &Stopped, space: usize, at: LoadAddr) -> io::Result<()> {
+        if !self.counts(stopped.tid()) || !self.has_counted_call(space, at) {
+            return Ok(());
+        }
+        let (Some(window), Some(windows)) = (self.window_of(stopped, space), &self.windows) else {
+            return Ok(());
+        };
+        match windows.last_call(window)? {
+            Some(cell) => windows.add_to(window, cell, -1),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a thread that arrives at a system call count it, if that is in a copy. Where it stands
+    /// then.
+    fn before_call(&self, stopped: &Stopped, space: usize, at: LoadAddr) -> io::Result<LoadAddr> {
+        let Some(look) = self.counted_call(space, at) else {
+            return Ok(at);
+        };
+        let before = LoadAddr(at.0 - look);
+        stopped.go_to(before.0)?;
+        Ok(before)
+    }
+
+    /// The kernel will take a thread to a system call that is not counted.
+    fn forget_last_call(&self, stopped: &Stopped, space: usize) -> io::Result<()> {
+        match (self.window_of(stopped, space), &self.windows) {
+            (Some(window), Some(windows)) => windows.forget_last_call(window),
+            _ => Ok(()),
+        }
     }
 
     fn arrives_at_spot(
@@ -257,6 +310,8 @@ impl Monitor<'_> {
                 if self.counts_instructions() {
                     self.add_events(stopped, space, RESTORER_INSTRUCTIONS)?;
                 }
+                let call = Fix::Add(FIRST_CALL_CELL + libc::SYS_rt_sigreturn as u32);
+                self.fix(stopped, space, call, 1)?;
                 self.fix(stopped, space, Fix::Add(counter), 1)
             }
             None => Ok(()),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use headcount_binary::FileBytes;
 use headcount_model::packed::{Packed, Packer};
-use headcount_model::{CallCosts, FlowGraph, Plan, RoutineBlock};
+use headcount_model::{CallCosts, FlowGraph, Plan, RoutineBlock, SystemCalls};
 use memmap2::MmapMut;
 use serde::{Deserialize, Serialize};
 
@@ -27,8 +27,8 @@ use crate::own_folder::OwnFolder;
 /// The name of the journal in its folder.
 pub const JOURNAL: &str = "journal";
 
-/// Raised with every change of the journal's lines.
-pub const VERSION: u32 = 8;
+/// Raised with every change of the journal's lines, or of what is where in a window.
+pub const VERSION: u32 = 9;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";
@@ -545,6 +545,13 @@ pub struct Written {
     pub counters: Vec<Vec<u64>>,
     /// The counters of copies, by number.
     pub windows: Vec<u64>,
+}
+
+impl Written {
+    /// How often copies made system calls, by number.
+    pub fn system_calls(&self) -> SystemCalls {
+        crate::windows::system_calls(&self.windows)
+    }
 }
 
 /// Why a journal cannot be read.

@@ -6,8 +6,9 @@
 //! counts in may be handed to any thread, of another process even, that has it mapped.
 //!
 //! The first words of a window are its thread's scratch; behind them is a table of the system calls
-//! that are to trap, and then come a log, if there is one, and the counters. Windows are far apart in the file, and no more of
-//! one is mapped than there are counters: a program may have little room.
+//! that are to trap. Then come a cell for each number that a system call can have, a log, if there is
+//! one, and the counters. Windows are far apart in the file, and no more of one is mapped than there are
+//! counters: a program may have little room.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -15,9 +16,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use headcount_model::SystemCalls;
 use headcount_patch::{
-    CALL_TABLE, CALL_TABLE_BYTES, CounterNumber, EVENT_COUNTER, LOG_BYTES, LOG_PLACE, LOG_START,
-    SECOND_SCRATCH,
+    BEHIND_CALL_CELLS, CALL_NUMBERS, CALL_TABLE, CounterNumber, EVENT_COUNTER, FIRST_CALL_CELL,
+    LAST_CALL, LOG_BYTES, LOG_PLACE, LOG_START, NO_CALL, SECOND_SCRATCH,
 };
 use libc::pid_t;
 
@@ -32,8 +34,8 @@ pub const STRIDE: u64 = 1 << 26;
 /// How much of a window is mapped at first, in bytes.
 const LEAST_MAPPED: u64 = 1 << 18;
 
-/// The first counter's number: scratch and table are in front of it.
-const FIRST: CounterNumber = (CALL_TABLE + CALL_TABLE_BYTES) / 8;
+/// The first counter's number: scratch, table and the cells of system calls are in front of it.
+const FIRST: CounterNumber = BEHIND_CALL_CELLS / 8;
 
 /// By how much the used part of windows grows, in bytes.
 const STEP: u64 = 1 << 16;
@@ -205,8 +207,23 @@ impl Windows {
     /// A full disk is to be noticed now, not when the program writes. (Scratch and table were
     /// written when the window was made.)
     fn allocate(&self, window: u32) -> io::Result<()> {
-        let first = u64::from(window) * STRIDE + u64::from(FIRST) * 8;
-        kernel::allocate_part(&self.file, first, self.allocated)
+        let first = u64::from(window) * STRIDE + u64::from(FIRST_CALL_CELL) * 8;
+        let cells = u64::from(FIRST - FIRST_CALL_CELL) * 8;
+        kernel::allocate_part(&self.file, first, cells + self.allocated)
+    }
+
+    /// The cell that the thread of a window added to last, which stands still before that system call.
+    /// `None`: that call was not counted.
+    pub fn last_call(&self, window: u32) -> io::Result<Option<CounterNumber>> {
+        let cell = self.word(window, LAST_CALL)?;
+        let cell = u32::try_from(cell).ok().filter(|it| *it <= CALL_NUMBERS);
+        Ok(cell.map(|it| FIRST_CALL_CELL + it))
+    }
+
+    /// The thread of a window is to make a system call that is not counted.
+    pub fn forget_last_call(&self, window: u32) -> io::Result<()> {
+        let at = u64::from(window) * STRIDE + u64::from(LAST_CALL);
+        self.file.write_all_at(&NO_CALL.to_le_bytes(), at)
     }
 
     /// Changes a counter of a window whose thread stands still.
@@ -257,6 +274,13 @@ impl Windows {
         self.file.read_exact_at(&mut word, at)?;
         Ok(u64::from_le_bytes(word))
     }
+}
+
+/// How often system calls were made, by number, of the sums of windows.
+pub fn system_calls(sums: &[u64]) -> SystemCalls {
+    let first = FIRST_CALL_CELL as usize;
+    let cells = sums.get(first..first + CALL_NUMBERS as usize + 1);
+    SystemCalls::of_cells(cells.unwrap_or_default())
 }
 
 /// The sums over all windows but one of the first so many words. There are `least` windows, or more.

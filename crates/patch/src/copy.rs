@@ -266,6 +266,13 @@ impl Copy {
         found.ok().map(|_| offset + behind)
     }
 
+    /// The system call that a thread at this offset of the copy has counted and not made yet.
+    pub fn counted_call(&self, offset: u32) -> Option<SystemCall> {
+        let calls = &self.template.system_calls;
+        let found = calls.binary_search_by_key(&offset, |it| it.call());
+        found.ok().map(|index| calls[index])
+    }
+
     /// How many islands there are.
     pub fn islands(&self) -> usize {
         self.jumps.iter().filter_map(Jump::island).count()

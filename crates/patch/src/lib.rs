@@ -36,5 +36,8 @@ pub use log::{
 };
 pub use sketch::{CannotCopy, Sketch};
 pub use spots::{CounterNumber, Fix, Resume, Spot, Undo};
-pub use system_calls::{CALL_TABLE, CALL_TABLE_BYTES, SystemCall};
+pub use system_calls::{
+    BEHIND_CALL_CELLS, CALL_NUMBERS, CALL_TABLE, CALL_TABLE_BYTES, FIRST_CALL_CELL, LAST_CALL,
+    NO_CALL, SystemCall,
+};
 pub use template::Template;

@@ -13,7 +13,7 @@ use crate::event_counter;
 use crate::probes::Alarm;
 use crate::sketch::CannotCopy;
 use crate::spots::Undo;
-use crate::system_calls::{CALL_TABLE, CALL_TABLE_BYTES};
+use crate::system_calls::BEHIND_CALL_CELLS;
 
 /// Where the place of the next entry is, from the base of `gs` on: so many bytes before the end, as
 /// a negative number.
@@ -27,7 +27,7 @@ pub const ENTRY_BYTES: u32 = 32;
 pub const BYTES: u32 = 1 << 18;
 
 /// Where it begins, if there is one.
-pub const START: u32 = CALL_TABLE + CALL_TABLE_BYTES;
+pub const START: u32 = BEHIND_CALL_CELLS;
 
 /// An entry's field, from the end of the log on.
 const fn field(offset: u32) -> [u8; 4] {

@@ -28,6 +28,7 @@ mod remove;
 mod samples;
 mod shape;
 mod sum;
+mod system_calls;
 #[cfg(test)]
 mod tests;
 mod write;

@@ -4,6 +4,7 @@ use crate::calls;
 use crate::counts::{Kept, RunCounts, write_readings};
 use crate::read;
 use crate::samples;
+use crate::system_calls;
 use crate::write::{self, Stored};
 use crate::{Error, Problem, Profile, Result};
 use rusqlite::Connection;
@@ -120,6 +121,7 @@ fn add_modules_and_runs(from: &Connection, to: &Connection) -> Result<(usize, us
             continue;
         }
         run.calls = input(calls::read(from, id))?;
+        input(system_calls::add(from, id, &mut run.system_calls))?;
         let new_id = output(write::add_run(to, &run))?;
         for (old, new) in &modules {
             add_counts(from, to, (id, old), (new_id, new))?;

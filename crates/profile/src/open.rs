@@ -12,14 +12,14 @@ use std::time::Duration;
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// Raised whenever `schema.sql`, `facts.rs`, `counts.rs` or `samples.rs` changes its meaning.
-const VERSION: i64 = 9;
+const VERSION: i64 = 10;
 
 /// How every file of SQLite begins, and how many bytes there are up to the end of the mark.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 const HEAD: usize = 72;
 
 /// Marks the file as ours in SQLite's header ("HdCt"); `file` shows it.
-const APPLICATION_ID: i64 = 0x4864_4374;
+const APPLICATION_ID: i32 = 0x4864_4374;
 
 /// A run with millions of blocks takes seconds to store; another writer waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,11 +36,14 @@ impl Profile {
 
     /// Is there a profile, of whatever version, in whatever condition?
     pub fn is_at(path: &Path) -> bool {
-        let is_file = path.metadata().is_ok_and(|it| it.is_file());
         let mut head = [0; HEAD];
-        let read = is_file.then(|| File::open(path)?.read_exact(&mut head));
-        let id = head[HEAD - 4..].try_into().map(u32::from_be_bytes);
-        read.is_some_and(|it| it.is_ok()) && head.starts_with(SQLITE) && id.map(i64::from) == Ok(APPLICATION_ID)
+        let is_file = path.metadata().is_ok_and(|it| it.is_file());
+        let read = File::open(path).and_then(|mut it| it.read_exact(&mut head));
+        if !is_file || read.is_err() {
+            return false;
+        }
+        let (_, id) = head.split_at(HEAD - 4);
+        head.starts_with(SQLITE) && id == APPLICATION_ID.to_be_bytes()
     }
 
     /// Opens a profile, and makes it first if nothing is there (or an empty file, which is what
@@ -258,7 +261,7 @@ fn without_comments(sql: &str) -> String {
     words.join(" ")
 }
 
-fn application_id(db: &Connection) -> Result<i64, Problem> {
+fn application_id(db: &Connection) -> Result<i32, Problem> {
     Ok(db.pragma_query_value(None, "application_id", |row| row.get(0))?)
 }
 

@@ -4,10 +4,10 @@ use crate::facts::{Decoder, Numbers};
 use crate::module_facts::{FunctionFacts, ModuleFacts, place};
 use crate::sum::{executed, sum};
 use crate::write::Stored;
-use crate::{Problem, Profile, Recover, Result, calls, samples};
+use crate::{Problem, Profile, Recover, Result, calls, samples, system_calls};
 use headcount_model::{
     CallCosts, Counted, FileId, LinkAddr, LoadBias, PAUSED, Placement, Process, Refusal, Run,
-    Samples,
+    Samples, SystemCalls,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -84,6 +84,8 @@ pub struct Loaded {
     pub timed: Vec<Timed>,
     /// What calls cost, of those of the counted runs that were asked for it.
     pub calls: Vec<CallCosts>,
+    /// How often the counted runs made system calls, as far as somebody saw their numbers.
+    pub system_calls: SystemCalls,
     /// What makes their sum uncertain, in sentences. The notes of each run are its own.
     pub notes: Vec<String>,
 }
@@ -175,6 +177,10 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
         ));
     }
     notes.extend(paused_note(db, which, recover)?);
+    let mut system_calls = SystemCalls::default();
+    for id in &ids {
+        system_calls::add(db, *id, &mut system_calls)?;
+    }
     let runs = ids.into_iter().map(|id| run_info(db, id));
     let timed = timed.into_iter().map(|id| {
         let damaged = || damaged("the samples of a run are missing");
@@ -188,6 +194,7 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
         runs: runs.collect::<Result<_, _>>()?,
         timed: timed.collect::<Result<_, Problem>>()?,
         calls,
+        system_calls,
         notes,
     })
 }

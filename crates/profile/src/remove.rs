@@ -80,6 +80,7 @@ fn take_out(db: &Connection, doomed: &[i64]) -> Result<(), Problem> {
     }
     db.execute_batch(
         "DELETE FROM run_modules WHERE run NOT IN (SELECT id FROM runs);
+         DELETE FROM system_calls WHERE run NOT IN (SELECT id FROM runs);
          DELETE FROM calls WHERE run NOT IN (SELECT id FROM runs);
          DELETE FROM samples WHERE run NOT IN (SELECT id FROM runs);
          DELETE FROM processes WHERE run NOT IN (SELECT id FROM runs);

@@ -1,8 +1,8 @@
 -- The tables of a headcount profile.
 --
 -- Facts about a build are stored once (modules, files, functions, refusals); each run adds only
--- what it counted (runs, processes, threads, run_modules), what its calls cost (calls) and where its
--- time went (samples).
+-- what it counted (runs, processes, threads, run_modules, system_calls), what its calls cost (calls)
+-- and where its time went (samples).
 --
 -- The ten largest functions:
 --
@@ -110,6 +110,14 @@ CREATE TABLE run_modules (
     readings BLOB,
     PRIMARY KEY (run, module)
 ) STRICT;
+
+-- How often a run made system calls, where somebody saw their numbers.
+CREATE TABLE system_calls (
+    run    INTEGER NOT NULL REFERENCES runs,
+    number INTEGER NOT NULL, -- -1: any that x86-64 has no call for
+    count  INTEGER NOT NULL,
+    PRIMARY KEY (run, number)
+) STRICT, WITHOUT ROWID;
 
 -- What the calls of a run cost, if that was asked for.
 CREATE TABLE calls (

@@ -6,6 +6,7 @@ use crate::module_facts::{FunctionFacts, ModuleFacts};
 use crate::read::{self, all_modules, facts};
 use crate::samples;
 use crate::shape::shape;
+use crate::system_calls;
 use crate::{Problem, Profile, Recover, Result};
 use headcount_model::{Function, FunctionCounts, Module, Run, Samples};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
@@ -350,6 +351,7 @@ pub(crate) fn add_run(db: &Connection, run: &Run) -> Result<i64, Problem> {
             add_loaded.execute(params![process_id, module.id, loaded.bias.0.cast_signed()])?;
         }
     }
+    system_calls::write(db, id, &run.system_calls)?;
     if let Some(costs) = &run.calls {
         calls::write(db, id, costs)?;
     }

@@ -5,11 +5,12 @@
 
 use crate::Error;
 use crate::count::{self, Count, CountedBlock};
-use crate::names::Named;
+use crate::names::{Named, functions};
 use crate::number::thousands;
-use crate::table::{Cell, Row, Table, Unit};
+use crate::table::{Cell, Table, Unit};
 use headcount_model::{
-    Block, Bounds, EdgeKind, Event, FunctionEdge, InstructionEvents, LinkAddr, Span, Varies,
+    Block, Bounds, Counted, EdgeKind, Event, FunctionEdge, InstructionEvents, LinkAddr, Span,
+    Varies,
 };
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -44,6 +45,11 @@ impl<'a> WantedEvents<'a> {
     pub fn events(&self) -> &[Event] {
         &self.events
     }
+
+    /// The names of their columns.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.events.iter().map(|it| column(*it)).collect()
+    }
 }
 
 impl Default for WantedEvents<'_> {
@@ -53,6 +59,25 @@ impl Default for WantedEvents<'_> {
             find: &|_| None,
         }
     }
+}
+
+/// How often something happened in all code that was counted, as far as that is known exactly.
+pub fn known_sum(
+    event: Event,
+    counted: &[Counted],
+    wanted: &WantedEvents<'_>,
+) -> Result<u64, Error> {
+    let wanted = WantedEvents {
+        events: vec![event],
+        find: wanted.find,
+    };
+    let mut sum = 0_u64;
+    for named in counted.iter().flat_map(|it| functions(it, false)) {
+        let events = FunctionEvents::new(&named, &wanted).all(&named)?;
+        let more = events.exactly(0).unwrap_or(0);
+        sum = sum.checked_add(more).ok_or(Error::TooLarge)?;
+    }
+    Ok(sum)
 }
 
 /// The column that says what is no exact number in a row.
@@ -73,6 +98,9 @@ pub fn columns(events: &[Event]) -> impl Iterator<Item = &'static str> {
     let bounds = (!events.is_empty()).then_some(BOUNDS);
     events.iter().map(|it| column(*it)).chain(bounds)
 }
+
+/// What is said of a number that may be more.
+pub const AT_LEAST: &str = "at_least";
 
 /// How many events there were, as far as that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,9 +149,9 @@ impl Amount {
     }
 
     /// Which bound that number is, if it is one.
-    fn bound(self) -> Option<&'static str> {
+    pub fn bound(self) -> Option<&'static str> {
         match self {
-            Self::Between { most: None, .. } => Some("at_least"),
+            Self::Between { most: None, .. } => Some(AT_LEAST),
             Self::Between {
                 least,
                 most: Some(most),
@@ -175,7 +203,7 @@ impl Amount {
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = match self.bound() {
-            Some("at_least") => "≥ ",
+            Some(AT_LEAST) => "≥ ",
             Some(_) => "≤ ",
             None => "",
         };
@@ -250,10 +278,15 @@ impl EventSums {
 
     /// How many there are of the wanted event at a place, if that is known exactly.
     pub fn exactly(&self, place: usize) -> Option<u64> {
-        match self.amounts.get(place).copied().unwrap_or_default() {
+        match self.amount(place) {
             Amount::Between { least, most } => most.filter(|most| *most == least),
             Amount::Unknown => None,
         }
+    }
+
+    /// How many there are of the wanted event at a place.
+    pub fn amount(&self, place: usize) -> Amount {
+        self.amounts.get(place).copied().unwrap_or_default()
     }
 
     /// So many events that are all alike.
@@ -515,8 +548,8 @@ pub fn add_cells(table: &mut Table) {
 }
 
 /// Why some numbers are bounds, or are not known, in sentences.
-pub fn notes(rows: &[Row]) -> Vec<String> {
-    let reasons = rows.iter().flat_map(|row| &row.events.reasons);
+pub fn notes<'a>(sums: impl Iterator<Item = &'a EventSums>) -> Vec<String> {
+    let reasons = sums.flat_map(|it| &it.reasons);
     let reasons: BTreeSet<Reason> = reasons.copied().collect();
     let sentences = reasons.into_iter().map(Reason::sentence);
     sentences.map(str::to_owned).collect()

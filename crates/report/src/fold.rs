@@ -27,7 +27,7 @@ const SUMMED: [&str; 8] = [
 pub fn folds(unit: Unit) -> bool {
     !matches!(
         unit,
-        Unit::Module | Unit::Thread | Unit::Charge | Unit::CallCharge
+        Unit::Module | Unit::Thread | Unit::Charge | Unit::CallCharge | Unit::Syscall
     )
 }
 

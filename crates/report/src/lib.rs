@@ -44,6 +44,8 @@ mod rows;
 mod shorten;
 mod source;
 pub mod stat;
+mod syscalls;
+mod system_call_names;
 mod table;
 pub mod text;
 pub mod time;

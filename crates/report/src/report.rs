@@ -16,8 +16,8 @@ use crate::own::Own;
 use crate::rows::{self, Totals};
 use crate::table::{Cell, Row, Table, Unit};
 use crate::time::{Time, Totals as TimeTotals};
-use crate::{Error, outcomes, source, time};
-use headcount_model::{Counted, LinkAddr, Module, Refusal, Samples, Span};
+use crate::{Error, outcomes, source, syscalls, time};
+use headcount_model::{Counted, LinkAddr, Module, Refusal, Samples, Span, SystemCalls};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -60,6 +60,8 @@ pub struct Request<'a> {
     pub samples: &'a [&'a Samples],
     /// What calls cost, if somebody asked.
     pub calls: Option<&'a ExactCalls<'a>>,
+    /// How often system calls were made, by number.
+    pub system_calls: Option<&'a SystemCalls>,
     /// Whether to say why that took so long.
     pub why: bool,
     /// What to tell of what code did.
@@ -87,6 +89,7 @@ impl<'a> Request<'a> {
             time: None,
             samples: &[],
             calls: None,
+            system_calls: None,
             why: false,
             events: WantedEvents::default(),
         }
@@ -174,7 +177,9 @@ impl Report {
         let notes = coverage::coverage_notes(counted, request.demangle);
         report.notes.extend(notes);
         report.order(request)?;
-        report.notes.extend(events::notes(&report.table.rows));
+        report.notes.extend(events::notes(
+            report.table.rows.iter().map(|row| &row.events),
+        ));
         Ok(report)
     }
 
@@ -241,6 +246,11 @@ impl Report {
             Unit::Thread => time::threads(request.samples),
             Unit::Charge => time::charges(request),
             Unit::CallCharge => time::call_charges(counted, request),
+            Unit::Syscall => {
+                let calls = request.system_calls.cloned().unwrap_or_default();
+                notes.extend(syscalls::note(&calls, counted, &request.events)?);
+                syscalls::rows(&calls)
+            }
             Unit::Instruction => rows::of_functions(counted, request, |named, rows| {
                 rows::instructions(named, request, rows, notes)
             })?,

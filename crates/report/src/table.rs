@@ -38,6 +38,8 @@ pub enum Unit {
     Charge,
     /// The same, with what was executed and not the time.
     CallCharge,
+    /// A number by which system calls are made.
+    Syscall,
 }
 
 impl Unit {
@@ -55,6 +57,7 @@ impl Unit {
             Self::Branch => "branch",
             Self::Thread => "thread",
             Self::Charge | Self::CallCharge => "charge",
+            Self::Syscall => "syscall",
         }
     }
 
@@ -139,6 +142,7 @@ impl Unit {
                 "nanoseconds",
             ],
             Self::CallCharge => &["file", "line", "function", "routine", "module", "executed"],
+            Self::Syscall => &["name", "number", "count"],
         }
     }
 
@@ -154,6 +158,7 @@ impl Unit {
                 | Self::Charge
                 | Self::CallCharge
                 | Self::CallCost
+                | Self::Syscall
         )
     }
 }

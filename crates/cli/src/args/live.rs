@@ -18,6 +18,7 @@ Examples:
   headcount query 1234                         your own functions, hottest first
   headcount query 1234 --by line --top 5
   headcount query 1234 --events loads,stores,syscalls
+  headcount query 1234 --by syscall
   headcount query 1234 --only 'handle_*' --json")]
 pub struct Query {
     /// The process, or the `headcount run` that counts it.

@@ -21,6 +21,7 @@ Examples:
   headcount report --why                           what takes long, and why
   headcount report --charge-back                   library time, by your lines
   headcount report --events loads,stores,flops     memory accesses and flops
+  headcount report --by syscall                    system calls by number
   headcount report --fail-under-lines 80           a gate: status 1 if fewer ran
   headcount report --by instruction --format csv -o all.csv")]
 pub struct Report {
@@ -80,7 +81,8 @@ impl GateArgument {
 /// What a table of counts shows, and how.
 #[derive(Clone, Debug, Args)]
 pub struct TableArgument {
-    /// What each row stands for; `thread` needs samples of `headcount time`.
+    /// What each row stands for; `thread` needs samples of `headcount time`, `syscall` is a number by
+    /// which system calls were made.
     #[arg(long, value_enum, default_value_t = By::Function, value_name = "UNIT")]
     pub by: By,
     /// The column to sort by: numbers from the largest, names from the first.
@@ -214,7 +216,8 @@ Examples:
   headcount html -o report.html --runs all     the sum of all runs
   headcount html old.db new.db -o report.html  and what changed
   headcount html -o mine.html --only 'src/*'   some files, or some functions
-  headcount html -o small.html --no-asm        without instructions")]
+  headcount html -o small.html --no-asm        without instructions
+  headcount html -o more.html --events all     and what functions did")]
 pub struct Html {
     #[command(flatten)]
     pub profile: ProfileArgument,
@@ -231,6 +234,10 @@ pub struct Html {
     /// Tell also of branches that lead into panics, failed assertions and other checks.
     #[arg(long)]
     pub checks: bool,
+    /// Show what functions did, one column per event, or `all`. Without it, the page has loads, stores,
+    /// branches, taken and flops to choose from.
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
+    pub events: Vec<String>,
     /// Leave out instructions: the page is smaller.
     #[arg(long)]
     pub no_asm: bool,
@@ -474,6 +481,7 @@ pub enum By {
     Call,
     Branch,
     Thread,
+    Syscall,
 }
 
 /// What has one row in a flat table.

@@ -5,11 +5,22 @@ use crate::args::Html;
 use crate::module_files::Files;
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
+use headcount_model::Event;
 use headcount_profile::RunInfo;
 use headcount_report::diff::Diff;
 use headcount_report::html::{self, Page, RunFacts};
+use headcount_report::{Unit, WantedEvents};
 use std::path::Path;
 use std::process::ExitCode;
+
+/// The events that are there to choose from if nobody names others.
+const TO_CHOOSE_FROM: [Event; 5] = [
+    Event::Loads,
+    Event::Stores,
+    Event::Branches,
+    Event::Taken,
+    Event::Flops,
+];
 
 pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let first = args.profile.file.as_ref().or(args.profile.input.as_ref());
@@ -32,6 +43,10 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let side = |loaded| diff::side(loaded, Vec::new());
     let compare = |old| Diff::new(&side(old), &side(&loaded), &only, false);
     let changes = old.as_ref().map(compare).transpose()?;
+    let events = match args.events.as_slice() {
+        [] => TO_CHOOSE_FROM.to_vec(),
+        named => super::named_events(named),
+    };
     let page = Page {
         counted: &loaded.counted,
         runs: &runs,
@@ -47,6 +62,8 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
         source: &|file| sources.quietly(file).map(|lines| lines.to_vec()),
         samples: &samples,
         calls: &loaded.calls,
+        events: WantedEvents::new(Unit::Function, &events, &super::events),
+        shows_events: !args.events.is_empty(),
         changes: changes.as_ref(),
     };
     let written = progress::during("making the page", || html::write(&page))?;

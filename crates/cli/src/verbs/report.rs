@@ -62,6 +62,9 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     if needs_time && time.is_none() {
         bail!("{}", super::NO_TIME);
     }
+    if matches!(args.by, By::Syscall) {
+        has_system_calls(&loaded, &only, wish)?;
+    }
     if args.checks && !matches!(args.by, By::Branch) {
         bail!("--checks works only with --by branch");
     }
@@ -95,6 +98,7 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         time: time.as_ref().filter(|_| !wish.never),
         samples: &samples,
         calls: exact.as_ref().filter(|_| !wish.never),
+        system_calls: Some(&loaded.system_calls),
         why: wish.why,
         events: WantedEvents::new(by, &events, &super::events),
     };
@@ -144,6 +148,20 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     })
 }
 
+/// Fails where system calls are not told apart as they are asked for.
+fn has_system_calls(loaded: &Loaded, only: &Only, wish: &Wish<'_>) -> anyhow::Result<()> {
+    super::has_counts(loaded)?;
+    if !only.names_nothing() {
+        bail!(
+            "--by syscall is about whole runs: --only, --skip and --module cannot be combined with it"
+        );
+    }
+    if wish.never || wish.why || wish.charge_back {
+        bail!("--by syscall has what was called, and neither --never, --why nor --charge-back");
+    }
+    Ok(())
+}
+
 /// What has not run enough, in sentences: of the user's own files, or of what is named.
 fn complaints(
     gate: &Gate,
@@ -178,7 +196,7 @@ fn events(names: &[String], by: Unit) -> anyhow::Result<Vec<Event>> {
         return Ok(Vec::new());
     }
     match by {
-        Unit::Thread | Unit::Charge | Unit::CallCharge => {
+        Unit::Thread | Unit::Charge | Unit::CallCharge | Unit::Syscall => {
             bail!("--events is about code, and a {} is none", by.name())
         }
         Unit::CallCost => {
@@ -211,6 +229,7 @@ fn unit(by: By) -> Unit {
         By::Call => Unit::Call,
         By::Branch => Unit::Branch,
         By::Thread => Unit::Thread,
+        By::Syscall => Unit::Syscall,
     }
 }
 

@@ -54,6 +54,7 @@ mod routes_agree;
 mod sample;
 mod source_route;
 mod stripped;
+mod system_calls;
 mod thread_windows;
 mod timing;
 mod tour;

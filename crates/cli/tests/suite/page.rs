@@ -176,6 +176,65 @@ fn sorted(rows: Value) -> Vec<String> {
 }
 
 #[test]
+fn functions_show_what_they_did() {
+    if !have("chromium") {
+        return;
+    }
+    let (shop, page) = ways();
+    let mut browser = Browser::start();
+    browser.open(page, "#/functions", &LIGHT);
+    let titles = "[...document.querySelectorAll('th')].map((it) => it.textContent).join()";
+    let before = browser.text(titles);
+    assert!(!before.contains("loads"), "{before}");
+    let press = |name: &str| {
+        format!(
+            "[...document.querySelectorAll('.events button')].find((it) => it.textContent === \
+             '{name}').click() ?? 'pressed'"
+        )
+    };
+    for name in ["loads", "taken"] {
+        assert_eq!(browser.text(&press(name)), "pressed");
+    }
+    assert!(browser.text(titles).contains("Calls,loads,taken,"));
+    assert!(
+        browser
+            .text("location.hash")
+            .ends_with("events=loads%2Ctaken")
+    );
+    let amounts = browser.value(
+        "eventAmounts().then((it) => index.functions.map((f) => [index.modules[f.module].path, f.name, \
+         ...index.events.map((_, place) => String(it.of(f, place)))]))",
+    );
+    let events = "loads,stores,branches,taken,flops";
+    let csv = shop.report(&["--events", events, "--format", "csv"]);
+    let mut wanted = Vec::new();
+    for line in csv.lines().skip(1) {
+        let row: Vec<&str> = line.split(',').collect();
+        let bounds: Vec<&str> = row[13].split(' ').collect();
+        let amount = |(name, number): (&str, &&str)| {
+            let is = |bound: &str| bounds.contains(&format!("{name}={bound}").as_str());
+            let sign = match (is("at_least"), is("at_most")) {
+                (true, _) => ">",
+                (_, true) => "<",
+                _ => "",
+            };
+            match number.is_empty() {
+                true => "null".to_owned(),
+                false => format!("{sign}{number}"),
+            }
+        };
+        let mut fields = vec![row[0].to_owned(), row[1].to_owned()];
+        fields.extend(events.split(',').zip(&row[8..13]).map(amount));
+        wanted.push(fields);
+    }
+    assert!(wanted.len() > 20 && csv.contains("=at_least"), "{csv}");
+    assert_eq!(sorted(amounts), sorted(serde_json::json!(wanted)));
+    let wrong = browser.value(include_str!("browser/accessible.js"));
+    assert_eq!(wrong, Value::Array(Vec::new()));
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
 fn branches_say_how_often_which_way() {
     if !have("chromium") {
         return;

@@ -201,7 +201,10 @@ impl Monitor<'_> {
             };
             if let Some(at) = at.filter(|_| self.counts(*tid)) {
                 match self.windows {
-                    Some(_) => self.owed_in_copy(thread.space, at, &mut owed),
+                    Some(_) => {
+                        let stopped = held.get(tid).map(|(stopped, _)| stopped);
+                        self.owed_in_copy(thread.space, at, stopped, &mut owed)?;
+                    }
                     None => self.owed_in_slot(*tid, thread.space, at, &mut owed),
                 }
             }
@@ -227,11 +230,24 @@ impl Monitor<'_> {
         Ok(Some(if has_met_trap { trap } else { at }))
     }
 
-    fn owed_in_copy(&self, space: usize, at: LoadAddr, owed: &mut Owed) {
+    fn owed_in_copy(
+        &self,
+        space: usize,
+        at: LoadAddr,
+        stopped: Option<&Stopped>,
+        owed: &mut Owed,
+    ) -> io::Result<()> {
         let Some((spot, routine, _)) = self.spot(space, at) else {
-            return;
+            return Ok(());
         };
         owed.counters.extend(spot.fix.change());
+        if self.has_counted_call(space, at)
+            && let Some(windows) = &self.windows
+            && let Some(window) = stopped.and_then(|it| self.window_of(it, space))
+        {
+            let cell = windows.last_call(window)?;
+            owed.counters.extend(cell.map(|it| (it, -1)));
+        }
         if spot.is_inside {
             owed.entries.push(Entry::Visit {
                 routine,
@@ -239,6 +255,7 @@ impl Monitor<'_> {
                 delta: -1,
             });
         }
+        Ok(())
     }
 
     fn owed_in_slot(&self, tid: pid_t, space: usize, at: LoadAddr, owed: &mut Owed) {

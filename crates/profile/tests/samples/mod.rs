@@ -3,7 +3,7 @@
 use headcount_model::{
     Block, CallContext, CallCosts, CallEdge, CalledFunction, EdgeKind, FileId, Function,
     FunctionCounts, FunctionEdge, LineRun, LinkAddr, LoadBias, Module, ModuleCounts, Placement,
-    Process, Refusal, Run, Span,
+    Process, Refusal, Run, Span, SystemCalls,
 };
 
 fn block(address: u64, bytes: &[u8], instructions: u32, lines: &[(u32, u32)]) -> Block {
@@ -148,6 +148,7 @@ pub fn run(key: &str, module: &Module, count: u64) -> Run {
         ],
         notes: vec!["It was killed.".into()],
         calls: Some(call_costs()),
+        system_calls: SystemCalls::of_cells(&[3, 0, 5, 2]),
         modules: vec![ModuleCounts {
             build_id: module.build_id.clone(),
             functions: functions.collect(),

@@ -371,7 +371,8 @@ fn unit_rows(
         | Unit::CallCost
         | Unit::Thread
         | Unit::Charge
-        | Unit::CallCharge => Vec::new(),
+        | Unit::CallCharge
+        | Unit::Syscall => Vec::new(),
     };
     if unit == Unit::Line {
         let functions = functions_of_lines(module, request);

@@ -47,6 +47,8 @@ pub fn index(
         "narrowed": !page.only.is_everything(),
         "assembly": page.assembly,
         "time": !page.samples.is_empty(),
+        "events": page.events.names(),
+        "shows_events": page.shows_events,
         "changes": page.changes.is_some(),
     }))
 }

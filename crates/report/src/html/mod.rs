@@ -7,6 +7,7 @@
 
 mod changes;
 mod code;
+mod events;
 mod files;
 mod functions;
 mod graph;
@@ -21,6 +22,7 @@ use crate::callees::{Callees, FindPointers, FindTransfers};
 use crate::checks::Checks;
 use crate::count::Count;
 use crate::diff::Diff;
+use crate::events::WantedEvents;
 use crate::only::Only;
 use crate::own::Own;
 use crate::report::Decode;
@@ -86,6 +88,10 @@ pub struct Page<'a> {
     pub samples: &'a [&'a Samples],
     /// What calls cost, of those runs that were asked for it.
     pub calls: &'a [CallCosts],
+    /// What functions did, in columns that the reader chooses.
+    pub events: WantedEvents<'a>,
+    /// Whether these columns are there from the beginning.
+    pub shows_events: bool,
     /// What changed since another run, if it is to be compared.
     pub changes: Option<&'a Diff>,
 }
@@ -134,6 +140,10 @@ pub fn write(page: &Page<'_>) -> Result<String, Error> {
         "graph",
         &graph::graph(page, &callees, &functions)?,
     ));
+    if !page.events.events().is_empty() {
+        let events = events::events(page, &functions)?;
+        data.push_str(&pack::element("events", &events));
+    }
     if let Some(time) = &time {
         data.push_str(&pack::element("time", &time::time(page, time, &functions)));
     }

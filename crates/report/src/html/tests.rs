@@ -19,6 +19,8 @@ fn page(counted: &[Counted], runs: &[RunFacts], notes: &[&str]) -> String {
         transfers: &|_| Default::default(),
         pointers: &|_| Default::default(),
         with_checks: false,
+        events: Default::default(),
+        shows_events: false,
         changes: None,
         source: &|_| None,
         samples: &[],

@@ -2,6 +2,7 @@
 
 use crate::count::Count;
 use crate::escape::{commands_a_terminal, visible};
+use crate::events::{AT_LEAST, Amount};
 use crate::lines::LineCount;
 use serde_json::Value;
 
@@ -15,6 +16,16 @@ pub fn count(count: Count) -> Value {
         Count::Exact(value) => number(value),
         Count::AtLeast(value) => Value::from(format!(">{value}")),
         Count::Unknown => Value::Null,
+    }
+}
+
+/// A number of events: as a count; or `<` and digits for "at most".
+pub fn amount(amount: Amount) -> Value {
+    match (amount.value(), amount.bound()) {
+        (None, _) => Value::Null,
+        (Some(value), None) => number(value),
+        (Some(value), Some(AT_LEAST)) => Value::from(format!(">{value}")),
+        (Some(value), Some(_)) => Value::from(format!("<{value}")),
     }
 }
 
@@ -58,6 +69,13 @@ mod tests {
         assert_eq!(count(Count::Exact(EXACT + 1)), json!("9007199254740992"));
         assert_eq!(count(Count::AtLeast(7)), json!(">7"));
         assert_eq!(count(Count::Unknown), Value::Null);
+        assert_eq!(amount(Count::AtLeast(7).into()), json!(">7"));
+        assert_eq!(amount(Amount::Unknown), Value::Null);
+        let masked = Amount::Between {
+            least: 3,
+            most: Some(9),
+        };
+        assert_eq!(amount(masked), json!("<9"));
     }
 
     #[test]

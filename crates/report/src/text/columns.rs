@@ -214,6 +214,14 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
             number("thread"),
             words("name"),
         ],
+        Unit::Syscall => vec![
+            number("count"),
+            of_row("number", true, &|row| match row.cells[place("number")] {
+                Cell::Number(number) => number.to_string(),
+                _ => String::new(),
+            }),
+            words("name"),
+        ],
         Unit::CallCharge => vec![
             number("executed"),
             part(),

@@ -87,6 +87,13 @@ function pairs(flat) {
   return all;
 }
 
+/** What functions did: a lookup of the events of one, in the order of `index.events`, and notes. */
+async function eventAmounts() {
+  const known = await piece("events");
+  const rows = new Map(known.rows.map(([id, ...amounts]) => [id, amounts]));
+  return { of: (it, place) => rows.get(it.id)?.[place] ?? (rows.has(it.id) ? null : 0), notes: known.notes };
+}
+
 /** All calls in functions that ran. */
 async function calls() {
   const all = await piece("calls");
@@ -192,7 +199,7 @@ function linesOf(runs, instructions) {
 }
 
 // Counts are numbers; digits, where a number would be rounded; `>` and digits for "at least";
-// `?` for a line whose code does not tell; null for what was not counted.
+// `<` for "at most"; `?` for a line whose code does not tell; null for what was not counted.
 
 function isNever(count) {
   return count === 0;
@@ -201,14 +208,14 @@ function isNever(count) {
 /** For comparing and for colours, where rounding does no harm. */
 function size(count) {
   if (count === null || count === "?") return -1;
-  return typeof count === "number" ? count : Number(count.replace(">", ""));
+  return typeof count === "number" ? count : Number(count.replace(/[<>]/, ""));
 }
 
 function shown(count) {
   if (count === null) return "–";
-  const digits = String(count).replace(">", "");
+  const [, sign, digits] = /^([<>]?)(.*)$/.exec(count);
   const grouped = digits.replace(/\B(?=(\d{3})+$)/g, ",");
-  return String(count).startsWith(">") ? `≥ ${grouped}` : grouped;
+  return { "": "", "<": "≤ ", ">": "≥ " }[sign] + grouped;
 }
 
 /** A share is as sure as both its numbers are. */

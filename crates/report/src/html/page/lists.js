@@ -121,16 +121,65 @@ function filtered({ label, choices, rows, keep, list }) {
   return [controls.element, list.element];
 }
 
-function functionsView() {
-  const list = table({
-    caption: "Functions",
-    columns: functionColumns(),
-    rows: [],
-    sort: "Executed",
-    empty: "No such function.",
+/** The events that have a column: those that the address names, or else those the page begins with. */
+function chosenEvents() {
+  const named = chosenHere().get("events");
+  if (named === null) return index.shows_events ? index.events : [];
+  return index.events.filter((it) => named.split(",").includes(it));
+}
+
+/** A button for each event, which shows or hides its column. */
+function eventChoices(change) {
+  if (index.events.length === 0) return null;
+  const first = index.shows_events ? index.events.join(",") : "";
+  const buttons = index.events.map((event) =>
+    make("button", { type: "button", "aria-pressed": String(chosenEvents().includes(event)), click: () => toggle(event) }, event),
+  );
+  function toggle(event) {
+    const chosen = index.events.filter((it) => chosenEvents().includes(it) !== (it === event));
+    keepChosen("events", chosen.join(","), first);
+    for (const it of buttons) it.setAttribute("aria-pressed", String(chosen.includes(it.textContent)));
+    change();
+  }
+  return make(
+    "div",
+    { class: "filters" },
+    span("muted", "Events"),
+    make("div", { class: "choices events", role: "group", "aria-label": "Events" }, buttons),
+  );
+}
+
+/** The columns of functions, with what they did behind how often they were called. */
+function columnsWithEvents(amounts) {
+  const columns = functionColumns();
+  const events = chosenEvents().map((event) => {
+    const place = index.events.indexOf(event);
+    const amount = (it) => amounts.of(it, place);
+    return { title: event, right: true, cell: (it) => shown(amount(it)), value: (it) => size(amount(it)) };
   });
+  columns.splice(columns.findIndex((it) => it.title === "Calls") + 1, 0, ...events);
+  return columns;
+}
+
+async function functionsView() {
+  const amounts = index.events.length > 0 ? await eventAmounts() : null;
+  const element = make("div");
+  let rows = [];
+  let list = null;
+  function build() {
+    list = table({
+      caption: "Functions",
+      columns: columnsWithEvents(amounts),
+      rows,
+      sort: "Executed",
+      empty: "No such function.",
+    });
+    element.replaceChildren(...[list.element, chosenEvents().length > 0 && notes(amounts.notes)].filter(Boolean));
+  }
+  build();
   return [
     heading("Functions", "Instructions executed in each function itself, without those it calls."),
+    eventChoices(build),
     filtered({
       label: "Filter by name, file or module",
       choices: ["Ran", "Never ran", "All"],
@@ -138,7 +187,13 @@ function functionsView() {
       keep: (it, typed, choice) =>
         (choice === "All" || ran(it) === (choice === "Ran")) &&
         matches(typed, ...textsOf(it)),
-      list,
+      list: {
+        element,
+        show(kept) {
+          rows = kept;
+          list.show(kept);
+        },
+      },
     }),
   ];
 }
