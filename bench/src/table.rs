@@ -6,7 +6,7 @@ use crate::measure::{Subject, Times, geometric_mean};
 use crate::variant::Variant;
 
 /// Column headings are short; `Variant::name` below the table tells the rest.
-const COLUMNS: [(&str, Variant); 11] = [
+const COLUMNS: [(&str, Variant); 12] = [
     ("native s", Variant::Native),
     ("headcount", Variant::Headcount),
     ("via source", Variant::Source),
