@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const MOST_FUNCTIONS: usize = 40;
 
 /// The files by name: what is told of others names them by their place here.
+#[derive(Default)]
 pub struct Files {
     pub list: Vec<SourceFile>,
     /// How many are left out: their text is not at hand, and nothing of them ran.
