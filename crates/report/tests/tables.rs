@@ -294,6 +294,28 @@ fn only_means_functions_and_files() {
 }
 
 #[test]
+fn of_what_never_ran_the_largest_comes_first() {
+    let idle = |name: &str, address, instructions| {
+        let block = block(address, instructions, &[(0, 1, true, instructions)]);
+        (function(name, Some((0, 1)), vec![block]), vec![0])
+    };
+    let functions = vec![
+        idle("a_small", 0x10, 1),
+        idle("b_large", 0x20, 9),
+        idle("c_small", 0x40, 1),
+        idle("d_middle", 0x50, 5),
+    ];
+    let it = [counted("it", &["a.c"], functions)];
+    let request = Request {
+        never: true,
+        ..request(Unit::Function)
+    };
+    let rows = rows(&report(&it, &request).table);
+    let names: Vec<_> = rows.iter().filter_map(|it| it.split(',').nth(1)).collect();
+    assert_eq!(names, ["b_large", "d_middle", "a_small", "c_small"]);
+}
+
+#[test]
 fn never_shows_what_never_ran() {
     let ran = function(
         "ran",
