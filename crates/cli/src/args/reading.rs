@@ -447,8 +447,8 @@ impl FilterArgument {
 pub struct OwnArgument {
     /// Your own code: functions, source files and modules whose names match, as for --only. Without this,
     /// it is everything except system modules, system headers, Rust's standard library, and packages
-    /// that cargo or Go fetched; if that leaves nothing, it is the program itself. May be given
-    /// several times.
+    /// that cargo or Go fetched; if that leaves nothing, it is the program itself, or the package that
+    /// its main function is in. May be given several times.
     #[arg(long, value_name = "PATTERN")]
     pub own: Vec<String>,
 }
