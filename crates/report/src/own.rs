@@ -10,6 +10,7 @@ use crate::names::Named;
 use crate::only::Only;
 use headcount_model::{Counted, Module, Refusal};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// Where sources of libraries are kept that a package manager fetched; the name of the library comes
@@ -25,6 +26,9 @@ const OF_RUST: [&str; 3] = ["/rustc/", "/.rustup/", "/rust/deps/"];
 
 /// What functions belong to that a compiler adds, or that are of a library without any source.
 const STANDARD: &str = "standard library";
+
+/// What files belong to that have code in more than one.
+const SEVERAL: &str = "several libraries";
 
 /// Where the system keeps programs, and libraries.
 const PROGRAMS: [&str; 5] = [
@@ -217,6 +221,15 @@ fn functions(module: &Module) -> impl Iterator<Item = (&str, &str, &str)> {
     })
 }
 
+/// The library that a file belongs to that has code in two.
+fn common(file: &str, one: Option<&Arc<str>>, other: Option<&Arc<str>>) -> Option<Arc<str>> {
+    let (one, other) = (one?, other?);
+    match one == other {
+        true => Some(one.clone()),
+        false => Some(library_of_file(file).map_or_else(|| SEVERAL.into(), Into::into)),
+    }
+}
+
 /// What is the user's own of some counted modules.
 pub struct Own {
     modules: OwnModules,
@@ -239,12 +252,14 @@ impl Own {
         for module in counted.iter().map(|it| &it.module) {
             for file in &module.files {
                 let library = own.library_of_code(module, file);
-                let known = own
-                    .files
-                    .entry(file.clone())
-                    .or_insert_with(|| library.clone());
-                if library.is_none() {
-                    *known = None;
+                match own.files.entry(file.clone()) {
+                    Entry::Vacant(it) => {
+                        it.insert(library);
+                    }
+                    Entry::Occupied(mut it) => {
+                        let library = common(file, it.get().as_ref(), library.as_ref());
+                        it.insert(library);
+                    }
                 }
             }
         }
@@ -286,6 +301,15 @@ impl Own {
         match self.files.get(file) {
             Some(known) => known.clone(),
             None => self.modules.library_of_file(file).map(Into::into),
+        }
+    }
+
+    /// The same for the code that some modules have of a source file. Of one module it is known better
+    /// than of all.
+    pub fn library_of_file_in(&self, counted: &[Counted], file: &str) -> Option<Arc<str>> {
+        match counted {
+            [one] if self.files.contains_key(file) => self.library_of_code(&one.module, file),
+            _ => self.library_of_file(file),
         }
     }
 
@@ -462,6 +486,27 @@ mod tests {
             }
         }
         assert!(!is_shim("_ZN4main10__rust_sum17h0123456789abcdefE"));
+    }
+
+    #[test]
+    fn a_file_of_two_libraries_is_given_to_neither() {
+        let header = "/usr/include/c++/12/bits/stl_vector.h";
+        let modules = [
+            counted("/lib64/ld-linux-x86-64.so.2", &["string/memcpy.c", header]),
+            counted("/lib/libc.so.6", &["string/memcpy.c", "malloc/malloc.c"]),
+            counted("/home/u/prog", &["main.c", header]),
+        ];
+        let own = Own::new(&modules, Only::default());
+        let library = own.library_of_file("string/memcpy.c");
+        assert_eq!(library.as_deref(), Some("several libraries"));
+        let library = own.library_of_file("malloc/malloc.c");
+        assert_eq!(library.as_deref(), Some("libc.so.6"));
+        assert_eq!(
+            own.library_of_file(header).as_deref(),
+            Some("system headers")
+        );
+        let of_one = own.library_of_file_in(&modules[1..2], "string/memcpy.c");
+        assert_eq!(of_one.as_deref(), Some("libc.so.6"));
     }
 
     #[test]
