@@ -4,6 +4,8 @@
 //! a module. `MODULE!NAME` is a function or a source file of such a module, and `MODULE!` is all of
 //! it. Because the names of some functions have a `!` in them (`operator!=`), a text with one
 //! may also be the whole name of a function.
+//!
+//! Files may be named below the current folder. A pattern with a `/` is about their whole paths.
 
 use crate::glob::Pattern;
 use crate::names::{Named, all_functions, files_with_code, is_counted, origin};
@@ -29,6 +31,8 @@ pub struct Filter<'a> {
     pub skip: &'a [String],
     /// The modules to look at.
     pub module: Option<&'a str>,
+    /// The folder that names of files begin in that do not begin with a `/`; empty if nobody knows.
+    pub here: &'a str,
 }
 
 /// One text that the user typed.
@@ -38,6 +42,8 @@ struct Wish {
     whole: Pattern,
     /// Or a module, and functions and files in there.
     within: Option<(Pattern, Pattern)>,
+    /// The folder that names of files begin in, if it matters.
+    here: Option<String>,
 }
 
 impl Only {
@@ -54,7 +60,8 @@ impl Only {
     pub fn narrowed(filter: Filter<'_>, counted: &[&[Counted]], demangle: bool) -> Self {
         let mut unmet = Vec::new();
         let mut meant = |texts: &[String]| {
-            let (wishes, missing) = meant(texts, counted, demangle);
+            let wishes = texts.iter().map(|it| Wish::new(it, filter.here)).collect();
+            let (wishes, missing) = meant(wishes, texts, counted, demangle);
             unmet.extend(missing);
             wishes
         };
@@ -149,8 +156,12 @@ impl Only {
 }
 
 /// What texts mean for some modules, and which of them nothing is called.
-fn meant(texts: &[String], counted: &[&[Counted]], demangle: bool) -> (Vec<Wish>, Vec<String>) {
-    let mut wishes: Vec<Wish> = texts.iter().map(|text| Wish::new(text)).collect();
+fn meant(
+    mut wishes: Vec<Wish>,
+    texts: &[String],
+    counted: &[&[Counted]],
+    demangle: bool,
+) -> (Vec<Wish>, Vec<String>) {
     let mut unmet = Vec::new();
     if texts.is_empty() {
         return (wishes, unmet);
@@ -210,11 +221,13 @@ enum Found {
 }
 
 impl Wish {
-    fn new(text: &str) -> Self {
+    fn new(text: &str, here: &str) -> Self {
+        let text = text.strip_prefix("./").unwrap_or(text);
         let within = split_module(text);
         Self {
             whole: Pattern::new(text),
             within: within.map(|(module, name)| (Pattern::new(module), Pattern::new(name))),
+            here: (text.contains('/') && here.starts_with('/')).then(|| here.to_owned()),
         }
     }
 
@@ -226,7 +239,11 @@ impl Wish {
     }
 
     fn names_file(&self, module: &Module, file: &str) -> bool {
-        let is_called = |it: &Pattern| it.matches_path(file);
+        let here = self.here.as_ref().filter(|_| !file.starts_with('/'));
+        let whole = here.map(|here| format!("{}/{file}", here.trim_end_matches('/')));
+        let is_called = |it: &Pattern| {
+            it.matches_path(file) || whole.as_ref().is_some_and(|whole| it.matches_path(whole))
+        };
         is_called(&self.whole) || self.within(module).is_some_and(is_called)
     }
 
@@ -257,4 +274,41 @@ pub fn split_module(text: &str) -> Option<(&str, &str)> {
     let (module, name) = text.split_once('!')?;
     let name = if name.is_empty() { "*" } else { name };
     (!module.is_empty()).then_some((module, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a pattern names a file of a module, seen from `/x/lua`.
+    fn names(pattern: &str, file: &str) -> bool {
+        let module = Module {
+            path: "/x/lua/lua".to_owned(),
+            files: vec![file.to_owned()],
+            ..Module::default()
+        };
+        Wish::new(pattern, "/x/lua").names_file(&module, file)
+    }
+
+    #[test]
+    fn a_path_is_the_same_from_everywhere() {
+        for file in ["lapi.c", "/x/lua/lapi.c"] {
+            for pattern in [
+                "lapi.c",
+                "./lapi.c",
+                "lua/lapi.c",
+                "lua/*.c",
+                "/x/lua/lapi.c",
+                "lua!lua/lapi.c",
+            ] {
+                assert!(names(pattern, file), "{pattern} {file}");
+            }
+            for pattern in ["api.c", "src/lapi.c", "/lua/lapi.c", "x/lapi.c", "lua"] {
+                assert!(!names(pattern, file), "{pattern} {file}");
+            }
+        }
+        // What has no slash is a name, wherever the user is.
+        assert!(!names("lua", "lapi.c") && names("?api.c", "lapi.c"));
+        assert!(names("/x/*", "src/lapi.c") && !names("/y/*", "src/lapi.c"));
+    }
 }

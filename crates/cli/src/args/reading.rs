@@ -420,7 +420,7 @@ impl RunsArgument {
 pub struct FilterArgument {
     /// Only functions and source files whose names match (`*` any text, `?` any character), or the
     /// module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!` the
-    /// whole library. May be given several times.
+    /// whole library. A pattern with a `/` is the end of a file's path. May be given several times.
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
     /// Leave out what matches, as for --only. May be given several times.
@@ -438,6 +438,7 @@ impl FilterArgument {
             only: &self.only,
             skip: &self.skip,
             module: self.module.as_deref(),
+            here: "",
         }
     }
 }
