@@ -291,6 +291,13 @@ fn only_means_functions_and_files() {
     assert_eq!(only(Unit::Module, "main"), ["/bin/it,1,1,0"]);
     assert_eq!(only(Unit::Module, "it"), ["/bin/it,5,3,0"]);
     assert!(only(Unit::Function, "nothing").is_empty());
+    // Lines are those, and what has code there.
+    assert_eq!(only(Unit::Line, "vec.h:1-3"), ["vec.h,3,2,2,exact"]);
+    assert_eq!(only(Unit::Function, "vec.h:3").len(), 1);
+    assert_eq!(only(Unit::File, "it!vec.h:-3"), ["vec.h,2,1,0,0,0,0"]);
+    assert_eq!(only(Unit::Line, "shape.cc:9-"), [""; 0]);
+    assert_eq!(only(Unit::Line, "shape.cc:8").len(), 1);
+    assert!(only(Unit::Function, "other!vec.h:3").is_empty());
 }
 
 #[test]
