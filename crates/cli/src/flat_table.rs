@@ -10,7 +10,7 @@ use headcount_model::Event;
 use headcount_profile::{Loaded, Profile, RunInfo, RunSelection};
 use headcount_report::export::{FlatMaterial, FlatRun, FlatTable};
 use headcount_report::{
-    Only, Own, Pattern, Unit, coverage_notes, no_module_called, nothing_called,
+    Filter, Only, Own, Pattern, Unit, coverage_notes, no_module_called, nothing_called,
 };
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -84,8 +84,23 @@ impl Wanted<'_> {
         }
         let demangle = !self.args.names.no_demangle;
         let counted = [loaded.counted.as_slice()];
-        let only = Only::narrowed(self.args.filter.get(), &counted, demangle);
-        let said = Only::new(&self.args.own.own, &counted, demangle);
+        let here = std::env::current_dir().unwrap_or_default();
+        let here = here.to_string_lossy();
+        let seen_from_here = |filter| {
+            Only::narrowed(
+                Filter {
+                    here: &here,
+                    ..filter
+                },
+                &counted,
+                demangle,
+            )
+        };
+        let only = seen_from_here(self.args.filter.get());
+        let said = seen_from_here(Filter {
+            only: &self.args.own.own,
+            ..Filter::default()
+        });
         unmet.narrow(self, &loaded, &[&only, &said]);
         let mut notes = verbs::notes(&loaded);
         notes.extend(coverage_notes(&loaded.counted, demangle));

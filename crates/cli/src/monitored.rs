@@ -14,7 +14,7 @@ use headcount_monitor::live::{Live, Moment, SoFar};
 use headcount_monitor::{
     CodeRanges, Engine, Error, FileBytes, Onlooker, Outcome, OwnFolder, Settings, WhyStopped,
 };
-use headcount_profile::{ModuleFacts, Problem, Profile, SparseCounts};
+use headcount_profile::{FunctionFacts, ModuleFacts, Problem, Profile, SparseCounts};
 use headcount_report::Count;
 use headcount_report::OwnModules;
 use headcount_wire::FOLDER_VARIABLE;
@@ -592,9 +592,21 @@ struct Reached {
     is_own: bool,
 }
 
+/// The source file of a function, or nothing.
+fn file_of<'a>(module: &'a ModuleFacts, function: &FunctionFacts) -> &'a str {
+    let file = function
+        .source
+        .and_then(|it| module.files.get(it.0.index()));
+    file.map_or("", String::as_str)
+}
+
 /// The functions that ran, most executed first.
 fn reached(engine: EngineName, modules: &[ModuleFacts], counts: &[Counts]) -> Result<Vec<Reached>> {
-    let own = OwnModules::of(modules.iter().map(|it| it.path.as_str()));
+    let functions = modules.iter().flat_map(|module| {
+        let functions = module.functions.iter();
+        functions.map(|it| (module.path.as_str(), file_of(module, it), it.name.as_str()))
+    });
+    let own = OwnModules::of(modules.iter().map(|it| it.path.as_str())).with_installed(functions);
     let mut reached = Vec::new();
     for (module, counts) in modules.iter().zip(counts) {
         let executed = match counts {
@@ -603,14 +615,10 @@ fn reached(engine: EngineName, modules: &[ModuleFacts], counts: &[Counts]) -> Re
         };
         reached.extend(executed.into_iter().map(|(number, executed)| {
             let function = &module.functions[number];
-            let file = function
-                .source
-                .and_then(|it| module.files.get(it.0.index()));
-            let file = file.map_or("", String::as_str);
             Reached {
                 executed,
                 name: function.name.clone(),
-                is_own: own.has_function(&module.path, file, &function.name),
+                is_own: own.has_function(&module.path, file_of(module, function), &function.name),
             }
         }));
     }

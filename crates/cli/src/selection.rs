@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use headcount_model::{Block, FileId, Function, LinkAddr, Module};
-use headcount_report::{Pattern, demangle, split_module};
+use headcount_report::{Pattern, demangle, line_range, split_module};
 
 use crate::args::{CountUnit, Counting};
 
@@ -167,7 +167,7 @@ impl Wish {
         };
         let lines = rest
             .rsplit_once(':')
-            .and_then(|(file, lines)| Some((file, range(lines)?)));
+            .and_then(|(file, lines)| Some((file, line_range(lines)?)));
         let (name, lines) = match lines {
             Some((file, lines)) => (file, Some(lines)),
             None => (rest, None),
@@ -243,34 +243,12 @@ impl Wish {
     }
 }
 
-/// `20`, `20-40`, `20-` or `-40`.
-fn range(text: &str) -> Option<RangeInclusive<u32>> {
-    let number = |text: &str, otherwise: u32| match text {
-        "" => Some(otherwise),
-        digits if digits.bytes().all(|it| it.is_ascii_digit()) => digits.parse().ok(),
-        _ => None,
-    };
-    match text.split_once('-') {
-        Some(("", "")) => None,
-        Some((first, last)) => Some(number(first, 1)?..=number(last, u32::MAX)?),
-        None if text.is_empty() => None,
-        None => number(text, 0).map(|line| line..=line),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn lines_are_told_from_names() {
-        assert_eq!(range("20-40"), Some(20..=40));
-        assert_eq!(range("7"), Some(7..=7));
-        assert_eq!(range("7-"), Some(7..=u32::MAX));
-        assert_eq!(range("-9"), Some(1..=9));
-        for name in ["", "-", "new", "2x", "1-2-3", "+3"] {
-            assert_eq!(range(name), None, "{name}");
-        }
         assert!(Wish::new("sort.c:20-40").lines.is_some());
         assert!(Wish::new("shape::area").lines.is_none());
         assert!(Wish::new("libz.so*!inflate").module.is_some());

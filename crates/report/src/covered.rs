@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::count::Count;
 use crate::inlined::InlinedRuns;
-use crate::lines::all_lines;
+use crate::lines::{LineCount, all_lines};
 use crate::names::functions;
 use crate::only::Only;
 use crate::rows::Tally;
@@ -48,6 +48,11 @@ pub struct Part {
 }
 
 impl Part {
+    /// Of lines, as far as it is known whether they ran.
+    pub fn of_lines<'a>(lines: impl Iterator<Item = &'a LineCount>) -> Self {
+        Self::of(lines.filter_map(LineCount::least).map(|it| it > 0))
+    }
+
     /// Of things of which it is known whether they ran.
     fn of(ran: impl Iterator<Item = bool>) -> Self {
         ran.fold(Self::default(), |sum, ran| Self {
@@ -126,8 +131,7 @@ pub fn covered(
         }
     }
     for (name, lines) in all_lines(counted, true, only)? {
-        let known = lines.values().filter_map(|it| it.least());
-        let lines = Part::of(known.map(|it| it > 0));
+        let lines = Part::of_lines(lines.values());
         if lines.all > 0 && is_meant(&name) {
             covered.files.entry(name.to_string()).or_default().lines = lines;
         }
@@ -169,6 +173,24 @@ fn end_of_arguments(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_which_nothing_is_known_do_not_count() {
+        let line = |count, executed| LineCount {
+            count,
+            executed: Count::Exact(executed),
+            counted: true,
+            may_have_run: true,
+        };
+        let lines = [
+            line(Count::Exact(3), 9),
+            line(Count::Exact(0), 0),
+            line(Count::Unknown, 0),
+            line(Count::Unknown, 5),
+        ];
+        let part = Part::of_lines(lines.iter());
+        assert_eq!(part, Part { ran: 2, all: 3 });
+    }
 
     #[test]
     fn instances_have_one_name() {

@@ -66,7 +66,7 @@ pub use glob::Pattern;
 pub use lines::{LineCount, line_counts};
 pub use names::is_counted;
 pub use number::{plural, share, thousands, time_text};
-pub use only::{Filter, Only, split_module};
+pub use only::{Filter, Only, line_range, split_module};
 pub use own::{Own, OwnModules, is_of_the_system};
 pub use report::{Decode, Refused, Report, Request, RunSummary, refused};
 pub use table::{Cell, Row, Table, Unit};

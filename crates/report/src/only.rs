@@ -4,10 +4,16 @@
 //! a module. `MODULE!NAME` is a function or a source file of such a module, and `MODULE!` is all of
 //! it. Because the names of some functions have a `!` in them (`operator!=`), a text with one
 //! may also be the whole name of a function.
+//!
+//! `FILE:20-40` are lines of a source file: rows of lines are of those, and others of what has code
+//! there.
+//!
+//! Files may be named below the current folder. A pattern with a `/` is about their whole paths.
 
 use crate::glob::Pattern;
 use crate::names::{Named, all_functions, files_with_code, is_counted, origin};
 use headcount_model::{Counted, Module, Refusal};
+use std::ops::RangeInclusive;
 
 /// What is wanted of some counted modules: everything, if nothing is named.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +35,8 @@ pub struct Filter<'a> {
     pub skip: &'a [String],
     /// The modules to look at.
     pub module: Option<&'a str>,
+    /// The folder that names of files begin in that do not begin with a `/`; empty if nobody knows.
+    pub here: &'a str,
 }
 
 /// One text that the user typed.
@@ -38,6 +46,17 @@ struct Wish {
     whole: Pattern,
     /// Or a module, and functions and files in there.
     within: Option<(Pattern, Pattern)>,
+    /// Or lines of a file, in such a module if one is said.
+    lines: Option<Lines>,
+    /// The folder that names of files begin in, if it matters.
+    here: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Lines {
+    module: Option<Pattern>,
+    file: Pattern,
+    numbers: RangeInclusive<u32>,
 }
 
 impl Only {
@@ -54,7 +73,8 @@ impl Only {
     pub fn narrowed(filter: Filter<'_>, counted: &[&[Counted]], demangle: bool) -> Self {
         let mut unmet = Vec::new();
         let mut meant = |texts: &[String]| {
-            let (wishes, missing) = meant(texts, counted, demangle);
+            let wishes = texts.iter().map(|it| Wish::new(it, filter.here)).collect();
+            let (wishes, missing) = meant(wishes, texts, counted, demangle);
             unmet.extend(missing);
             wishes
         };
@@ -84,16 +104,34 @@ impl Only {
 
     /// Is this function wanted, by its own name, by its file's, or by its module's?
     pub fn wants(&self, named: &Named<'_>) -> bool {
-        self.wants_code(named, named.own_file())
+        self.wants_in(named, named.own_file(), None)
     }
 
     /// Is code of this function wanted that comes from this file?
     pub fn wants_code(&self, named: &Named<'_>, file: Option<&str>) -> bool {
-        let module = named.module;
-        let names_it = |it: &Wish| {
-            it.names_function(named) || file.is_some_and(|file| it.names_file(module, file))
-        };
-        self.admits(&module.path, names_it)
+        self.wants_in(named, file, file)
+    }
+
+    /// Is code of a file wanted, or a function with code of lines that are?
+    fn wants_in(&self, named: &Named<'_>, file: Option<&str>, of_lines: Option<&str>) -> bool {
+        let names_it = |it: &Wish| it.names_code(named, file);
+        let is_meant = |it: &Wish| names_it(it) || it.names_lines_of(named, of_lines);
+        self.is_within(&named.module.path)
+            && (self.wishes.is_empty() || self.wishes.iter().any(is_meant))
+            && !self.skipped.iter().any(names_it)
+    }
+
+    /// Does it name lines?
+    pub fn names_lines(&self) -> bool {
+        let mut wishes = self.wishes.iter().chain(&self.skipped);
+        wishes.any(|it| it.lines.is_some())
+    }
+
+    /// Is this line wanted of code that is?
+    pub fn wants_line(&self, named: &Named<'_>, file: &str, line: u32) -> bool {
+        let names_it =
+            |it: &Wish| it.names_code(named, Some(file)) || it.names_line(named.module, file, line);
+        self.admits(&named.module.path, names_it)
     }
 
     /// Is this function not wanted, whatever else is?
@@ -132,10 +170,15 @@ impl Only {
 
     /// Is something wanted that is in this module?
     fn admits(&self, module: &str, names_it: impl Fn(&Wish) -> bool) -> bool {
-        let is_there = |it: &Pattern| it.matches_module(module);
-        self.module.as_ref().is_none_or(is_there)
+        self.is_within(module)
             && (self.wishes.is_empty() || self.wishes.iter().any(&names_it))
             && !self.skipped.iter().any(names_it)
+    }
+
+    /// Is something wanted of this module?
+    fn is_within(&self, module: &str) -> bool {
+        let is_there = |it: &Pattern| it.matches_module(module);
+        self.module.as_ref().is_none_or(is_there)
     }
 
     /// Is this wanted, although it is not counted: a function, a file's, or all of its module?
@@ -149,8 +192,12 @@ impl Only {
 }
 
 /// What texts mean for some modules, and which of them nothing is called.
-fn meant(texts: &[String], counted: &[&[Counted]], demangle: bool) -> (Vec<Wish>, Vec<String>) {
-    let mut wishes: Vec<Wish> = texts.iter().map(|text| Wish::new(text)).collect();
+fn meant(
+    mut wishes: Vec<Wish>,
+    texts: &[String],
+    counted: &[&[Counted]],
+    demangle: bool,
+) -> (Vec<Wish>, Vec<String>) {
     let mut unmet = Vec::new();
     if texts.is_empty() {
         return (wishes, unmet);
@@ -191,7 +238,9 @@ fn found<'a>(
                 false => Found::Uncounted,
             };
             for (wish, found) in wishes.iter().zip(&mut found) {
-                if *found < here && wish.names_function(&named) {
+                if *found < here
+                    && (wish.names_function(&named) || wish.names_lines_of(&named, None))
+                {
                     *found = here;
                 }
             }
@@ -210,11 +259,14 @@ enum Found {
 }
 
 impl Wish {
-    fn new(text: &str) -> Self {
+    fn new(text: &str, here: &str) -> Self {
+        let text = text.strip_prefix("./").unwrap_or(text);
         let within = split_module(text);
         Self {
             whole: Pattern::new(text),
             within: within.map(|(module, name)| (Pattern::new(module), Pattern::new(name))),
+            lines: Lines::new(text),
+            here: (text.contains('/') && here.starts_with('/')).then(|| here.to_owned()),
         }
     }
 
@@ -225,9 +277,44 @@ impl Wish {
         is_called(&self.whole) || self.within(named.module).is_some_and(is_called)
     }
 
+    /// Does it name all of a function, or all of the file that code of it comes from?
+    fn names_code(&self, named: &Named<'_>, file: Option<&str>) -> bool {
+        let is_of = |file| self.names_file(named.module, file);
+        self.names_function(named) || file.is_some_and(is_of)
+    }
+
+    /// Does it name lines that a function has code of, in one file or in any?
+    fn names_lines_of(&self, named: &Named<'_>, file: Option<&str>) -> bool {
+        if self.lines.is_none() {
+            return false;
+        }
+        let mut runs = named.function.blocks.iter().flat_map(|it| &it.lines);
+        runs.any(|run| {
+            let of = named.file(run.file);
+            let of = of.filter(|of| run.line > 0 && file.is_none_or(|file| file == *of));
+            of.is_some_and(|of| self.names_line(named.module, of, run.line))
+        })
+    }
+
+    fn names_line(&self, module: &Module, file: &str, line: u32) -> bool {
+        self.lines.as_ref().is_some_and(|it| {
+            let is_there = |module_pattern: &Pattern| module_pattern.matches_module(&module.path);
+            it.numbers.contains(&line)
+                && it.module.as_ref().is_none_or(is_there)
+                && self.is_path_of(&it.file, file)
+        })
+    }
+
     fn names_file(&self, module: &Module, file: &str) -> bool {
-        let is_called = |it: &Pattern| it.matches_path(file);
+        let is_called = |it: &Pattern| self.is_path_of(it, file);
         is_called(&self.whole) || self.within(module).is_some_and(is_called)
+    }
+
+    /// Does a file's path end like this, wherever the user is?
+    fn is_path_of(&self, pattern: &Pattern, file: &str) -> bool {
+        let here = self.here.as_ref().filter(|_| !file.starts_with('/'));
+        let whole = here.map(|here| format!("{}/{file}", here.trim_end_matches('/')));
+        pattern.matches_path(file) || whole.is_some_and(|whole| pattern.matches_path(&whole))
     }
 
     fn names_all_of(&self, module: &Module) -> bool {
@@ -246,6 +333,37 @@ impl Wish {
     }
 }
 
+impl Lines {
+    /// `FILE:20-40` or `MODULE!FILE:20-40`.
+    fn new(text: &str) -> Option<Self> {
+        let (module, rest) = match split_module(text) {
+            Some((module, rest)) => (Some(module), rest),
+            None => (None, text),
+        };
+        let (file, numbers) = rest.rsplit_once(':')?;
+        Some(Self {
+            module: module.map(Pattern::new),
+            file: Pattern::new(file),
+            numbers: line_range(numbers).filter(|_| !file.is_empty())?,
+        })
+    }
+}
+
+/// `20`, `20-40`, `20-` or `-40`.
+pub fn line_range(text: &str) -> Option<RangeInclusive<u32>> {
+    let number = |text: &str, otherwise: u32| match text {
+        "" => Some(otherwise),
+        digits if digits.bytes().all(|it| it.is_ascii_digit()) => digits.parse().ok(),
+        _ => None,
+    };
+    match text.split_once('-') {
+        Some(("", "")) => None,
+        Some((first, last)) => Some(number(first, 1)?..=number(last, u32::MAX)?),
+        None if text.is_empty() => None,
+        None => number(text, 0).map(|line| line..=line),
+    }
+}
+
 /// Is this, by its linker's name, a part or a copy of a function that is called so?
 fn is_made_of(name: &str, pattern: &Pattern) -> bool {
     let origin = origin(name);
@@ -257,4 +375,55 @@ pub fn split_module(text: &str) -> Option<(&str, &str)> {
     let (module, name) = text.split_once('!')?;
     let name = if name.is_empty() { "*" } else { name };
     (!module.is_empty()).then_some((module, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a pattern names a file of a module, seen from `/x/lua`.
+    fn names(pattern: &str, file: &str) -> bool {
+        let module = Module {
+            path: "/x/lua/lua".to_owned(),
+            files: vec![file.to_owned()],
+            ..Module::default()
+        };
+        Wish::new(pattern, "/x/lua").names_file(&module, file)
+    }
+
+    #[test]
+    fn a_path_is_the_same_from_everywhere() {
+        for file in ["lapi.c", "/x/lua/lapi.c"] {
+            for pattern in [
+                "lapi.c",
+                "./lapi.c",
+                "lua/lapi.c",
+                "lua/*.c",
+                "/x/lua/lapi.c",
+                "lua!lua/lapi.c",
+            ] {
+                assert!(names(pattern, file), "{pattern} {file}");
+            }
+            for pattern in ["api.c", "src/lapi.c", "/lua/lapi.c", "x/lapi.c", "lua"] {
+                assert!(!names(pattern, file), "{pattern} {file}");
+            }
+        }
+        // What has no slash is a name, wherever the user is.
+        assert!(!names("lua", "lapi.c") && names("?api.c", "lapi.c"));
+        assert!(names("/x/*", "src/lapi.c") && !names("/y/*", "src/lapi.c"));
+    }
+
+    #[test]
+    fn lines_are_one_or_several() {
+        assert_eq!(line_range("20-40"), Some(20..=40));
+        assert_eq!(line_range("7"), Some(7..=7));
+        assert_eq!(line_range("7-"), Some(7..=u32::MAX));
+        assert_eq!(line_range("-9"), Some(1..=9));
+        for name in ["", "-", "new", "2x", "1-2-3", "+3"] {
+            assert_eq!(line_range(name), None, "{name}");
+        }
+        for name in ["shape::area", "sort.c", "sort.c:", ":20"] {
+            assert!(Lines::new(name).is_none(), "{name}");
+        }
+    }
 }

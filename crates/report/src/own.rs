@@ -2,13 +2,15 @@
 //!
 //! Own is what is neither in a program or library that came with the system, nor from a source file
 //! that did, nor from one that a package manager fetched. A program of the system is own if there is
-//! nothing else to look at: who counts `sort` wants to see `sort`. `--own` says something else.
+//! nothing else to look at: who counts `sort` wants to see `sort`. So is the package that a program
+//! was made of that its package manager installed. `--own` says something else.
 
 use crate::glob::base_name;
 use crate::names::Named;
 use crate::only::Only;
 use headcount_model::{Counted, Module, Refusal};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// Where sources of libraries are kept that a package manager fetched; the name of the library comes
@@ -21,6 +23,12 @@ const FETCHED: [(&str, usize); 3] = [
 
 /// Where sources of Rust's own library are.
 const OF_RUST: [&str; 3] = ["/rustc/", "/.rustup/", "/rust/deps/"];
+
+/// What functions belong to that a compiler adds, or that are of a library without any source.
+const STANDARD: &str = "standard library";
+
+/// What files belong to that have code in more than one.
+const SEVERAL: &str = "several libraries";
 
 /// Where the system keeps programs, and libraries.
 const PROGRAMS: [&str; 5] = [
@@ -61,6 +69,35 @@ pub fn library_of_file(file: &str) -> Option<String> {
     is_of_the_system(file).then(|| "system headers".to_owned())
 }
 
+/// The folder of the package that a source file was fetched with.
+fn package_folder(file: &str) -> Option<&str> {
+    FETCHED.iter().find_map(|(folder, below)| {
+        let here = &folder[1..];
+        let start = match file.starts_with(here) {
+            true => here.len(),
+            false => file.find(folder)? + folder.len(),
+        };
+        let (end, _) = file[start..].match_indices('/').nth(*below)?;
+        Some(&file[..start + end + 1])
+    })
+}
+
+/// Whether a package was made to write this file while it was installed.
+fn is_made_by_installing(file: &str) -> bool {
+    file.contains("/cargo-install")
+}
+
+/// Whether a program begins with this function, by the linker's name.
+fn is_main(name: &str) -> bool {
+    if !name.contains("main") {
+        return false;
+    }
+    match crate::demangle(name).split_once("::") {
+        Some((_, function)) => function == "main",
+        None => matches!(name, "main" | "main.main"),
+    }
+}
+
 /// Whether the linker made this function, to call another one in a library.
 fn is_stub(name: &str) -> bool {
     name == "plt0" || name.ends_with("@plt")
@@ -71,6 +108,18 @@ fn is_standard(name: &str) -> bool {
     let name = name.trim_start_matches('<');
     let crates = ["std::", "core::", "alloc::"];
     crates.iter().any(|it| name.starts_with(it))
+}
+
+/// Whether the compiler made this function, by the linker's name, to lead from Rust to what allocates
+/// memory or unwinds the stack.
+fn is_shim(name: &str) -> bool {
+    let begins = ["__rust_", "__rdl_", "__rg_"];
+    let is_shim = |name: &str| begins.iter().any(|it| name.starts_with(it));
+    is_shim(name)
+        || name.contains("__rust") && {
+            let name = crate::demangle(name);
+            name.starts_with("__rustc::") || name.starts_with("__rustc[") || is_shim(&name)
+        }
 }
 
 /// What came with the system.
@@ -95,10 +144,12 @@ fn origin(path: &str) -> Origin {
 }
 
 /// Which of some programs and libraries are the user's own.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct OwnModules {
     /// Whether programs of the system are, because there is nothing else.
     with_system_programs: bool,
+    /// The folders of fetched packages that are, because there is nothing else.
+    packages: Vec<String>,
 }
 
 impl OwnModules {
@@ -106,11 +157,45 @@ impl OwnModules {
     pub fn of<'a>(mut paths: impl Iterator<Item = &'a str>) -> Self {
         Self {
             with_system_programs: !paths.any(|it| origin(it) == Origin::Elsewhere),
+            packages: Vec::new(),
+        }
+    }
+
+    /// With the fetched package that a program begins in, if no function of any has a source of the
+    /// user's own: its package manager installed it. Of each function it takes the path of the module,
+    /// the source file and the linker's name.
+    pub fn with_installed<'a>(
+        mut self,
+        functions: impl Iterator<Item = (&'a str, &'a str, &'a str)>,
+    ) -> Self {
+        let mut packages: Vec<String> = Vec::new();
+        for (module, file, name) in functions {
+            if file.is_empty() || !self.has(module) || is_made_by_installing(file) {
+                continue;
+            }
+            match package_folder(file) {
+                None if library_of_file(file).is_none() => return self,
+                Some(folder) if is_main(name) => packages.push(folder.to_owned()),
+                _ => (),
+            }
+        }
+        packages.sort_unstable();
+        packages.dedup();
+        self.packages = packages;
+        self
+    }
+
+    /// The name of the library that a source file belongs to; none, if it is the user's own.
+    fn library_of_file(&self, file: &str) -> Option<String> {
+        let is_in = |folder: &String| file.starts_with(folder);
+        match self.packages.iter().any(is_in) {
+            true => None,
+            false => library_of_file(file),
         }
     }
 
     /// Is this one?
-    pub fn has(self, path: &str) -> bool {
+    pub fn has(&self, path: &str) -> bool {
         match origin(path) {
             Origin::Elsewhere => true,
             Origin::Program => self.with_system_programs,
@@ -119,8 +204,29 @@ impl OwnModules {
     }
 
     /// Is this function the user's own? Its file is empty if nobody knows it.
-    pub fn has_function(self, path: &str, file: &str, name: &str) -> bool {
-        self.has(path) && library_of_file(file).is_none() && !is_stub(name)
+    pub fn has_function(&self, path: &str, file: &str, name: &str) -> bool {
+        let is_made = is_stub(name) || is_shim(name);
+        self.has(path) && self.library_of_file(file).is_none() && !is_made
+    }
+}
+
+/// The functions of a module: its path, their files and the linker's names.
+fn functions(module: &Module) -> impl Iterator<Item = (&str, &str, &str)> {
+    module.functions.iter().map(|it| {
+        let file = it
+            .source
+            .and_then(|(file, _)| module.files.get(file.index()));
+        let file = file.map_or("", String::as_str);
+        (module.path.as_str(), file, it.name.as_str())
+    })
+}
+
+/// The library that a file belongs to that has code in two.
+fn common(file: &str, one: Option<&Arc<str>>, other: Option<&Arc<str>>) -> Option<Arc<str>> {
+    let (one, other) = (one?, other?);
+    match one == other {
+        true => Some(one.clone()),
+        false => Some(library_of_file(file).map_or_else(|| SEVERAL.into(), Into::into)),
     }
 }
 
@@ -136,20 +242,24 @@ pub struct Own {
 impl Own {
     /// By the rule, or what `said` names.
     pub fn new(counted: &[Counted], said: Only) -> Self {
+        let paths = counted.iter().map(|it| it.module.path.as_str());
+        let functions = counted.iter().flat_map(|it| functions(&it.module));
         let mut own = Self {
-            modules: OwnModules::of(counted.iter().map(|it| it.module.path.as_str())),
+            modules: OwnModules::of(paths).with_installed(functions),
             said,
             files: HashMap::new(),
         };
         for module in counted.iter().map(|it| &it.module) {
             for file in &module.files {
                 let library = own.library_of_code(module, file);
-                let known = own
-                    .files
-                    .entry(file.clone())
-                    .or_insert_with(|| library.clone());
-                if library.is_none() {
-                    *known = None;
+                match own.files.entry(file.clone()) {
+                    Entry::Vacant(it) => {
+                        it.insert(library);
+                    }
+                    Entry::Occupied(mut it) => {
+                        let library = common(file, it.get().as_ref(), library.as_ref());
+                        it.insert(library);
+                    }
                 }
             }
         }
@@ -164,10 +274,13 @@ impl Own {
         if is_stub(&named.function.name) {
             return Some("stubs of the linker".into());
         }
+        if is_shim(&named.function.name) {
+            return Some(STANDARD.into());
+        }
         let file = named.own_file().unwrap_or("");
         let library = self.by_rule(&named.module.path, file);
         match is_standard(&named.name) && file.is_empty() {
-            true => library.or_else(|| Some("standard library".into())),
+            true => library.or_else(|| Some(STANDARD.into())),
             false => library,
         }
     }
@@ -177,6 +290,9 @@ impl Own {
         if !self.said.is_everything() && self.said.wants_name(module, names) {
             return None;
         }
+        if names.iter().any(|it| is_shim(it)) {
+            return Some(STANDARD.into());
+        }
         self.by_rule(module, file)
     }
 
@@ -184,7 +300,16 @@ impl Own {
     pub fn library_of_file(&self, file: &str) -> Option<Arc<str>> {
         match self.files.get(file) {
             Some(known) => known.clone(),
-            None => library_of_file(file).map(Into::into),
+            None => self.modules.library_of_file(file).map(Into::into),
+        }
+    }
+
+    /// The same for the code that some modules have of a source file. Of one module it is known better
+    /// than of all.
+    pub fn library_of_file_in(&self, counted: &[Counted], file: &str) -> Option<Arc<str>> {
+        match counted {
+            [one] if self.files.contains_key(file) => self.library_of_code(&one.module, file),
+            _ => self.library_of_file(file),
         }
     }
 
@@ -228,7 +353,7 @@ impl Own {
         if !self.modules.has(module) {
             return Some(base_name(module).into());
         }
-        match library_of_file(file) {
+        match self.modules.library_of_file(file) {
             Some(library) => Some(library.into()),
             // Who says what is own says that all else is not.
             None => (!self.said.is_everything()).then(|| base_name(module).into()),
@@ -239,6 +364,7 @@ impl Own {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headcount_model::{FileId, Function, LinkAddr};
 
     #[test]
     fn libraries_are_named() {
@@ -273,6 +399,114 @@ mod tests {
             functions: Vec::new(),
             sources: Default::default(),
         }
+    }
+
+    /// A module whose functions have a source, or none.
+    fn with_functions(path: &str, functions: &[(&str, Option<&str>)]) -> Counted {
+        let files: Vec<&str> = functions.iter().filter_map(|it| it.1).collect();
+        let mut counted = counted(path, &files);
+        for (name, file) in functions {
+            let file = file.and_then(|file| files.iter().position(|it| *it == file));
+            counted.module.functions.push(Function {
+                name: (*name).to_owned(),
+                address: LinkAddr(0),
+                source: file.map(|it| (FileId(it as u32), 1)),
+                blocks: Vec::new(),
+                edges: Vec::new(),
+                counters: 0,
+                compiled: Default::default(),
+            });
+            counted.functions.push(Default::default());
+        }
+        counted
+    }
+
+    fn library_of(own: &Own, counted: &Counted, name: &str) -> Option<String> {
+        let all = crate::names::all_functions(counted, true);
+        let named = all.iter().find(|it| it.function.name == name).unwrap();
+        own.library(named).map(|it| it.to_string())
+    }
+
+    const FETCHED_MAIN: &str = "/home/u/.cargo/registry/src/index-1/tool-1.2.3/src/main.rs";
+    const FETCHED_OTHER: &str = "/home/u/.cargo/registry/src/index-1/memchr-2.7.4/src/lib.rs";
+
+    #[test]
+    fn an_installed_program_is_its_package() {
+        let functions = [
+            ("_ZN4tool4main17h0123456789abcdefE", Some(FETCHED_MAIN)),
+            ("_ZN6memchr4find17h0123456789abcdefE", Some(FETCHED_OTHER)),
+            ("main", None),
+        ];
+        let installed = with_functions("/home/u/.cargo/bin/tool", &functions);
+        let modules = [installed.clone()];
+        let own = Own::new(&modules, Only::default());
+        let of = |name: &str| library_of(&own, &installed, name);
+        assert_eq!(of("_ZN4tool4main17h0123456789abcdefE"), None);
+        let other = of("_ZN6memchr4find17h0123456789abcdefE");
+        assert_eq!(other.as_deref(), Some("memchr-2.7.4"));
+        assert_eq!(own.library_of_file(FETCHED_MAIN), None);
+        let module = "/home/u/.cargo/registry/src/index-1/tool-1.2.3/src/args.rs";
+        assert_eq!(own.library_of_file(module), None);
+        assert!(own.library_of_file(FETCHED_OTHER).is_some());
+        // Who has a program of their own looks at that.
+        let mine = with_functions("/home/u/prog", &[("main", Some("/home/u/main.c"))]);
+        let own = Own::new(&[installed.clone(), mine], Only::default());
+        let library = own.library_of_file(FETCHED_MAIN);
+        assert_eq!(library.as_deref(), Some("tool-1.2.3"));
+    }
+
+    #[test]
+    fn folders_of_packages_are_known_from_everywhere() {
+        let folder = |file: &str| package_folder(file).map(str::to_owned);
+        let package = "/home/u/.cargo/registry/src/index-1/tool-1.2.3/";
+        assert_eq!(folder(FETCHED_MAIN).as_deref(), Some(package));
+        let here = ".cargo/registry/src/index-1/tool-1.2.3/src/main.rs";
+        let package = ".cargo/registry/src/index-1/tool-1.2.3/";
+        assert_eq!(folder(here).as_deref(), Some(package));
+        let go = "/home/u/go/pkg/mod/github.com/a/tool@v1.0.0/main.go";
+        let package = "/home/u/go/pkg/mod/github.com/a/tool@v1.0.0/";
+        assert_eq!(folder(go).as_deref(), Some(package));
+        assert_eq!(folder("/home/u/main.c"), None);
+    }
+
+    #[test]
+    fn shims_of_the_compiler_are_of_the_standard_library() {
+        let names = [
+            "__rust_alloc",
+            "_RNvCs691rhTbG0Ee_7___rustc14___rust_dealloc",
+            "__rg_realloc",
+        ];
+        for file in [None, Some("/home/u/src/lib.rs")] {
+            let functions = names.map(|name| (name, file));
+            let module = with_functions("/home/u/prog", &functions);
+            let own = Own::new(std::slice::from_ref(&module), Only::default());
+            for name in names {
+                let library = library_of(&own, &module, name);
+                assert_eq!(library.as_deref(), Some("standard library"), "{name}");
+            }
+        }
+        assert!(!is_shim("_ZN4main10__rust_sum17h0123456789abcdefE"));
+    }
+
+    #[test]
+    fn a_file_of_two_libraries_is_given_to_neither() {
+        let header = "/usr/include/c++/12/bits/stl_vector.h";
+        let modules = [
+            counted("/lib64/ld-linux-x86-64.so.2", &["string/memcpy.c", header]),
+            counted("/lib/libc.so.6", &["string/memcpy.c", "malloc/malloc.c"]),
+            counted("/home/u/prog", &["main.c", header]),
+        ];
+        let own = Own::new(&modules, Only::default());
+        let library = own.library_of_file("string/memcpy.c");
+        assert_eq!(library.as_deref(), Some("several libraries"));
+        let library = own.library_of_file("malloc/malloc.c");
+        assert_eq!(library.as_deref(), Some("libc.so.6"));
+        assert_eq!(
+            own.library_of_file(header).as_deref(),
+            Some("system headers")
+        );
+        let of_one = own.library_of_file_in(&modules[1..2], "string/memcpy.c");
+        assert_eq!(of_one.as_deref(), Some("libc.so.6"));
     }
 
     #[test]

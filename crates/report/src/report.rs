@@ -295,7 +295,9 @@ impl Report {
             let name = table.column(table.unit.name());
             let name = name.filter(|_| table.unit.hottest_first());
             let executed = table.column("executed");
-            for column in [name, executed, table.heat()].into_iter().flatten() {
+            // What never ran is as important as it is large.
+            let size = table.column("instructions").filter(|_| request.never);
+            for column in [name, executed, table.heat(), size].into_iter().flatten() {
                 table.sort_by(column);
             }
         }

@@ -25,7 +25,7 @@ pub fn lines(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
     let mut rows = Vec::new();
     for (file, lines) in all {
         let mut events = events.remove(file.as_ref()).unwrap_or_default();
-        let library = request.own.and_then(|own| own.library_of_file(&file));
+        let library = library(counted, request, &file);
         for (line, it) in lines {
             rows.push(Row {
                 cells: vec![
@@ -199,7 +199,7 @@ pub fn files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
     let files = tallies(counted, request.demangle, &request.only, &request.events)?;
     let row = |((file, of_source), tally): ((String, bool), FileTally)| Row {
         of_source,
-        ..file_row(&file, tally, request)
+        ..file_row(&file, tally, library(counted, request, &file))
     };
     Ok(files.into_iter().map(row).collect())
 }
@@ -207,11 +207,20 @@ pub fn files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
 /// One row for each file.
 pub fn whole_files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
     let files = file_tallies(counted, request.demangle, &request.only, &request.events)?;
-    let row = |(file, tally): (String, FileTally)| file_row(&file, tally, request);
+    let row = |(file, tally): (String, FileTally)| {
+        file_row(&file, tally, library(counted, request, &file))
+    };
     Ok(files.into_iter().map(row).collect())
 }
 
-fn file_row(file: &str, tally: FileTally, request: &Request<'_>) -> Row {
+/// Whose a file is, if anybody asks.
+fn library(counted: &[Counted], request: &Request<'_>, file: &str) -> Option<Arc<str>> {
+    request
+        .own
+        .and_then(|own| own.library_of_file_in(counted, file))
+}
+
+fn file_row(file: &str, tally: FileTally, library: Option<Arc<str>>) -> Row {
     let mut cells = vec![Cell::Text(file.into())];
     cells.extend(tally.code.cells());
     cells.extend(tally.blocks.cells());
@@ -220,7 +229,7 @@ fn file_row(file: &str, tally: FileTally, request: &Request<'_>) -> Row {
         counted: true,
         ran: tally.code.ran || tally.blocks.ran,
         events: tally.events,
-        library: request.own.and_then(|own| own.library_of_file(file)),
+        library,
         ..Row::default()
     }
 }

@@ -37,15 +37,18 @@ struct Totals {
 }
 
 impl Totals {
-    /// What they are called in text, and in JSON.
-    const WORDS: [(&str, &str); 7] = [
-        ("instructions executed", "executed"),
-        ("calls", "calls"),
-        ("conditional branches", "branches"),
-        ("functions reached", "functions"),
-        ("modules", "modules"),
-        ("processes", "processes"),
-        ("threads", "threads"),
+    /// What one and several of them are called in text, and what they are called in JSON.
+    const WORDS: [([&str; 2], &str); 7] = [
+        (
+            ["instruction executed", "instructions executed"],
+            "executed",
+        ),
+        (["call", "calls"], "calls"),
+        (["conditional branch", "conditional branches"], "branches"),
+        (["function reached", "functions reached"], "functions"),
+        (["module", "modules"], "modules"),
+        (["process", "processes"], "processes"),
+        (["thread", "threads"], "threads"),
     ];
 
     fn numbers(&self) -> [Option<u64>; 7] {
@@ -146,12 +149,13 @@ impl Stat {
             many => format!(": {} runs", thousands(many as u64)),
         };
         let mut out = format!("\n {}{runs}\n\n", text::command(&first.run));
-        for (place, (what, _)) in Totals::WORDS.into_iter().enumerate() {
+        for (place, ([one, many], _)) in Totals::WORDS.into_iter().enumerate() {
             let numbers = self.runs.iter().map(|it| it.numbers()[place]);
             let Some(numbers) = numbers.collect::<Option<Vec<u64>>>() else {
                 continue;
             };
             let (lowest, highest) = range(numbers.into_iter());
+            let what = if highest == 1 { one } else { many };
             out.push_str(&match lowest == highest {
                 true => format!("{:>20}  {what}\n", thousands(lowest)),
                 false => format!(
@@ -164,8 +168,13 @@ impl Stat {
             });
         }
         if self.uncounted > 0 {
+            let functions = if self.uncounted == 1 {
+                "function"
+            } else {
+                "functions"
+            };
             let uncounted = thousands(self.uncounted as u64);
-            out.push_str(&format!("{uncounted:>20}  functions not counted\n"));
+            out.push_str(&format!("{uncounted:>20}  {functions} not counted\n"));
         }
         out.push_str(&self.hottest_text());
         if self.runs.len() > 1 {
@@ -271,4 +280,28 @@ struct Varying<'a> {
 fn range(counts: impl Iterator<Item = u64> + Clone) -> (u64, u64) {
     let lowest = counts.clone().min().unwrap_or(0);
     (lowest, counts.max().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_not_several() {
+        let run = RunSummary {
+            command: vec!["./it".to_owned()],
+            status: Some(0),
+        };
+        let mut stat = Stat::default();
+        stat.add(run.clone(), &[], [1, 1], &|_| None).unwrap();
+        let text = stat.text(1);
+        assert!(
+            text.contains("1  process\n") && text.contains("1  thread\n"),
+            "{text}"
+        );
+        stat.add(run, &[], [2, 1], &|_| None).unwrap();
+        let text = stat.text(1);
+        assert!(text.contains("1  to 2 processes ("), "{text}");
+        assert!(text.contains("1  thread\n"), "{text}");
+    }
 }

@@ -291,6 +291,35 @@ fn only_means_functions_and_files() {
     assert_eq!(only(Unit::Module, "main"), ["/bin/it,1,1,0"]);
     assert_eq!(only(Unit::Module, "it"), ["/bin/it,5,3,0"]);
     assert!(only(Unit::Function, "nothing").is_empty());
+    // Lines are those, and what has code there.
+    assert_eq!(only(Unit::Line, "vec.h:1-3"), ["vec.h,3,2,2,exact"]);
+    assert_eq!(only(Unit::Function, "vec.h:3").len(), 1);
+    assert_eq!(only(Unit::File, "it!vec.h:-3"), ["vec.h,2,1,0,0,0,0"]);
+    assert_eq!(only(Unit::Line, "shape.cc:9-"), [""; 0]);
+    assert_eq!(only(Unit::Line, "shape.cc:8").len(), 1);
+    assert!(only(Unit::Function, "other!vec.h:3").is_empty());
+}
+
+#[test]
+fn of_what_never_ran_the_largest_comes_first() {
+    let idle = |name: &str, address, instructions| {
+        let block = block(address, instructions, &[(0, 1, true, instructions)]);
+        (function(name, Some((0, 1)), vec![block]), vec![0])
+    };
+    let functions = vec![
+        idle("a_small", 0x10, 1),
+        idle("b_large", 0x20, 9),
+        idle("c_small", 0x40, 1),
+        idle("d_middle", 0x50, 5),
+    ];
+    let it = [counted("it", &["a.c"], functions)];
+    let request = Request {
+        never: true,
+        ..request(Unit::Function)
+    };
+    let rows = rows(&report(&it, &request).table);
+    let names: Vec<_> = rows.iter().filter_map(|it| it.split(',').nth(1)).collect();
+    assert_eq!(names, ["b_large", "d_middle", "a_small", "c_small"]);
 }
 
 #[test]

@@ -427,7 +427,8 @@ impl RunsArgument {
 pub struct FilterArgument {
     /// Only functions and source files whose names match (`*` any text, `?` any character), or the
     /// module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!` the
-    /// whole library. May be given several times.
+    /// whole library. A pattern with a `/` is the end of a file's path, and `sort.c:20-40` are lines:
+    /// rows of others are of what has code there. May be given several times.
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
     /// Leave out what matches, as for --only. May be given several times.
@@ -445,6 +446,7 @@ impl FilterArgument {
             only: &self.only,
             skip: &self.skip,
             module: self.module.as_deref(),
+            here: "",
         }
     }
 }
@@ -454,8 +456,8 @@ impl FilterArgument {
 pub struct OwnArgument {
     /// Your own code: functions, source files and modules whose names match, as for --only. Without this,
     /// it is everything except system modules, system headers, Rust's standard library, and packages
-    /// that cargo or Go fetched; if that leaves nothing, it is the program itself. May be given
-    /// several times.
+    /// that cargo or Go fetched; if that leaves nothing, it is the program itself, or the package that
+    /// its main function is in. May be given several times.
     #[arg(long, value_name = "PATTERN")]
     pub own: Vec<String>,
 }

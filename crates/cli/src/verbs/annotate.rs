@@ -68,6 +68,14 @@ fn why_nothing(loaded: &Loaded, chosen: &Chosen, names: &[String]) -> String {
         [] => ("what ran".to_owned(), String::new()),
         names => (names.join(", "), format!(" {}", names.join(" "))),
     };
+    let modules = loaded.counted.iter().map(|it| &it.module);
+    let mut functions = modules.flat_map(|it| &it.functions);
+    if names.is_empty() && chosen.is_empty() && functions.any(|it| it.source.is_some()) {
+        return "nothing to show: the only sources that are known are of libraries. Name a file or a \
+                function, say with --own what is yours, or build it with -g; `headcount annotate --asm` \
+                needs no source"
+            .to_owned();
+    }
     match is_known {
         true => format!(
             "nothing to show: no source of {what} was found that may be shown; `headcount annotate \

@@ -125,6 +125,11 @@ fn shorten(file: &mut String, here: &Path) {
 /// What is wanted of some profiles; says which names nothing has in the last of them.
 fn only(filter: Filter<'_>, loaded: &[&Loaded], demangle: bool) -> Only {
     let counted: Vec<&[Counted]> = loaded.iter().map(|it| it.counted.as_slice()).collect();
+    let here = std::env::current_dir().unwrap_or_default();
+    let filter = Filter {
+        here: &here.to_string_lossy(),
+        ..filter
+    };
     let only = Only::narrowed(filter, &counted, demangle);
     let last = counted.last().copied().unwrap_or_default();
     for name in only.unmet() {

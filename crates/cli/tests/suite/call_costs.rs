@@ -184,7 +184,13 @@ fn costs_of_several_runs_add_up_and_survive_a_merge() {
     let csv = shop.report(&[
         "-i", "two.db", "--runs", "all", "--only", "work.c", "--format", "csv",
     ]);
-    for row in rows(&csv, &["function", "inclusive"]) {
+    // What throws looks for handlers in tables of addresses, which are not the same in every run.
+    let rows = rows(&csv, &["function", "inclusive"]).into_iter();
+    let same: Vec<_> = rows
+        .filter(|it| it[0].starts_with("work") || it[0].contains("Cleaner"))
+        .collect();
+    assert_eq!(same.len(), 2, "{csv}");
+    for row in same {
         assert_eq!(number(&row[1]), 2 * once[&row[0]].1, "{}", row[0]);
     }
     // A run that was not asked tells nothing, and that is said.

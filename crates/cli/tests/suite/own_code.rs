@@ -92,6 +92,38 @@ fn the_user_says_what_is_own() {
     );
 }
 
+/// A program of which all sources were fetched is the package that its `main` is in.
+#[test]
+fn an_installed_program_is_its_own_package() {
+    let shop = Workshop::new();
+    let [tool, dep] =
+        ["tool-1.0", "dep-1.0"].map(|it| format!(".cargo/registry/src/index/{it}/src"));
+    shop.must(&["mkdir", "-p", &tool, &dep]);
+    let [main, dep] = [format!("{tool}/main.c"), format!("{dep}/dep.c")];
+    shop.write(&dep, "int dep(int n) {\n    return n * 2;\n}\n");
+    shop.write(
+        &main,
+        "int dep(int);\nint main(void) {\n    return dep(3) - 6;\n}\n",
+    );
+    shop.must(&["gcc", "-g", &main, &dep, "-o", "prog"]);
+    let run = ["run", "-q", "--modules", "main", "--", "./prog"];
+    assert_eq!(shop.headcount(&run).status, Some(0));
+    let text = shop.report(&[]);
+    assert!(text.contains("  main\n"), "{text}");
+    assert!(text.contains("  dep-1.0 (1 function)\n"), "{text}");
+    let annotated = shop.headcount(&["annotate"]).stdout;
+    assert!(annotated.contains("return dep(3) - 6;"), "{annotated}");
+    assert!(!annotated.contains("return n * 2;"), "{annotated}");
+    let lcov = shop.headcount(&["export", "--format", "lcov"]).stdout;
+    assert_eq!(lcov.matches("SF:").count(), 1, "{lcov}");
+    // Without the main function, nothing is.
+    let said = shop.headcount(&["annotate", "--own", "nothing"]);
+    assert!(
+        said.stderr.contains("only sources that are known"),
+        "{said:?}"
+    );
+}
+
 /// What a package manager fetched is not the user's own, although its source is here.
 #[test]
 fn dependencies_are_left_out_unless_they_are_named() {

@@ -4,7 +4,7 @@
 
 use super::alignment::Paired;
 use super::repetitions::{Repetition, nearest_lines};
-use super::shown::{head, notes, pair, place_of, regressions, signed, text_of};
+use super::shown::{head, not_shown, notes, pair, place_of, regressions, signed, text_of};
 use super::{Diff, Regression};
 use crate::count::Count;
 use crate::glob::base_name;
@@ -162,10 +162,7 @@ pub fn text(diff: &Diff, over: &[Regression], top: usize) -> String {
             out.push_str(&row(&line.change(), counts, &place));
         }
         if shown.len() > top {
-            let more = crate::thousands((shown.len() - top) as u64);
-            out.push_str(&format!(
-                "  ({more} more lines that differ are not shown)\n"
-            ));
+            out.push_str(&not_shown(shown.len() - top, "line"));
         }
     }
     regressions(&mut out, diff, over);

@@ -3,6 +3,7 @@
 use super::{Change, Diff, LineChange, Range, Regression, Scope, Subject, variation};
 use crate::glob::base_name;
 use crate::json::string;
+use crate::number::plural;
 use crate::shorten::shorten_end;
 use crate::{thousands, visible};
 
@@ -98,15 +99,12 @@ fn table(out: &mut String, diff: &Diff, top: usize) {
             out.push_str(&row(&by, "", &old, &new, &format!("  {place}")));
         }
         if change.lines.len() > MOST_LINES {
-            let more = thousands((change.lines.len() - MOST_LINES) as u64);
-            out.push_str(&row("", "", "", "", &format!("  and {more} more lines")));
+            let more = plural((change.lines.len() - MOST_LINES) as u64, "more line");
+            out.push_str(&row("", "", "", "", &format!("  and {more}")));
         }
     }
     if diff.changes.len() > top {
-        let more = thousands((diff.changes.len() - top) as u64);
-        out.push_str(&format!(
-            "  ({more} more functions that differ are not shown)\n"
-        ));
+        out.push_str(&not_shown(diff.changes.len() - top, "function"));
     }
 }
 
@@ -339,9 +337,27 @@ pub fn pair(sides: [Option<u64>; 2]) -> String {
     format!("{{\"old\":{old},\"new\":{new}}}")
 }
 
+/// How much is left out that differs, in a line.
+pub fn not_shown(more: usize, what: &str) -> String {
+    let (differs, is) = match more {
+        1 => ("differs", "is"),
+        _ => ("differ", "are"),
+    };
+    let more = plural(more as u64, &format!("more {what}"));
+    format!("  ({more} that {differs} {is} not shown)\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_not_several() {
+        let one = "  (1 more line that differs is not shown)\n";
+        assert_eq!(not_shown(1, "line"), one);
+        let several = "  (1,200 more lines that differ are not shown)\n";
+        assert_eq!(not_shown(1200, "line"), several);
+    }
 
     #[test]
     fn changes_have_signs() {

@@ -49,6 +49,7 @@ pub fn changes(diff: &Diff, functions: &Functions<'_>, files: &Files) -> Value {
                 .take(MOST_LINES)
                 .map(line)
                 .collect::<Vec<_>>(),
+            it.lines.len(),
         ])
     };
     let name = |it: &String| value::name(it);
@@ -59,4 +60,30 @@ pub fn changes(diff: &Diff, functions: &Functions<'_>, files: &Files) -> Value {
         "unchanged": diff.unchanged,
         "notes": diff.notes.iter().map(name).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_not_shown_are_numbered() {
+        let line = LineChange {
+            file: "a.c".to_owned(),
+            numbers: [Some(1); 2],
+            executed: [1, 2],
+            text: None,
+        };
+        let diff = Diff {
+            changes: vec![Change {
+                lines: vec![line; MOST_LINES + 3],
+                ..Change::default()
+            }],
+            ..Diff::default()
+        };
+        let told = changes(&diff, &Functions::default(), &Files::default());
+        let function = &told["functions"][0];
+        assert_eq!(function[4].as_array().map(Vec::len), Some(MOST_LINES));
+        assert_eq!(function[5], MOST_LINES + 3);
+    }
 }

@@ -5,6 +5,7 @@ use super::{Page, value};
 use crate::Error;
 use crate::annotate::{LineTime, line_times};
 use crate::checks::Checks;
+use crate::covered::Part;
 use crate::events::WantedEvents;
 use crate::lines::{LineCount, all_lines};
 use crate::outcomes::{LineBranches, line_branches};
@@ -18,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const MOST_FUNCTIONS: usize = 40;
 
 /// The files by name: what is told of others names them by their place here.
+#[derive(Default)]
 pub struct Files {
     pub list: Vec<SourceFile>,
     /// How many are left out: their text is not at hand, and nothing of them ran.
@@ -29,10 +31,8 @@ pub struct Files {
 pub struct SourceFile {
     pub name: String,
     pub tally: Tally,
-    /// How many lines hold counted code.
-    pub lines: usize,
-    /// How many of those ran.
-    pub ran: usize,
+    /// How many of its lines ran, as far as that is known: as exports for coverage and gates have it.
+    pub lines: Part,
     /// Whether it is not the user's own.
     pub is_of_a_library: bool,
     /// Whether its text is in the page.
@@ -89,8 +89,7 @@ pub fn all(
         list.push(SourceFile {
             name: name.to_string(),
             tally: tally.code,
-            lines: lines.len(),
-            ran: lines.iter().filter(|(_, it)| it.ran()).count(),
+            lines: Part::of_lines(lines.iter().map(|(_, it)| it)),
             is_of_a_library,
             has_text: text.is_some(),
             hot: match is_of_a_library {

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 /// The functions in the order of the program: what is told of others names them by their place
 /// here.
+#[derive(Default)]
 pub struct Functions<'a> {
     pub list: Vec<Shown<'a>>,
     /// Their places, by module and entry.

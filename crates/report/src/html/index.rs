@@ -93,8 +93,8 @@ fn file(file: &super::files::SourceFile) -> Value {
         value::count(file.tally.executed),
         file.tally.instructions,
         value::count(file.tally.never),
-        file.lines,
-        file.ran,
+        file.lines.all,
+        file.lines.ran,
         u8::from(file.has_text) + 2 * u8::from(file.is_of_a_library),
         file.never,
     ])

@@ -104,3 +104,11 @@ fn no_name_in_the_script_is_defined_twice() {
     assert!(names.len() > 50);
     assert!(names.windows(2).all(|it| it[0] != it[1]), "{names:?}");
 }
+
+#[test]
+fn only_what_never_happened_has_its_colour() {
+    let rule = |of: &str| STYLE.lines().find(|line| line.starts_with(of)).unwrap();
+    assert!(rule(".line .outcome.not ").contains("--never"));
+    assert!(!rule(".line .outcome.partial ").contains("--never"));
+    assert!(SCRIPT.contains("it.words === \"never\" ? \"outcome not\""));
+}

@@ -81,6 +81,7 @@ pub type Lines = BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>;
 pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lines, Error> {
     let mut sums: BTreeMap<Arc<str>, BTreeMap<u32, LineSums>> = BTreeMap::new();
     let mut files = FileNumbers::default();
+    let names_lines = only.names_lines();
     for module in counted {
         let names: Vec<Arc<str>> = module
             .module
@@ -107,7 +108,8 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
                 let Some(name) = names.get(place.file.index()) else {
                     continue;
                 };
-                if is_wanted(place.file) {
+                let is_line = || !names_lines || only.wants_line(&named, name, place.line);
+                if is_wanted(place.file) && is_line() {
                     let lines = sums.entry(name.clone()).or_default();
                     let line = lines.entry(place.line).or_default();
                     if selected {
@@ -134,7 +136,13 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
                 continue; // nobody wants it
             };
             for (line, count) in counts {
-                let line = &mut lines.entry(line).or_default().sum;
+                let line = match names_lines {
+                    true => lines.get_mut(&line),
+                    false => Some(lines.entry(line).or_default()),
+                };
+                let Some(LineSums { sum: line, .. }) = line else {
+                    continue; // nobody wants it
+                };
                 line.told = Some(line.told.map_or(Ok(count), |it| it.plus(count))?);
             }
         }

@@ -36,10 +36,16 @@ pub fn charge_back(samples: &[&Samples]) -> BTreeMap<Charge, Cost> {
     let mut charges: BTreeMap<Charge, Cost> = BTreeMap::new();
     for samples in samples {
         let own = OwnModules::of(samples.modules.iter().map(|it| it.path.as_str()));
+        let functions = samples.sites.iter().flat_map(|site| {
+            let module = module_path(samples, site);
+            let frames = site.frames.iter();
+            frames.map(move |it| (module, it.file.as_str(), it.function.as_str()))
+        });
+        let own = own.with_installed(functions);
         for (stack, count) in samples.threads.iter().flat_map(|it| &it.samples) {
             let cost = Cost::of(*count, samples.interval);
             charges
-                .entry(charge(samples, own, *stack))
+                .entry(charge(samples, &own, *stack))
                 .or_default()
                 .add(cost);
         }
@@ -47,7 +53,7 @@ pub fn charge_back(samples: &[&Samples]) -> BTreeMap<Charge, Cost> {
     charges
 }
 
-fn charge(samples: &Samples, own: OwnModules, stack: u32) -> Charge {
+fn charge(samples: &Samples, own: &OwnModules, stack: u32) -> Charge {
     let frames = frames(samples, stack);
     let is_own = |(site, frame): &(&Site, &Frame)| {
         own.has_function(module_path(samples, site), &frame.file, &frame.function)

@@ -209,7 +209,10 @@ class SourceFile {
   /** What the branches of a line say of its condition. */
   outcome(number) {
     const it = this.outcomes.get(number);
-    return it ? span(it.isPartial ? "outcome partial" : "outcome", it.words) : null;
+    if (!it) return null;
+    // Only what never happened has the colour of that.
+    const kind = it.words === "never" ? "outcome not" : it.isPartial ? "outcome partial" : "outcome";
+    return span(kind, it.words);
   }
 
   async toggle(number) {
