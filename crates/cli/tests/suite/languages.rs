@@ -137,6 +137,7 @@ func main() {
 ";
 
 /// Calls by function, and counts by the remark at the end of the line, of the last run.
+#[derive(Debug)]
 struct Counts {
     calls: BTreeMap<String, u64>,
     lines: BTreeMap<String, u64>,
@@ -299,6 +300,8 @@ fn a_go_program() {
         &["--unit", "function"],
         says,
     );
-    assert_eq!(counts.calls.get("main.steps"), Some(&40));
-    assert_eq!(counts.calls.get("runtime.GC"), Some(&1));
+    // Who is preempted where a function looks for room on its stack begins that function again.
+    let calls = |name: &str| counts.calls.get(name).copied().unwrap_or(0);
+    assert!((40..50).contains(&calls("main.steps")), "{counts:?}");
+    assert!((1..10).contains(&calls("runtime.GC")), "{counts:?}");
 }
