@@ -12,6 +12,7 @@ mod optimise;
 mod sampling;
 mod startup;
 mod table;
+mod tally;
 mod tracers;
 mod variant;
 
@@ -90,6 +91,10 @@ struct Options {
     /// Measure instead what samples cost: `headcount time` at two rates, `headcount run --time`, and perf
     #[arg(long)]
     time: bool,
+    /// Measure instead what it costs to look at a value: `headcount run --tally` by both engines, gdb and
+    /// bpftrace, in nanoseconds a hit
+    #[arg(long)]
+    tally: bool,
     /// How `--time` starts a program: where to write what it took, program, arguments
     #[arg(long, hide = true, num_args = 2.., allow_hyphen_values = true, value_name = "WORD")]
     spend: Vec<OsString>,
@@ -149,6 +154,11 @@ fn run(options: &Options) -> Result<bool> {
         build_all(&work, &tools, &subjects, &[Variant::Native])?;
         sampling::run(&work, &tools, &subjects, options.rounds)?;
         return Ok(true);
+    }
+    if options.tally {
+        build_all(&work, &tools, &subjects, &[Variant::Native])?;
+        let kept = tally::run(&work, &tools, &subjects, options.rounds)?;
+        return Ok(!options.judge || kept);
     }
     let variants = variants(options);
     build_all(&work, &tools, &subjects, &variants)?;

@@ -3,7 +3,11 @@
 use std::collections::HashMap;
 
 use headcount_model::{CodeSymbol, LinkAddr};
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind, SymbolSection};
+use object::elf::STT_GNU_IFUNC;
+use object::read::elf::ElfSymbol64;
+use object::{
+    LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolFlags, SymbolKind, SymbolSection,
+};
 
 use crate::layout::{Elf, parse};
 use crate::{Error, digest, layout::check_kind};
@@ -37,6 +41,36 @@ pub fn code_symbols(bytes: &[u8]) -> Result<Vec<CodeSymbol>, Error> {
     }
     fill_sizes(&elf, &mut found);
     Ok(found)
+}
+
+/// Every name that functions have, of those that are exported, too. What the loader asks for an address
+/// at start-up is not the function that it is called: see [`is_chosen_late`].
+pub fn function_names(bytes: &[u8]) -> Result<Vec<(String, LinkAddr)>, Error> {
+    check_kind(bytes)?;
+    let elf = parse(bytes)?;
+    let functions = functions(&elf).filter(|it| !is_resolver(it));
+    let named = functions.filter_map(|it| Some((it.name().ok()?, LinkAddr(it.address()))));
+    Ok(named.map(|(name, at)| (name.to_owned(), at)).collect())
+}
+
+/// Is this the name of a function that is chosen among several when the program starts (`IFUNC`)?
+pub fn is_chosen_late(bytes: &[u8], name: &str) -> bool {
+    parse(bytes).is_ok_and(|elf| {
+        let mut resolvers = functions(&elf).filter(is_resolver);
+        resolvers.any(|it| it.name().is_ok_and(|it| it == name))
+    })
+}
+
+fn functions<'f>(elf: &'f Elf<'f>) -> impl Iterator<Item = ElfSymbol64<'f, 'f, LittleEndian>> {
+    let all = elf.symbols().chain(elf.dynamic_symbols());
+    all.filter(|it| it.kind() == SymbolKind::Text && is_loaded(elf, it))
+}
+
+fn is_resolver(symbol: &ElfSymbol64<'_, '_, LittleEndian>) -> bool {
+    let SymbolFlags::Elf { st_info, .. } = symbol.flags() else {
+        return false;
+    };
+    st_info.st_type() == STT_GNU_IFUNC
 }
 
 /// A symbol without a size (of hand-written assembly) reaches to the next, or to the end of its

@@ -16,7 +16,10 @@
 
 use memchr::{memchr, memmem};
 
+use object::Object;
+
 use crate::image::Image;
+use crate::layout::parse;
 
 /// A function, as the table has it.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +45,12 @@ pub struct GoTable<'i, 'a> {
     list: usize,
     names: &'a [u8],
     lists: &'a [u8],
+}
+
+/// Has a compiler of Go made a file? Its functions are called in a way of their own.
+pub fn is_of_go(bytes: &[u8]) -> bool {
+    let signs = [".gopclntab", ".go.buildinfo", ".note.go.buildid"];
+    parse(bytes).is_ok_and(|elf| signs.iter().any(|it| elf.section_by_name(it).is_some()))
 }
 
 /// One of the list of functions.

@@ -336,12 +336,31 @@ pub struct Counting {
     /// it exactly; without, they estimate it.
     #[arg(long)]
     pub calls: bool,
+    /// Also keep what each thread executed: `report --by thread` and `--by process` tell it, and reports
+    /// with `--thread NAME` or `--process PID` are about some threads alone.
+    #[arg(long)]
+    pub per_thread: bool,
+    #[command(flatten)]
+    pub tallies: Tallies,
     /// Stop counting a unit after N executions; the report then says "at least". Only with breakpoints.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
     /// Say nothing when all goes well.
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// What to count by value.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Tallies {
+    /// Count by value: `PLACE(EXPRESSION)`, such as `malloc(arg1)`, `read(ret)`,
+    /// `parse.c:120(rax & 0xff)` or `malloc(log2(arg1)) by caller`; `sum EXPRESSION in PLACE` adds up.
+    /// `report --by value` tells what was found. May be given several times.
+    #[arg(long, value_name = "WHAT")]
+    pub tally: Vec<String>,
+    /// Count where every indirect call and jump went, by name.
+    #[arg(long)]
+    pub targets: bool,
 }
 
 impl Counting {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use headcount_binary::Outline;
-use headcount_model::{Function, LinkAddr, Module, Place};
+use headcount_model::{Function, KeyedProbes, LinkAddr, Module, Place};
 use headcount_monitor::foreign_file;
 use headcount_patch::{Adding, Events, Sketch, template};
 use headcount_report::thousands;
@@ -76,7 +76,7 @@ impl Copied {
         let frequencies = headcount_flow::frequencies(sketch.natural_graph(), &[]);
         let plan = headcount_flow::place_counters(sketch.graph(), &frequencies, sketch.costs());
         let plan = plan.ok()?;
-        let copy = template(&sketch, &plan, Events::None)
+        let copy = template(&sketch, &plan, Events::None, &KeyedProbes::NONE)
             .ok()?
             .copy_at(place, 0, &[])
             .ok()?;

@@ -44,6 +44,13 @@ pub struct Reading {
     pub visits: Vec<(LinkAddr, i64)>,
 }
 
+impl Reading {
+    /// Did anything run?
+    pub fn has_run(&self) -> bool {
+        self.readings.0.iter().any(|it| *it != 0) || !self.visits.is_empty()
+    }
+}
+
 /// The counts of every function of a module, and what to tell the user about them.
 ///
 /// `is_watched` says whether a function that begins at an address was under watch. If it was, what

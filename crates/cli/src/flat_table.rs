@@ -114,6 +114,7 @@ impl Wanted<'_> {
             demangle,
             events: &self.events,
             find_events: &verbs::events,
+            values: &loaded.values,
             decode: &verbs::decode,
             transfers: &headcount_x86::transfers,
             pointers: &|module| files.pointers(module),

@@ -28,6 +28,8 @@ use crate::recovered::{Counts, Facts, Recovered, recover, recover_from, recover_
 use crate::reserve;
 use crate::selection::Selection;
 use crate::talk::say;
+use crate::tallied;
+use crate::tally::Tallies;
 use crate::uncounted::{become_program, shortage};
 use crate::until::Countdown;
 use crate::verbs::{DEFAULT_PROFILE, collect};
@@ -102,6 +104,7 @@ pub fn run(
         wait: program.wait,
         duration: None,
         onlooker,
+        program: program.command.first().map(Path::new),
         until,
     };
     let folder = match set_aside().and_then(|()| new_folder(counting)) {
@@ -172,11 +175,41 @@ fn uncounted(program: &ProgramArgument, error: anyhow::Error) -> anyhow::Error {
 /// Whom to count besides the program, and for how long.
 pub struct Following<'a> {
     pub onlooker: Option<&'a dyn Onlooker>,
+    /// The program, if it is yet to be started.
+    pub program: Option<&'a Path>,
     pub children: bool,
     /// Also when the program has ended.
     pub wait: bool,
     pub duration: Option<Duration>,
     pub until: Option<&'a Countdown>,
+}
+
+/// What was asked for makes no sense; nothing has run.
+fn asked_wrongly(error: &anyhow::Error) -> Error {
+    Error::Asked(format!("{error:#}"))
+}
+
+/// Can threads be told apart, if that is asked for?
+fn check_per_thread(args: &Counting, following: &Following<'_>) -> Result<(), Error> {
+    let why = match args.per_thread {
+        false => return Ok(()),
+        true if args.engine() == EngineName::Breakpoint => {
+            "only copies count by thread; leave --engine breakpoint and --limit out"
+        }
+        true if args.calls || following.until.is_some() || has_tallies(args) => {
+            "it cannot be combined with --calls, --until, --tally or --targets; count one after the \
+             other"
+        }
+        true if !Selection::new(args).is_everything() => {
+            "it cannot be combined with --only, --skip or --unit; choose functions in reports"
+        }
+        true => return Ok(()),
+    };
+    Err(Error::Io("--per-thread", std::io::Error::other(why)))
+}
+
+fn has_tallies(args: &Counting) -> bool {
+    args.tallies.targets || !args.tallies.tally.is_empty()
 }
 
 /// Makes the monitor's settings of what the user typed, and lets it count.
@@ -202,6 +235,25 @@ pub fn count(
         let why = std::io::Error::other("only copies count down; leave --engine breakpoint out");
         return Err(Error::Io("--until", why));
     }
+    check_per_thread(args, following)?;
+    let tallies = Tallies::new(&args.tallies).map_err(|error| asked_wrongly(&error))?;
+    if tallies.is_some() && (args.calls || args.limit.is_some() || following.until.is_some()) {
+        let why =
+            "they cannot be combined with --calls, --until or --limit; count one after the other";
+        return Err(Error::Io(
+            "--tally and --targets",
+            std::io::Error::other(why),
+        ));
+    }
+    if let (Some(tallies), Some(program)) = (&tallies, following.program) {
+        tallies
+            .check(program)
+            .map_err(|error| asked_wrongly(&error))?;
+    }
+    let probes = |path: &str, key: &str, bytes: &FileBytes| {
+        let found = tallies.as_ref().map(|it| it.probes(path, key, bytes));
+        found.unwrap_or_default()
+    };
     let selection = Selection::new(args);
     let entries = |path: &str, key: &str, bytes: &FileBytes| {
         let entries = following.until.map(|it| it.entries(path, key, bytes));
@@ -238,6 +290,8 @@ pub fn count(
         limit: args.limit,
         batch: args.batch.as_deref().unwrap_or_default(),
         calls: args.calls,
+        by_thread: args.per_thread,
+        tallying: tallies.as_ref().map(|it| it.for_monitor(&probes)),
         until: following.until.map(|it| it.for_monitor(&entries)),
         duration: following.duration,
         recall: &cache::prepared,
@@ -391,6 +445,14 @@ fn try_store(args: &Counting, folder: &OwnFolder, outcome: &Outcome) -> Result<(
         (true, true) => {}
     }
     remove(folder);
+    if run.values.is_some()
+        && let Err(error) = tallied::tell(&run, &path, args.quiet)
+    {
+        say(format!(
+            "what was counted by value is in {}, but: {error:#}",
+            path.display()
+        ));
+    }
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use headcount_model::packed::{Packed, Packer};
 use headcount_model::{LinkAddr, Module, ModuleCounts, Readings};
 use headcount_monitor::journal::{self, RoutineFlow};
-use headcount_profile::{ModuleCounted, ModuleFacts, Profile, SparseCounts};
+use headcount_profile::{Executed, ModuleCounted, ModuleFacts, Profile, SparseCounts};
 
 use crate::copies::{self, Reading, Stretch, stretches};
 use crate::selection::Selection;
@@ -40,10 +40,8 @@ impl ModuleReadings {
     pub fn new(facts: &ModuleFacts, mut readings: Vec<Reading>, refused: Vec<Range<u64>>) -> Self {
         let uncounted = uncounted(facts, &readings);
         // What nobody came to might as well have no copy. If nobody came to any, that is to be told.
-        let has_run =
-            |it: &Reading| it.readings.0.iter().any(|it| *it != 0) || !it.visits.is_empty();
-        if readings.iter().any(has_run) {
-            readings.retain(has_run);
+        if readings.iter().any(Reading::has_run) {
+            readings.retain(Reading::has_run);
         }
         Self {
             functions: facts.functions_in(&touched(&readings, &refused)),
@@ -143,7 +141,7 @@ impl ModuleReadings {
     }
 
     /// `None`: these are not bytes of ours.
-    fn unpack(bytes: &[u8]) -> Option<Self> {
+    pub fn unpack(bytes: &[u8]) -> Option<Self> {
         let mut from = Packed(bytes);
         let mut all = Self {
             functions: from.many(number)?,
@@ -279,23 +277,12 @@ pub fn each_executed(
 ) {
     let code = Code::of(facts);
     for reading in &readings.readings {
-        for stretch in stretches(reading) {
-            let Stretch { start, count, .. } = stretch;
-            let Some(count) = count.filter(|count| *count > 0 && !readings.is_refused(start.0))
-            else {
-                continue;
-            };
-            for (function, range) in code.around(&stretch.range()) {
-                if readings.is_counted(function) {
-                    tell(function, &stretch, range, count);
-                }
-            }
-        }
+        code.each_executed(readings, reading, &mut tell);
     }
 }
 
 /// Where functions have their code.
-struct Code<'a> {
+pub struct Code<'a> {
     /// In order.
     extents: Vec<(&'a Range<u64>, usize)>,
     /// How far those up to this one reach.
@@ -303,7 +290,8 @@ struct Code<'a> {
 }
 
 impl<'a> Code<'a> {
-    fn of(facts: &'a ModuleFacts) -> Self {
+    /// The functions of a module.
+    pub fn of(facts: &'a ModuleFacts) -> Self {
         let mut extents: Vec<_> = facts.extents().collect();
         extents.sort_by_key(|(range, _)| range.start);
         let reach = extents.iter().scan(0, |reach, (range, _)| {
@@ -313,6 +301,41 @@ impl<'a> Code<'a> {
         Self {
             reach: reach.collect(),
             extents,
+        }
+    }
+
+    /// How many instructions a routine executed.
+    pub fn executed(&self, readings: &ModuleReadings, reading: &Reading) -> Executed {
+        let made = stretches(reading);
+        let is_contradictory = made.is_empty() || made.iter().any(|it| it.count.is_none());
+        let mut instructions = 0_u64;
+        self.each_executed(readings, reading, &mut |_, stretch, range, count| {
+            let executed = count.saturating_mul(stretch.begin_in(range) as u64);
+            instructions = instructions.saturating_add(executed);
+        });
+        Executed {
+            instructions,
+            at_least: is_contradictory,
+        }
+    }
+
+    fn each_executed(
+        &self,
+        readings: &ModuleReadings,
+        reading: &Reading,
+        tell: &mut impl FnMut(usize, &Stretch<'_>, &Range<u64>, u64),
+    ) {
+        for stretch in stretches(reading) {
+            let Stretch { start, count, .. } = stretch;
+            let Some(count) = count.filter(|count| *count > 0 && !readings.is_refused(start.0))
+            else {
+                continue;
+            };
+            for (function, range) in self.around(&stretch.range()) {
+                if readings.is_counted(function) {
+                    tell(function, &stretch, range, count);
+                }
+            }
         }
     }
 

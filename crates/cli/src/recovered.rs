@@ -2,6 +2,8 @@
 
 mod flat;
 mod phases;
+mod threads;
+mod values;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,8 +12,10 @@ use std::ops::Range;
 use anyhow::{Context, Result, bail};
 use headcount_model::{
     Block, CallCosts, FileId, LinkAddr, LoadBias, Module, Placement, Process, Readings, Run,
+    ValueCounts,
 };
 use headcount_monitor::journal::{self, Entry, Written};
+use headcount_monitor::thread_counts::ThreadRecords;
 use headcount_monitor::{FileBytes, Outcome, OwnFolder};
 use headcount_profile::{ModuleCounted, ModuleFacts, SparseCounts};
 
@@ -22,7 +26,7 @@ use crate::readings::ModuleReadings;
 use crate::selection::Selection;
 use flat::Flat;
 
-pub use phases::recover_phases;
+pub use phases::{VALUES, recover_phases};
 
 /// What is known of a module that was counted.
 pub enum Facts {
@@ -79,6 +83,16 @@ pub struct Recovered {
     builds: Vec<String>,
 }
 
+impl Recovered {
+    /// Adds what was found by value, of which the journal knows where that was.
+    fn name_values(&mut self, values: Option<ValueCounts>) {
+        self.run.values = values.map(|it| ValueCounts {
+            builds: self.builds.clone(),
+            ..it
+        });
+    }
+}
+
 /// What a run says about a module.
 pub enum Counts {
     /// How often its blocks and edges ran.
@@ -117,7 +131,13 @@ pub fn recover(
 ) -> Result<Recovered> {
     let written = journal::read(folder)?;
     let asks_for_calls = written.entries.contains(&Entry::Calls);
-    let mut recovered = recover_from(written, folder, outcome, selection)?;
+    let values = values::values_of(&written.entries, folder)?;
+    let threads = ThreadRecords::read(folder).context("what threads counted")?;
+    let mut recovered = match threads {
+        Some(threads) => recover_by_thread(written, &threads, folder, outcome, selection)?,
+        None => recover_from(written, folder, outcome, selection)?,
+    };
+    recovered.name_values(values);
     if asks_for_calls {
         let builds = recovered.builds.clone();
         let costs = journal::call_costs(folder);
@@ -139,7 +159,45 @@ pub fn recover_from(
     outcome: Option<&Outcome>,
     selection: Option<&Selection>,
 ) -> Result<Recovered> {
-    let found = facts(&written, folder, outcome);
+    let (facts, builds) = united(&mut written, folder, outcome)?;
+    let (run, counts) = run_of(written, &facts, selection)?;
+    Ok(Recovered {
+        run,
+        facts,
+        counts,
+        builds,
+    })
+}
+
+/// The same with what each thread counted.
+fn recover_by_thread(
+    mut written: Written,
+    records: &ThreadRecords,
+    folder: &OwnFolder,
+    outcome: Option<&Outcome>,
+    selection: Option<&Selection>,
+) -> Result<Recovered> {
+    let former = threads::first_counters(&written);
+    let (facts, builds) = united(&mut written, folder, outcome)?;
+    let (mut run, counts) = run_of(written.clone(), &facts, selection)?;
+    let found = threads::thread_counts(records, &former, &written, &facts, &counts)?;
+    run.notes.extend(threads::note(&found));
+    run.threads = Some(found);
+    Ok(Recovered {
+        run,
+        facts,
+        counts,
+        builds,
+    })
+}
+
+/// What is known of the modules of a run, each of them once; and the builds of the journal's.
+fn united(
+    written: &mut Written,
+    folder: &OwnFolder,
+    outcome: Option<&Outcome>,
+) -> Result<(Vec<Facts>, Vec<String>)> {
+    let found = facts(written, folder, outcome);
     let lost = found.iter().find_map(|it| it.as_ref().err());
     if let Some(lost) = lost.filter(|_| found.iter().all(Result::is_err)) {
         bail!("{lost}; put back what was counted, and collect it again");
@@ -149,14 +207,7 @@ pub fn recover_from(
         Err(_) => String::new(),
     };
     let builds = found.iter().map(build).collect();
-    let facts = unite(&mut written, found);
-    let (run, counts) = run_of(written, &facts, selection)?;
-    Ok(Recovered {
-        run,
-        facts,
-        counts,
-        builds,
-    })
+    Ok((unite(written, found), builds))
 }
 
 /// The modules of a run and their counts, where somebody knows the facts of those that its journal names,
@@ -449,6 +500,8 @@ pub fn run_of(
                 let process = births.process(pid);
                 process.loaded.push(Placement { build_id, bias });
             }
+            // What they found is read before modules are united.
+            Entry::Tally { .. } | Entry::TallyPlace { .. } => {}
             Entry::Shift {
                 module,
                 block,

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use headcount_model::{Block, FileId, Function, LinkAddr, Module};
-use headcount_report::{Pattern, demangle, line_range, split_module};
+use headcount_report::{Pattern, demangle, line_range, split_module, without_parameters};
 
 use crate::args::{CountUnit, Counting};
 
@@ -80,7 +80,7 @@ impl Selection {
 
     /// For each block of the module: is it counted?
     pub fn choose(&self, module: &Module) -> Vec<bool> {
-        let names: Vec<[String; 2]> = module.functions.iter().map(names).collect();
+        let names: Vec<[String; 3]> = module.functions.iter().map(names).collect();
         let names_it = |wishes: &[Wish]| wishes.iter().any(|it| it.names_all_of(module, &names));
         let all = self.only.is_empty() || names_it(&self.only);
         let none = names_it(&self.skip);
@@ -149,9 +149,21 @@ pub fn entries_of(name: &str, module: &Module) -> Vec<LinkAddr> {
     functions.map(|it| it.address).collect()
 }
 
-/// The names of a function: the linker's and the programmer's.
-fn names(function: &Function) -> [String; 2] {
-    [function.name.clone(), demangle(&function.name).into_owned()]
+/// Is a module called that?
+pub fn names_module(name: &str, path: &str) -> bool {
+    Pattern::new(name).matches_module(path)
+}
+
+/// Is a file called that?
+pub fn names_file(name: &str, path: &str) -> bool {
+    Pattern::new(name).matches_path(path)
+}
+
+/// The names of a function: the linker's and the programmer's, which may do without its parameters.
+fn names(function: &Function) -> [String; 3] {
+    let written = demangle(&function.name).into_owned();
+    let short = without_parameters(&written).to_owned();
+    [function.name.clone(), written, short]
 }
 
 /// Does a statement begin in this block?
@@ -200,7 +212,7 @@ impl Wish {
     }
 
     /// Is it the name of this module, and of nothing in it? `names` are those of the functions.
-    fn names_all_of(&self, module: &Module, names: &[[String; 2]]) -> bool {
+    fn names_all_of(&self, module: &Module, names: &[[String; 3]]) -> bool {
         let is_bare = self.module.is_none() && self.lines.is_none();
         let is_something_else = || {
             let mut functions = module.functions.iter().zip(names);
@@ -213,7 +225,7 @@ impl Wish {
         &self,
         module: &Module,
         function: &Function,
-        names: &[String; 2],
+        names: &[String; 3],
         block: &Block,
     ) -> bool {
         if names.iter().any(|name| self.whole.matches(name)) {
@@ -232,7 +244,7 @@ impl Wish {
         }
     }
 
-    fn names_function(&self, module: &Module, function: &Function, names: &[String; 2]) -> bool {
+    fn names_function(&self, module: &Module, function: &Function, names: &[String; 3]) -> bool {
         let by_file = |(file, _)| self.names_file(module, file);
         names.iter().any(|name| self.name.matches(name)) || function.source.is_some_and(by_file)
     }

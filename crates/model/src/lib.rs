@@ -8,7 +8,9 @@
 mod address;
 mod call_costs;
 mod event;
+mod expression;
 mod graph;
+mod keyed_probe;
 pub mod library;
 pub mod packed;
 mod plan;
@@ -21,12 +23,16 @@ mod source_flow;
 mod source_path;
 mod source_place;
 mod system_calls;
+mod thread_counts;
 mod transfer;
+mod value_counts;
 
 pub use address::{LinkAddr, LoadAddr, LoadBias, join_ranges};
 pub use call_costs::{CallContext, CallCosts, CallEdge, CalledFunction};
 pub use event::{Bounds, Event, Events, InstructionEvents, Varies};
+pub use expression::{Binary, Expression, Unary, Width};
 pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
+pub use keyed_probe::{KeyKind, KeyOf, KeyedProbe, KeyedProbes, MOST_PLACES, MOST_TALLIES};
 pub use plan::{EventPlan, GraphCounts, Place, Plan, ProbeCosts, Readings};
 pub use program::{
     Block, CodeSymbol, Compiled, FileId, Function, FunctionEdge, InlineFrame, InlinedCall, LineRun,
@@ -40,4 +46,6 @@ pub use source_flow::{DirectCall, SourceBlock, SourceCall, SourceFlows, SourceFu
 pub use source_path::source_path;
 pub use source_place::{BlockKind, SourcePlace};
 pub use system_calls::{SystemCallNumber, SystemCalls};
+pub use thread_counts::{CountedThread, ThreadCounts, ThreadModule};
 pub use transfer::{Pointer, Target, Transfer, TransferKind, Transfers};
+pub use value_counts::{Caller, CodePoint, Key, Tally, TallyRow, ValueCounts};

@@ -1,6 +1,6 @@
 //! What one run of a program counted.
 
-use crate::{CallCosts, LoadBias, Module, SourceFlows, SystemCalls};
+use crate::{CallCosts, LoadBias, Module, SourceFlows, SystemCalls, ThreadCounts, ValueCounts};
 
 /// The phase in which a program had asked that nothing be counted. It is left out of reports, unless it
 /// is asked for.
@@ -35,6 +35,10 @@ pub struct Run {
     pub modules: Vec<ModuleCounts>,
     /// What its calls cost, if that was asked for.
     pub calls: Option<CallCosts>,
+    /// What was found by value, if that was asked for.
+    pub values: Option<ValueCounts>,
+    /// What each of its threads counted, if that was asked for.
+    pub threads: Option<ThreadCounts>,
     /// How often it made system calls, as far as somebody saw their numbers.
     pub system_calls: SystemCalls,
 }

@@ -557,6 +557,7 @@ impl Monitor<'_> {
             self.take_window(tid, space)?;
             self.threads.remove(&tid);
             self.processes.remove(&pid);
+            self.end_process_counts(pid);
         }
         self.drop_unused_spaces();
         result
@@ -616,6 +617,7 @@ impl Monitor<'_> {
             self.arrives(stopped, at)?;
         }
         self.leaves(stopped)?;
+        self.see_name(stopped);
         self.forget_gs(stopped)?;
         self.give_mask_back(stopped)?;
         Ok(signal)

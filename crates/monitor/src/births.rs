@@ -36,6 +36,7 @@ impl Monitor<'_> {
             has_left: false,
             start: None,
             last: None,
+            tallied: Vec::new(),
             stepping: None,
             asks: None,
         };
@@ -88,6 +89,9 @@ impl Monitor<'_> {
             thread.handlers = parent.handlers;
             let shares = (libc::CLONE_VM | libc::CLONE_VFORK) as u64;
             thread.borrows_window = flags & shares == shares;
+            if thread.borrows_window {
+                self.lend_window(stopped.tid(), child);
+            }
         }
         if flags & libc::CLONE_VM as u64 == 0 {
             self.fork_calls(&stopped, child)?;
@@ -185,8 +189,11 @@ impl Monitor<'_> {
         let pid = stopped.tid();
         let former = stopped.event_message()? as pid_t;
         if let Some(call) = self.threads.get(&former).and_then(|it| it.call.as_ref()) {
-            self.owe_before_exec(former, call.next)?;
+            let next = call.next;
+            self.owe_before_exec(former, next)?;
+            self.book_leaving_before_exec(former, next);
         }
+        self.return_window(former);
         if let Some(thread) = self.threads.remove(&former) {
             self.take_window(former, thread.space)?;
             self.threads.insert(pid, thread);
@@ -241,6 +248,7 @@ impl Monitor<'_> {
         let thread = self.thread(&stopped);
         thread.is_dying = true;
         let (pid, is_new, has_left) = (thread.pid, thread.is_new, thread.has_left);
+        self.see_name(&stopped);
         let mut at = self.stands_at(&stopped)?;
         if self.has_met_breakpoint(&stopped, at) {
             at = LoadAddr(at.0.wrapping_sub(1));
@@ -286,6 +294,7 @@ impl Monitor<'_> {
             };
         };
         self.take_window(tid, thread.space)?;
+        self.return_window(tid);
         if self.windows.is_some() && !thread.is_dying && !thread.is_new && !thread.is_reborn {
             self.journal.write(&Entry::Note(
                 "A thread was killed where it could not be seen: counts of the function that it \
@@ -298,6 +307,7 @@ impl Monitor<'_> {
         }
         if tid == thread.pid {
             let process = self.processes.remove(&tid).unwrap_or_default();
+            self.end_process_counts(tid);
             self.process_ended(tid, &process, ending)?;
         }
         self.drop_unused_spaces();

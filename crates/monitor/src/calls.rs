@@ -204,13 +204,6 @@ impl Monitor<'_> {
 
     /// Writes down what calls cost.
     pub fn tell_calls(&mut self) -> io::Result<()> {
-        if self.calls.is_none() {
-            return Ok(());
-        }
-        let threads = self.threads.iter().map(|(tid, it)| (*tid, it.space));
-        for (tid, space) in threads.collect::<Vec<_>>() {
-            self.take_window(tid, space)?;
-        }
         let Some(calls) = &self.calls else {
             return Ok(());
         };

@@ -13,6 +13,7 @@ use libc::pid_t;
 
 use crate::catalog;
 use crate::copies::{Copies, Installed};
+use crate::event_use::EventUse;
 use crate::inject;
 use crate::journal::Entry;
 use crate::memory::Memory;
@@ -58,6 +59,7 @@ impl Monitor<'_> {
     ) -> io::Result<Stopped> {
         let space = self.thread(&stopped).space;
         self.read_logs(space)?;
+        self.note_meanings(space)?;
         self.forget_copies(&stopped, space, mappings)?;
         self.notice_made_code(space, mappings)?;
         let program = proc::executable(stopped.tid()).unwrap_or_default();
@@ -379,7 +381,11 @@ impl Monitor<'_> {
             Ok((outline, file)) => {
                 let module = self.journal.add_file(path, outline.key())?;
                 // What is kept runs in other programs.
-                let events = self.events_in(path, outline.key(), file.bytes());
+                let keyed = self.keyed_in(path, outline.key(), file.bytes(), module)?;
+                let events = match keyed {
+                    Some(probes) => EventUse::Keyed(probes),
+                    None => self.events_in(path, outline.key(), file.bytes()),
+                };
                 let fingerprint = file.is_safe().then(|| outline.fingerprint());
                 let fingerprint = fingerprint.and_then(|it| events.fingerprint(it));
                 let fingerprint: Option<Rc<str>> = fingerprint.map(Rc::from);

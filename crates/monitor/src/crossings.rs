@@ -14,6 +14,19 @@ use crate::monitor::Monitor;
 use crate::wait::Stopped;
 use crate::workshop::Unit;
 
+/// The flags that `lahf` stores, in the lowest byte.
+const BY_LAHF: u64 = 0xd5;
+
+/// The overflow flag.
+const OVERFLOW: u64 = 1 << 11;
+
+/// Flags as they were when `lahf` and `seto al` stored them in a word.
+fn with_flags(flags: u64, stored: u64) -> u64 {
+    let others = flags & !(BY_LAHF | OVERFLOW);
+    let overflow = if stored & 1 == 1 { OVERFLOW } else { 0 };
+    others | stored >> 8 & BY_LAHF | overflow
+}
+
 /// How many instructions a routine has that signal handlers return through.
 const RESTORER_INSTRUCTIONS: i64 = 2;
 
@@ -54,7 +67,11 @@ impl Monitor<'_> {
         Some((spot, unit.number, module.load(spot.at.0)))
     }
 
-    fn unit_and_spot(&self, space: usize, at: LoadAddr) -> Option<(&Installed, &Unit, Spot)> {
+    pub(crate) fn unit_and_spot(
+        &self,
+        space: usize,
+        at: LoadAddr,
+    ) -> Option<(&Installed, &Unit, Spot)> {
         Some(match self.find(space, at)? {
             Where::Copies(index, offset) => {
                 let module = self.module(space, index)?;
@@ -168,6 +185,13 @@ impl Monitor<'_> {
                 if spot.undo.restores_rcx() {
                     registers.rcx = windows.second_scratch(window)?;
                 }
+                if spot.undo.restores_rdx() {
+                    let (third, flags) = windows.third_scratch(window)?;
+                    registers.rdx = third;
+                    if spot.undo.restores_flags() {
+                        registers.eflags = with_flags(registers.eflags, flags);
+                    }
+                }
             }
         }
         if spot.undo.pops_return() {
@@ -185,6 +209,7 @@ impl Monitor<'_> {
             return Ok(());
         };
         self.fix(stopped, space, spot.fix, 1)?;
+        self.fix_tallied(stopped, space, &self.tallied_at(space, at), -1)?;
         self.take_call_back(stopped, space, at)?;
         self.add_events(stopped, space, self.events_owed(space, at))?;
         match spot.is_inside {
@@ -203,6 +228,7 @@ impl Monitor<'_> {
                 self.log_place(stopped, original)?;
             }
             self.add_events(stopped, space, -self.events_owed(space, at))?;
+            self.fix_tallied(stopped, space, &self.tallied_at(space, at), 1)?;
             return self.arrives_at_spot(stopped, space, &spot, number);
         }
         let Some(Where::Text(index)) = self.find(space, at) else {
@@ -344,6 +370,8 @@ impl Monitor<'_> {
             return Ok(());
         }
         let at = at.0;
-        self.journal.write(&Entry::Visit { routine, at, delta })
+        let entry = Entry::Visit { routine, at, delta };
+        self.book_visit(stopped.tid(), &entry);
+        self.journal.write(&entry)
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use headcount_model::{LinkAddr, LoadAddr};
+use headcount_patch::Copy;
 
 use crate::attach::{Held, go_on_all};
 use crate::copies::{Installed, Where};
@@ -90,6 +91,16 @@ impl Monitor<'_> {
             }
             return Ok(true);
         }
+        if self.has_full_table(space, index, offset) {
+            self.hits += 1;
+            self.met_full_table(stopped)?;
+            return Ok(true);
+        }
+        if self.has_new_text(space, index, offset) {
+            self.hits += 1;
+            self.met_new_text(stopped)?;
+            return Ok(true);
+        }
         if let Some(behind) = self.behind_request(space, index, offset) {
             self.hits += 1;
             let trap = LoadAddr(stopped.instruction_pointer()?.wrapping_sub(1));
@@ -104,12 +115,23 @@ impl Monitor<'_> {
         Ok(is_ours)
     }
 
-    fn ends_countdown(&self, space: usize, index: usize, offset: u64) -> bool {
+    /// Is there a trap of this kind at an offset of a module's copies?
+    pub fn is_trap(
+        &self,
+        space: usize,
+        index: usize,
+        offset: u64,
+        is_so: fn(&Copy, u32) -> bool,
+    ) -> bool {
         self.module(space, index).is_some_and(|module| {
             let workshop = &self.workshops[module.workshop];
             let unit = workshop.unit_in_copies(offset);
-            unit.is_some_and(|(unit, offset)| workshop.units[unit].copy.ends_countdown(offset))
+            unit.is_some_and(|(unit, offset)| is_so(&workshop.units[unit].copy, offset))
         })
+    }
+
+    fn ends_countdown(&self, space: usize, index: usize, offset: u64) -> bool {
+        self.is_trap(space, index, offset, Copy::ends_countdown)
     }
 
     /// If the program asks for something where a copy traps: how far behind the trap it goes on.
@@ -122,11 +144,7 @@ impl Monitor<'_> {
     }
 
     fn traps_before_call(&self, space: usize, index: usize, offset: u64) -> bool {
-        self.module(space, index).is_some_and(|module| {
-            let workshop = &self.workshops[module.workshop];
-            let unit = workshop.unit_in_copies(offset);
-            unit.is_some_and(|(unit, offset)| workshop.units[unit].copy.traps_before_call(offset))
-        })
+        self.is_trap(space, index, offset, Copy::traps_before_call)
     }
 
     /// Has a module with copies a trap of ours at an address, or may it have had one a moment ago?
@@ -139,6 +157,8 @@ impl Monitor<'_> {
             Some(Where::Copies(index, offset)) => {
                 self.traps_before_call(space, index, offset)
                     || self.behind_request(space, index, offset).is_some()
+                    || self.has_full_table(space, index, offset)
+                    || self.has_new_text(space, index, offset)
                     || self.ends_countdown(space, index, offset)
             }
             None => false,

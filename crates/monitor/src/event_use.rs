@@ -1,7 +1,9 @@
 //! What the copies of a module count besides, in the event counter of their thread.
 
+use std::rc::Rc;
+
 use headcount_flow::{EventCounter, Weights};
-use headcount_model::{EventPlan, LinkAddr, Plan};
+use headcount_model::{EventPlan, KeyedProbes, LinkAddr, Plan};
 use headcount_patch::{Adding, Events, Sketch};
 
 use crate::countdown::MOST_LAG;
@@ -18,6 +20,8 @@ pub enum EventUse {
     CountDownEntries(Vec<LinkAddr>),
     /// Instructions, to log how many there were at each call and return.
     Log,
+    /// How often places were reached, by values.
+    Keyed(Rc<KeyedProbes>),
 }
 
 impl EventUse {
@@ -29,6 +33,8 @@ impl EventUse {
             Self::CountDown => Some(format!("{fingerprint}-instructions")),
             Self::CountDownEntries(entries) => entries.is_empty().then(|| fingerprint.to_owned()),
             Self::Log => Some(format!("{fingerprint}-calls")),
+            // Which places these are is the user's choice.
+            Self::Keyed(probes) => probes.is_empty().then(|| fingerprint.to_owned()),
         }
     }
 
@@ -37,14 +43,24 @@ impl EventUse {
         match self {
             Self::None => Adding::One,
             Self::CountDownEntries(entries) if entries.is_empty() => Adding::One,
-            Self::CountDown | Self::CountDownEntries(_) | Self::Log => Adding::Sum,
+            Self::Keyed(probes) if probes.is_empty() => Adding::One,
+            Self::CountDown | Self::CountDownEntries(_) | Self::Log | Self::Keyed(_) => Adding::Sum,
+        }
+    }
+
+    /// Probes that choose their counter by a value.
+    pub fn keyed(&self) -> &KeyedProbes {
+        static NONE: KeyedProbes = KeyedProbes::NONE;
+        match self {
+            Self::Keyed(probes) => probes,
+            _ => &NONE,
         }
     }
 
     /// The events of a routine.
     pub fn events_of(&self, sketch: &Sketch, plan: &Plan) -> Result<Events, String> {
         match self {
-            Self::None => Ok(Events::None),
+            Self::None | Self::Keyed(_) => Ok(Events::None),
             Self::CountDownEntries(entries) => Ok(Events::CountDownEntries(entries.clone())),
             Self::CountDown => {
                 let plan = instructions(sketch, plan, MOST_LAG)?;

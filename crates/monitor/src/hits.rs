@@ -71,6 +71,7 @@ impl Monitor<'_> {
         if let Some((module, block)) = breakpoint.counts.filter(|_| self.counts(stopped.tid())) {
             self.count_visit(stopped, at, module, block)?;
         }
+        self.tally_hit(stopped, at)?;
         match breakpoint.past {
             Way::GoTo(next) => stopped.go_to(next.0)?,
             Way::Watch(target, slot) => self.watched_jump(stopped, target, slot)?,
@@ -148,6 +149,7 @@ impl Monitor<'_> {
         };
         if next == found.instruction && !matches!(found.state, Interrupted::After(_)) {
             self.take_visit_back(space_number, found.instruction);
+            self.take_tally_back(stopped)?;
         }
         registers.rip = next.0;
         stopped.set_registers(&registers)?;
@@ -185,7 +187,7 @@ fn jump_target(space: &Space, registers: &Registers, target: Target) -> Option<L
 }
 
 /// A register by its number in the encoding of instructions.
-fn register(registers: &Registers, number: u8) -> u64 {
+pub fn register(registers: &Registers, number: u8) -> u64 {
     match number {
         0 => registers.rax,
         1 => registers.rcx,

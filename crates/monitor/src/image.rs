@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use headcount_binary::Layout;
-use headcount_model::{Block, LinkAddr, Module, Span};
+use headcount_model::{Block, KeyedProbes, LinkAddr, Module, Span};
 
 use crate::journal::Counters;
 
@@ -20,6 +20,8 @@ pub struct Image {
     pub chosen: Vec<bool>,
     /// What was counted so far, a number for each block.
     pub counters: Counters,
+    /// What is counted by value, if that was asked for.
+    pub keyed: Option<Rc<KeyedProbes>>,
     /// Every block, by address.
     by_address: Vec<Place>,
 }
@@ -71,6 +73,7 @@ impl Image {
             layout,
             chosen,
             counters,
+            keyed: None,
             by_address,
         }
     }

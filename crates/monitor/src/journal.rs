@@ -5,7 +5,8 @@
 //! as it is made. What copies count (`windows`) is in the file `windows`, which the program itself
 //! writes to; which routines were copied is in the file `routines`, many and in few bytes. If
 //! headcount is killed, `headcount collect` reads what is there; a line or a routine that was cut
-//! off is the last one, and is left out. Where the file of a module is no longer where it was, a copy
+//! off is the last one, and is left out. What each thread counted, if that is asked for, is in the file
+//! `threads` when it has ended. Where the file of a module is no longer where it was, a copy
 //! of it is in `module.N`.
 
 use std::fs::{File, OpenOptions};
@@ -28,13 +29,19 @@ use crate::own_folder::OwnFolder;
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines, or of what is where in a window.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";
 
 /// The name of the file that says what calls cost, if that was asked for.
 pub const CALLS: &str = "calls";
+
+/// The name of the file with what was found by value, if that was asked for.
+pub const VALUES: &str = "values";
+
+/// The name of the file with what each thread counted, if that was asked for.
+pub const THREADS: &str = "threads";
 
 /// The name of the file with the routines that were copied.
 pub const ROUTINES: &str = "routines";
@@ -109,6 +116,35 @@ pub enum Entry {
         length: u64,
         /// Why, as a clause.
         reason: String,
+    },
+    /// Something is to be counted by value; numbered in this order. What was found is in the file
+    /// [`VALUES`].
+    Tally {
+        /// Where, in the user's words.
+        place: String,
+        /// What, in the user's words.
+        expression: String,
+        /// How keys are put together: `log2`, or the width of a range; empty if they are not.
+        scale: String,
+        /// Are callers told apart?
+        by_caller: bool,
+        /// Is an amount added up?
+        has_amount: bool,
+        /// Are keys the targets of indirect calls and jumps?
+        is_targets: bool,
+        /// Are keys texts?
+        is_text: bool,
+    },
+    /// A place of a tally.
+    TallyPlace {
+        /// Its number.
+        place: u16,
+        /// The tally.
+        tally: u8,
+        /// The module.
+        module: usize,
+        /// Link address of the instruction.
+        at: u64,
     },
     /// What calls cost is asked for; that is in the file [`CALLS`] when the run has ended.
     Calls,
@@ -199,6 +235,7 @@ impl Entry {
             | Self::Uncounted { module, .. }
             | Self::AtLeast { module, .. }
             | Self::Stray { module, .. }
+            | Self::TallyPlace { module, .. }
             | Self::NoteAt { module, .. } => Some(module),
             Self::Run { .. }
             | Self::Module { .. }
@@ -206,6 +243,7 @@ impl Entry {
             | Self::Visit { .. }
             | Self::Vain { .. }
             | Self::Calls
+            | Self::Tally { .. }
             | Self::Thread { .. }
             | Self::Note(_)
             | Self::End { .. } => None,

@@ -73,9 +73,13 @@ mod signals;
 mod sigtrap;
 mod space;
 mod system_calls;
+mod tallies;
+mod tally_hits;
+pub mod thread_counts;
 mod thread_windows;
 mod trial;
 mod used_before;
+pub mod values;
 mod wait;
 mod window_mapping;
 mod windows;
@@ -131,6 +135,10 @@ pub struct Settings<'a> {
     pub batch: &'a str,
     /// Also find out what every call costs.
     pub calls: bool,
+    /// Also find out what every thread counted.
+    pub by_thread: bool,
+    /// Count by value.
+    pub tallying: Option<Tallying<'a>>,
     /// Stop when a thread has come so far.
     pub until: Option<Until<'a>>,
     /// When attached: let go after this time.
@@ -291,6 +299,9 @@ pub enum Error {
     /// Nothing of the program is counted.
     #[error("process {0}: {1}")]
     NothingToCount(i32, String),
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Asked(String),
     /// Something that should work did not.
     #[error("{0}: {1}")]
     Io(&'static str, io::Error),
@@ -301,6 +312,7 @@ pub use inherited::{give_back_to, limits_left, with_room};
 pub use keeper::leave_to_keeper;
 pub use kernel::kill;
 pub use launch::run;
+pub use tallies::{KeyedIn, TallyAsked, Tallying};
 pub use trial::{Step, trace_a_child};
 pub use wait::Ending;
 pub use wait::wait_for_end;

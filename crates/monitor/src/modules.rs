@@ -97,6 +97,7 @@ impl Monitor<'_> {
                 module: loaded.image,
                 bias: loaded.bias.0,
             })?;
+            self.tally_in_image(loaded.image)?;
             let watch_jumps = self.settings.watch_jumps;
             let image = &self.catalog.images[loaded.image];
             if let Some(space) = self.spaces.get_mut(&space) {

@@ -21,10 +21,14 @@ use crate::kernel::{Pace, WholeSignal, gone_is_fine};
 use crate::live::{Listener, Pauses, Request};
 use crate::made_code::Looks;
 use crate::module_file::{FileKey, ModuleFiles};
+use crate::proc;
 use crate::requests::Requests;
 use crate::space::Space;
 use crate::system_calls::{Call, Handler};
+use crate::tallies::Tallies;
+use crate::thread_counts::ThreadCounts;
 use crate::used_before::UsedBefore;
+use crate::values::{Found, Sum};
 use crate::wait::{Event, Stop, Stopped, wait};
 use crate::windows::Windows;
 use crate::workshop::Workshop;
@@ -71,6 +75,8 @@ pub struct Thread {
     pub start: Option<LoadAddr>,
     /// Module and block that it counted last.
     pub last: Option<(u32, u32)>,
+    /// What it counted by value at the breakpoint that it met last.
+    pub tallied: Vec<(Found, Sum)>,
     /// It goes on step by step, to where it is to stop.
     pub stepping: Option<Stepping>,
     /// It waits for an answer.
@@ -146,6 +152,10 @@ pub struct Monitor<'a> {
     pub looks: Option<Looks>,
     /// What calls cost, if that is asked for.
     pub calls: Option<Calls>,
+    /// What is counted by value.
+    pub tallies: Option<Tallies>,
+    /// What each thread counted, if that is asked for.
+    pub thread_counts: Option<ThreadCounts>,
     /// The window whose counts are for nothing.
     pub vain: Option<u32>,
     /// Did we come to a program that already ran?
@@ -192,10 +202,19 @@ impl<'a> Monitor<'a> {
                 if settings.calls {
                     windows.keep_logs();
                 }
+                if let Some(tallying) = &settings.tallying {
+                    windows.keep_tables(tallying.tallies.len() as u32);
+                }
                 Some(windows)
             }
             Engine::Breakpoint => None,
         };
+        let tallying = settings.tallying.as_ref();
+        let tallies = tallying
+            .map(|it| Tallies::new(it, &mut journal))
+            .transpose()?;
+        let thread_counts = settings.by_thread && windows.is_some();
+        let thread_counts = thread_counts.then(|| ThreadCounts::create(journal.folder()));
         Ok(Self {
             settings,
             files: ModuleFiles::new(journal.folder()),
@@ -220,6 +239,8 @@ impl<'a> Monitor<'a> {
             used_before: UsedBefore::default(),
             looks: None,
             calls: settings.calls.then(Calls::default),
+            tallies,
+            thread_counts: thread_counts.transpose()?,
             vain: None,
             in_the_middle: false,
             is_beginning: false,
@@ -308,12 +329,19 @@ impl<'a> Monitor<'a> {
     fn tell_the_end(&mut self) -> io::Result<()> {
         self.tell_strays()?;
         self.tell_made_code()?;
+        self.take_windows()?;
         self.tell_calls()?;
         let ended = crate::launch::now();
         let windows = self.windows.as_ref().map_or(0, Windows::count);
         self.journal.end(ended, self.status, windows)?;
         self.remember();
         Ok(())
+    }
+
+    /// Is this a thread of whose making nobody told us? When it is ended with its process, nobody will.
+    fn is_unborn(&self, tid: pid_t) -> bool {
+        let is_known = |pid: pid_t| pid != tid && self.processes.contains_key(&pid);
+        !self.threads.contains_key(&tid) && proc::process_of(tid).is_some_and(is_known)
     }
 
     /// Deals with one event. A thread that was killed under our hands is none of our trouble: its
@@ -325,6 +353,10 @@ impl<'a> Monitor<'a> {
         });
         let result = match event {
             Event::Ended(tid, ending) => self.ended(tid, ending),
+            Event::Stop(stopped, Stop::Dying) if self.is_unborn(stopped.tid()) => {
+                self.early.remove(&stopped.tid());
+                stopped.resume(Pace::Free, 0)
+            }
             Event::Stop(stopped, _) if !self.threads.contains_key(&stopped.tid()) => {
                 self.early.insert(stopped.tid(), stopped);
                 Ok(())
@@ -339,6 +371,11 @@ impl<'a> Monitor<'a> {
     fn stopped(&mut self, stopped: Stopped, stop: Stop) -> io::Result<()> {
         match stop {
             Stop::Signal(libc::SIGTRAP) => self.trap(stopped),
+            Stop::Signal(libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE)
+                if self.met_unreadable(&stopped)? =>
+            {
+                self.go_on(stopped, 0)
+            }
             Stop::Signal(signal) => self.deliver(stopped, signal),
             Stop::SystemCall => self.system_call(stopped),
             Stop::Birth => self.birth(stopped),

@@ -136,8 +136,9 @@ impl Made {
         let frequencies = headcount_flow::frequencies(sketch.natural_graph(), &[]);
         let plan = headcount_flow::place_counters(sketch.graph(), &frequencies, sketch.costs());
         let plan = plan.map_err(|it| it.to_string())?;
+        let keyed = events.keyed();
         let events = events.events_of(&sketch, &plan)?;
-        let template = template(&sketch, &plan, events).map_err(|it| it.to_string())?;
+        let template = template(&sketch, &plan, events, keyed).map_err(|it| it.to_string())?;
         Ok(Self {
             text,
             filler,

@@ -343,6 +343,13 @@ pub fn short_name(pid: pid_t) -> String {
     String::from_utf8_lossy(&name).trim_end().to_owned()
 }
 
+/// The name of a thread, which its program may have chosen.
+pub fn thread_name(pid: pid_t, tid: pid_t) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+    let name = name.strip_suffix(b"\n").unwrap_or(&name);
+    Some(String::from_utf8_lossy(name).into_owned())
+}
+
 /// The file of the program that a process runs.
 pub fn executable(pid: pid_t) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe"))

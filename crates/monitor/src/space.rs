@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 
-use headcount_model::{LoadAddr, LoadBias};
+use headcount_model::{Expression, LinkAddr, LoadAddr, LoadBias, Span};
 use headcount_x86::out_of_line::{self, CannotMove, Interrupted, LONGEST_SLOT, Past, Target};
 use libc::pid_t;
 
@@ -201,12 +201,47 @@ impl Space {
                 return Err(io::Error::from_raw_os_error(libc::EFAULT));
             }
         }
-        for (address, byte) in (at.0..).zip(&mut bytes) {
+        self.without_breakpoints(at, &mut bytes);
+        Ok(bytes)
+    }
+
+    fn without_breakpoints(&self, at: LoadAddr, bytes: &mut [u8]) {
+        for (address, byte) in (at.0..).zip(bytes) {
             if let Some(breakpoint) = self.patches.breakpoints.get(&address) {
                 *byte = breakpoint.original;
             }
         }
-        Ok(bytes)
+    }
+
+    /// Where the indirect call or jump at an address leads, if there is one.
+    pub fn target(&self, at: LoadAddr, link: LinkAddr) -> Option<Expression> {
+        let span = Span {
+            address: link,
+            bytes: self.original_code(at).ok()?,
+        };
+        let instruction = headcount_x86::walk(&span).next()?.ok()?;
+        headcount_patch::target_of(&instruction)
+    }
+
+    /// Reads memory as it is without breakpoints. `None`: it is not there.
+    pub fn read_original(&self, at: LoadAddr, into: &mut [u8]) -> Option<()> {
+        self.memory.read(at, into).ok()?;
+        self.without_breakpoints(at, into);
+        Some(())
+    }
+
+    /// The bytes at an address before a zero, or so many. `None`: some of them are not there.
+    pub fn text(&self, at: LoadAddr, most: u32) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        for address in (at.0..).take(most as usize) {
+            let mut byte = [0];
+            self.read_original(LoadAddr(address), &mut byte)?;
+            match byte {
+                [0] => return Some(text),
+                [other] => text.push(other),
+            }
+        }
+        Some(text)
     }
 
     /// Puts the breakpoints of a module in.
@@ -233,7 +268,9 @@ impl Space {
             stopped = back;
             match found {
                 Some(slots) => {
-                    installed = self.write_breakpoints(&sites, text, &loaded, slots, size)?;
+                    let tallied = image.tallied();
+                    installed =
+                        self.write_breakpoints(&sites, &tallied, text, &loaded, (slots, size))?;
                 }
                 None => {
                     let path = &image.module.path;
@@ -253,10 +290,10 @@ impl Space {
     fn write_breakpoints(
         &mut self,
         sites: &[Site],
+        tallied: &HashSet<LinkAddr>,
         mut text: Text,
         loaded: &Loaded,
-        slots: LoadAddr,
-        size: u64,
+        (slots, size): (LoadAddr, u64),
     ) -> io::Result<Installed> {
         let mut installed = Installed::default();
         let mut slot_code = Vec::new();
@@ -278,6 +315,10 @@ impl Space {
                         Some(_) => format!(
                             "The block at {at} is not counted: its first instruction cannot be \
                              run elsewhere, for {reason}."
+                        ),
+                        None if tallied.contains(&at) => format!(
+                            "No values are counted at {at}: its instruction cannot be run \
+                             elsewhere, for {reason}."
                         ),
                         None => format!(
                             "Where the jump at {at} leads was not watched, for {reason}: blocks \
@@ -419,7 +460,7 @@ fn sites(image: &Image, loaded: &Loaded, text: &Text, watch_jumps: bool) -> Vec<
     }
     let taken: HashSet<LoadAddr> = sites.iter().map(|it| it.0).collect();
     let asking = image.module.functions.iter().flat_map(|it| &it.blocks);
-    let asking = asking.flat_map(requests);
+    let asking = asking.flat_map(requests).chain(image.tallied());
     let asking = asking.filter_map(|at| loaded.bias.apply(at));
     let asking = asking.filter(|at| loaded.range.contains(&at.0) && !taken.contains(at));
     let asking: HashSet<LoadAddr> = asking.collect();
@@ -429,7 +470,7 @@ fn sites(image: &Image, loaded: &Loaded, text: &Text, watch_jumps: bool) -> Vec<
 }
 
 /// Where a block asks us for something.
-fn requests(block: &headcount_model::Block) -> Vec<headcount_model::LinkAddr> {
+fn requests(block: &headcount_model::Block) -> Vec<LinkAddr> {
     let mut found = Vec::new();
     for span in &block.code {
         if memchr::memmem::find(&span.bytes, &headcount_request::INSTRUCTION).is_none() {
@@ -446,7 +487,7 @@ fn requests(block: &headcount_model::Block) -> Vec<headcount_model::LinkAddr> {
     found
 }
 
-fn last_instruction(block: &headcount_model::Block) -> Option<headcount_model::LinkAddr> {
+fn last_instruction(block: &headcount_model::Block) -> Option<LinkAddr> {
     let span = block.code.last()?;
     let lengths = headcount_x86::count(span).ok()?;
     let before: u64 = lengths.iter().rev().skip(1).map(|it| u64::from(*it)).sum();

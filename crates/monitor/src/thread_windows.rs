@@ -112,6 +112,8 @@ impl Monitor<'_> {
         };
         windows.begin(mapped.window, to.tid())?;
         self.begin_calls(to.tid(), mapped.window);
+        self.begin_tables(to.tid(), mapped.window)?;
+        self.begin_thread_counts(to.tid(), mapped.window);
         set_gs(to, mapped.at)?;
         Ok(Ok(()))
     }
@@ -410,9 +412,24 @@ impl Monitor<'_> {
         let window = self.windows.as_ref().and_then(|it| it.of(tid));
         if let Some(window) = window {
             self.end_calls(window, space)?;
+            self.empty_tables(window, space)?;
+            self.end_thread_counts(window)?;
         }
         if let Some(windows) = &mut self.windows {
             windows.end(tid);
+        }
+        Ok(())
+    }
+
+    /// All threads count no more: what they have besides counters is read.
+    pub fn take_windows(&mut self) -> io::Result<()> {
+        self.end_all_thread_counts()?;
+        if self.calls.is_none() && self.tallies.is_none() {
+            return Ok(());
+        }
+        let threads = self.threads.iter().map(|(tid, it)| (*tid, it.space));
+        for (tid, space) in threads.collect::<Vec<_>>() {
+            self.take_window(tid, space)?;
         }
         Ok(())
     }

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use headcount_model::SystemCalls;
 use headcount_patch::{
     BEHIND_CALL_CELLS, CALL_NUMBERS, CALL_TABLE, CounterNumber, EVENT_COUNTER, FIRST_CALL_CELL,
-    LAST_CALL, LOG_BYTES, LOG_PLACE, LOG_START, NO_CALL, SECOND_SCRATCH,
+    FLAGS_SCRATCH, GENERATION, LAST_CALL, LOG_BYTES, LOG_PLACE, LOG_START, NO_CALL, OWNER,
+    SECOND_SCRATCH, TABLE_BYTES, TABLES, THIRD_SCRATCH, table,
 };
 use libc::pid_t;
 
@@ -84,6 +85,50 @@ impl Windows {
         self.first_event = Some(0);
         self.next = (LOG_START + LOG_BYTES) / 8;
         self.allocated += u64::from(LOG_BYTES);
+    }
+
+    /// Threads keep so many tables of values. There are no windows yet.
+    pub fn keep_tables(&mut self, tables: u32) {
+        let end = TABLES + tables * TABLE_BYTES;
+        self.next = end / 8;
+        self.allocated += u64::from(end - BEHIND_CALL_CELLS);
+    }
+
+    /// What is in a table of a window.
+    pub fn read_table(&self, window: u32, number: u8) -> io::Result<Vec<u8>> {
+        read_table(&self.file, window, number)
+    }
+
+    /// Empties the first tables of a window whose thread stands still, once it is on file what was in
+    /// them.
+    pub fn empty_tables(&self, window: u32, tables: u8, generation: u64) -> io::Result<()> {
+        let start = u64::from(window) * STRIDE;
+        let nothing = vec![0; TABLE_BYTES as usize];
+        for number in 0..tables {
+            let at = start + u64::from(table(number));
+            self.file.write_all_at(&nothing, at)?;
+        }
+        let at = start + u64::from(GENERATION);
+        self.file.write_all_at(&generation.to_le_bytes(), at)
+    }
+
+    /// Whose values a window has from now on.
+    pub fn own_tables(&self, window: u32, pid: pid_t) -> io::Result<()> {
+        let at = u64::from(window) * STRIDE + u64::from(OWNER);
+        self.file.write_all_at(&i64::from(pid).to_le_bytes(), at)
+    }
+
+    /// The word at an offset of a window whose thread stands still.
+    pub fn word_at(&self, window: u32, offset: u32) -> io::Result<u64> {
+        self.word(window, offset)
+    }
+
+    /// The third scratch word, and the one with the flags.
+    pub fn third_scratch(&self, window: u32) -> io::Result<(u64, u64)> {
+        Ok((
+            self.word(window, THIRD_SCRATCH)?,
+            self.word(window, FLAGS_SCRATCH)?,
+        ))
     }
 
     /// What is in the log of a window and was not read yet. If its thread stands still, the log is
@@ -235,6 +280,15 @@ impl Windows {
         self.file.write_all_at(&word.to_le_bytes(), at)
     }
 
+    /// What a window says that nobody counts in now: all cells and counters, from the first cell on.
+    pub fn counted(&self, window: u32) -> io::Result<Vec<u64>> {
+        let at = u64::from(window) * STRIDE + u64::from(FIRST_CALL_CELL) * 8;
+        let mut bytes = vec![0; (self.next - FIRST_CALL_CELL) as usize * 8];
+        self.file.read_exact_at(&mut bytes, at)?;
+        let (words, _) = bytes.as_chunks::<8>();
+        Ok(words.iter().map(|it| u64::from_le_bytes(*it)).collect())
+    }
+
     /// What all windows say together. `None` if there are many: somebody else has to do that work,
     /// once.
     pub fn sums_of_few(&self) -> Option<Vec<u64>> {
@@ -274,6 +328,25 @@ impl Windows {
         self.file.read_exact_at(&mut word, at)?;
         Ok(u64::from_le_bytes(word))
     }
+}
+
+/// What is in a table of a window.
+pub fn read_table(file: &File, window: u32, number: u8) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; TABLE_BYTES as usize];
+    let at = u64::from(window) * STRIDE + u64::from(table(number));
+    file.read_exact_at(&mut bytes, at)?;
+    Ok(bytes)
+}
+
+/// How often the tables of a window were emptied, and the process that counts there.
+pub fn state_of_tables(file: &File, window: u32) -> io::Result<(u64, u64)> {
+    let word = |offset: u32| {
+        let mut word = [0; 8];
+        let at = u64::from(window) * STRIDE + u64::from(offset);
+        file.read_exact_at(&mut word, at)?;
+        io::Result::Ok(u64::from_le_bytes(word))
+    };
+    Ok((word(GENERATION)?, word(OWNER)?))
 }
 
 /// How often system calls were made, by number, of the sums of windows.

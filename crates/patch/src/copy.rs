@@ -8,7 +8,7 @@ use crate::detours::{Kind, LONG, SHORT};
 use crate::spots::{CounterNumber, Fix, Resume, Spot};
 use crate::system_calls::SystemCall;
 use crate::tables::Spots;
-use crate::template::Template;
+use crate::template::{Tallied, Template};
 
 /// `jmp rel32`.
 const JUMP: u8 = 0xe9;
@@ -230,6 +230,36 @@ impl Copy {
     /// Does the copy trap at this offset of it because the event counter has come to its end?
     pub fn ends_countdown(&self, offset: u32) -> bool {
         self.template.countdowns.binary_search(&offset).is_ok()
+    }
+
+    /// Which counts of keyed probes a thread at a spot has made for an instruction that it has not run:
+    /// the tally, and whether its amount was added as well.
+    pub fn tallied(&self, spot: &Spot) -> impl Iterator<Item = Tallied> {
+        let offset = spot.at.0.wrapping_sub(self.start.0) as u32;
+        let all = &self.template.tallied;
+        let found = all.binary_search_by_key(&offset, |it| it.0);
+        let probes = found.map_or(&[][..], |index| &all[index].1);
+        let counts = (0_u8..).step_by(2);
+        let made = spot.tallied;
+        let begun = counts.zip(probes).filter(move |(before, _)| made > *before);
+        begun.map(move |(before, (tally, has_amount))| (*tally, *has_amount && made > before + 1))
+    }
+
+    /// Does the copy trap at this offset of it because a table has no room for a key?
+    pub fn is_full_table(&self, offset: u32) -> bool {
+        self.template.full_tables.binary_search(&offset).is_ok()
+    }
+
+    /// Does the copy trap at this offset of it because a text comes into a table?
+    pub fn is_new_text(&self, offset: u32) -> bool {
+        self.template.new_texts.binary_search(&offset).is_ok()
+    }
+
+    /// Where a thread goes on that faults at this offset of the copy because of a keyed probe.
+    pub fn behind_fault(&self, offset: u32) -> Option<u32> {
+        let faults = &self.template.faults;
+        let found = faults.binary_search_by_key(&offset, |it| it.0);
+        found.ok().map(|index| faults[index].1)
     }
 
     fn fix(&self, fix: Fix) -> Fix {

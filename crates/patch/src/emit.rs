@@ -1,21 +1,28 @@
 //! The instructions of a copy: the original ones, with probes among them.
 
-use headcount_model::{BlockId, EdgeId, LinkAddr, Place, Plan};
+use headcount_model::{BlockId, EdgeId, KeyedProbes, LinkAddr, Place, Plan};
 use headcount_request::INSTRUCTION as REQUEST;
 use headcount_x86::out_of_line;
 use iced_x86::{Code, ConstantOffsets, Decoder, DecoderOptions, Encoder, Instruction};
 
 use crate::detours::{self, Detours, LONG, SHORT};
 use crate::event_counter::Events;
+use crate::keyed::Unreadable;
 use crate::probes::Alarm;
 use crate::sketch::{CannotCopy, End, Sketch, Target, Way, falls_into};
 use crate::spots::{CounterNumber, Fix, Resume, Spot, Undo};
 use crate::system_calls::{LOOK, SystemCall};
 use crate::tables::{Resumes, Spots};
-use crate::template::Template;
+use crate::targets::target_of;
+use crate::template::{Tallied, Template};
 
 /// Makes the copy of a routine with the plan's counters, for any place.
-pub fn template(sketch: &Sketch, plan: &Plan, events: Events) -> Result<Template, CannotCopy> {
+pub fn template(
+    sketch: &Sketch,
+    plan: &Plan,
+    events: Events,
+    keyed: &KeyedProbes,
+) -> Result<Template, CannotCopy> {
     let detours = detours::plan(sketch)?;
     let counters = Counters::of(sketch, plan)?;
     if !events.fit(sketch.blocks.len(), plan) {
@@ -43,12 +50,19 @@ pub fn template(sketch: &Sketch, plan: &Plan, events: Events) -> Result<Template
         leads: Vec::new(),
         countdowns: Vec::new(),
         alarms: Vec::new(),
+        keyed_probes: keyed,
+        tallied: Vec::new(),
+        full_tables: Vec::new(),
+        new_texts: Vec::new(),
+        faults: Vec::new(),
+        unreadables: Vec::new(),
     };
     for number in 0..sketch.blocks.len() {
         emitter.block(number)?;
     }
     emitter.stubs()?;
     emitter.alarms();
+    emitter.unreadables()?;
     emitter.link()?;
     finish(emitter, &detours, plan)
 }
@@ -69,8 +83,13 @@ fn finish(emitter: Emitter<'_>, detours: &Detours, plan: &Plan) -> Result<Templa
         events,
         mut leads,
         mut countdowns,
+        tallied,
+        full_tables,
+        new_texts,
+        mut faults,
         ..
     } = emitter;
+    faults.sort_unstable();
     leads.sort_unstable();
     countdowns.sort_unstable();
     distances.sort_unstable();
@@ -104,6 +123,10 @@ fn finish(emitter: Emitter<'_>, detours: &Detours, plan: &Plan) -> Result<Templa
         increments: events.into_increments(),
         leads,
         countdowns,
+        tallied,
+        full_tables,
+        new_texts,
+        faults,
     })
 }
 
@@ -161,6 +184,7 @@ pub(crate) struct State {
     fix: Fix,
     is_inside: bool,
     ahead: i32,
+    tallied: u8,
 }
 
 impl State {
@@ -170,6 +194,7 @@ impl State {
             fix,
             is_inside: true,
             ahead: 0,
+            tallied: 0,
         }
     }
 
@@ -185,6 +210,12 @@ impl State {
     pub(crate) fn ahead(self, by: i32) -> Self {
         let ahead = self.ahead + by;
         Self { ahead, ..self }
+    }
+
+    /// The same when a keyed probe has made one more of its two counts.
+    pub(crate) fn tallied(self) -> Self {
+        let tallied = self.tallied + 1;
+        Self { tallied, ..self }
     }
 }
 
@@ -240,6 +271,16 @@ pub(crate) struct Emitter<'a> {
     /// Where the copy traps because the event counter is no longer negative.
     pub(crate) countdowns: Vec<u32>,
     pub(crate) alarms: Vec<Alarm>,
+    keyed_probes: &'a KeyedProbes,
+    /// The instructions that have keyed probes, by offset, with what each of these counts.
+    tallied: Vec<(u32, Vec<Tallied>)>,
+    /// Where the copy traps because there is no room for a key.
+    pub(crate) full_tables: Vec<u32>,
+    /// Where the copy traps because a text comes into a table.
+    pub(crate) new_texts: Vec<u32>,
+    /// Instructions of keyed probes that may fault, and where they go on then.
+    pub(crate) faults: Vec<(u32, u32)>,
+    pub(crate) unreadables: Vec<Unreadable>,
 }
 
 impl Emitter<'_> {
@@ -258,6 +299,7 @@ impl Emitter<'_> {
             fix,
             is_inside,
             ahead,
+            tallied,
         } = state;
         self.spots.push(Spot {
             offset: self.code.len() as u32,
@@ -266,6 +308,7 @@ impl Emitter<'_> {
             fix,
             is_inside,
             ahead,
+            tallied,
         });
     }
 
@@ -358,13 +401,33 @@ impl Emitter<'_> {
             self.resumes.push((offset, resume));
             let lead = self.events.lead(number, index, counter);
             self.leads.extend(lead.map(|lead| (offset, lead)));
+            let state = self.tally(number, index, state(has_run))?;
             if index == last {
-                self.end(number, instruction, state(has_run))?;
+                self.end(number, instruction, state)?;
             } else {
-                self.instruction(instruction, state(has_run))?;
+                self.instruction(instruction, state)?;
             }
         }
         Ok(())
+    }
+
+    /// The keyed probes before an instruction.
+    fn tally(&mut self, number: usize, index: usize, state: State) -> Result<State, CannotCopy> {
+        let block = &self.sketch.blocks[number];
+        let instruction = &block.code[index];
+        let at = LinkAddr(instruction.ip());
+        let target = target_of(instruction);
+        let target = target.and_then(|it| self.keyed_probes.of_target(at, it));
+        let mut probes = self.keyed_probes.at(at).to_vec();
+        probes.extend(target);
+        if probes.is_empty() {
+            return Ok(state);
+        }
+        let is_careful = self.sketch.flags_matter(number, index);
+        let tallied = probes.iter().map(|it| (it.tally, it.amount.is_some()));
+        let offset = at.0.wrapping_sub(self.sketch.routine.start.0) as u32;
+        self.tallied.push((offset, tallied.collect()));
+        self.keyed(&probes, is_careful, state)
     }
 
     /// Where control arrives that comes from outside.

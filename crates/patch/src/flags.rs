@@ -100,11 +100,12 @@ impl Flags {
 
     /// Those that matter before an instruction, given those that matter behind it.
     fn before(&self, instruction: &Instruction, behind: u32) -> u32 {
-        let kept = match may_leave_flags(instruction) {
-            true => behind,
-            false => behind & !instruction.rflags_modified(),
-        };
-        (kept | instruction.rflags_read()) & self.written
+        before(instruction, behind, self.written)
+    }
+
+    /// Those that probes write.
+    pub fn written(&self) -> u32 {
+        self.written
     }
 
     /// Puts every block's probe where no flags matter.
@@ -113,6 +114,7 @@ impl Flags {
         for (block, (start, end)) in blocks.iter_mut().zip(flags) {
             block.start_is_careful = *start != 0;
             block.end_is_careful = *end != 0;
+            block.end_flags = *end;
             let mut best = None;
             let mut flags = *end;
             for (index, instruction) in block.code.iter().enumerate().rev() {
@@ -151,6 +153,25 @@ impl Flags {
         found.dedup();
         found.into_iter().map(LinkAddr).collect()
     }
+}
+
+/// Of the flags that are written, those that matter before an instruction.
+fn before(instruction: &Instruction, behind: u32, written: u32) -> u32 {
+    let kept = match may_leave_flags(instruction) {
+        true => behind,
+        false => behind & !instruction.rflags_modified(),
+    };
+    (kept | instruction.rflags_read()) & written
+}
+
+/// Do any flags matter before these instructions, behind which these do?
+pub fn matter_before(code: &[Instruction], behind: u32, written: u32) -> bool {
+    // Keyed probes write all flags: where nobody looked at all of them, they are kept.
+    let are_all = written == Adding::Sum.written();
+    let first = code
+        .iter()
+        .rfold(behind, |flags, it| before(it, flags, written));
+    !are_all || first != 0
 }
 
 /// Does a routine look like one whose callers know that it changes no flags? They may be where

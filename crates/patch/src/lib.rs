@@ -18,12 +18,14 @@ mod detours;
 mod emit;
 mod event_counter;
 mod flags;
+mod keyed;
 mod log;
 mod probes;
 mod sketch;
 mod spots;
 mod system_calls;
 mod tables;
+mod targets;
 mod template;
 
 pub use copy::{Copy, Jump, Originals};
@@ -31,6 +33,11 @@ pub use detours::{LONG, SHORT};
 pub use emit::template;
 pub use event_counter::{AT as EVENT_COUNTER, Events, SCRATCH as SECOND_SCRATCH};
 pub use flags::Adding;
+pub use keyed::{
+    FLAGS_SCRATCH, GENERATION, KIND_SHIFT, MOST_TEMPORARIES, OWNER, PLACE_SHIFT, SLOT_AMOUNT,
+    SLOT_BYTES, SLOT_COUNT, TABLE_BYTES, TABLES, TEXT_LIMIT, TEXT_START, THIRD_SCRATCH,
+    hash as text_hash, last_amount, last_slot, table,
+};
 pub use log::{
     BYTES as LOG_BYTES, ENTRY_BYTES as LOG_ENTRY_BYTES, PLACE as LOG_PLACE, START as LOG_START,
 };
@@ -40,4 +47,5 @@ pub use system_calls::{
     BEHIND_CALL_CELLS, CALL_NUMBERS, CALL_TABLE, CALL_TABLE_BYTES, FIRST_CALL_CELL, LAST_CALL,
     NO_CALL, SystemCall,
 };
-pub use template::Template;
+pub use targets::target_of;
+pub use template::{Tallied, Template};

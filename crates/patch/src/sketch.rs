@@ -5,7 +5,7 @@ use headcount_model::{
 };
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
-use crate::flags::{Adding, Flags};
+use crate::flags::{self, Adding, Flags};
 
 /// Why a routine cannot be copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,7 @@ pub struct Sketch {
     natural: FlowGraph,
     costs: ProbeCosts,
     hands_flags_to: Vec<LinkAddr>,
+    written_flags: u32,
 }
 
 /// A block, decoded.
@@ -64,6 +65,8 @@ pub(crate) struct Block {
     pub start_is_careful: bool,
     /// Do flags from before its last instruction matter behind it?
     pub end_is_careful: bool,
+    /// The flags that matter behind it.
+    pub end_flags: u32,
 }
 
 /// How a block ends.
@@ -128,7 +131,14 @@ impl Sketch {
             natural,
             costs,
             hands_flags_to,
+            written_flags: flags.written(),
         })
+    }
+
+    /// Must what stands before an instruction of a block keep the flags?
+    pub(crate) fn flags_matter(&self, block: usize, index: usize) -> bool {
+        let block = &self.blocks[block];
+        flags::matter_before(&block.code[index..], block.end_flags, self.written_flags)
     }
 
     /// Its flow graph. What calls do, and indirect jumps, happens outside.
@@ -288,6 +298,7 @@ impl Builder<'_> {
             site_is_careful: false,
             start_is_careful: false,
             end_is_careful: false,
+            end_flags: 0,
         }
     }
 

@@ -20,6 +20,9 @@ pub struct Spot {
     pub is_inside: bool,
     /// What a probe has added to the event counter, which it has not counted otherwise yet.
     pub ahead: i32,
+    /// How many counts the keyed probes of that instruction have made: two each, how often and how
+    /// much.
+    pub tallied: u8,
 }
 
 /// What headcount's own code has done to the registers.
@@ -35,20 +38,31 @@ pub enum Undo {
     PopReturnAndRestoreRax,
     /// `rax` is in the thread's scratch word, and `rcx` in its second one.
     RestoreRaxAndRcx,
+    /// And `rdx` in its third one.
+    RestoreThree,
+    /// And the flags in one more.
+    RestoreThreeAndFlags,
 }
 
 impl Undo {
     /// Must `rax` be restored?
     pub fn restores_rax(self) -> bool {
-        matches!(
-            self,
-            Self::RestoreRax | Self::PopReturnAndRestoreRax | Self::RestoreRaxAndRcx
-        )
+        matches!(self, Self::RestoreRax | Self::PopReturnAndRestoreRax) || self.restores_rcx()
     }
 
     /// Must `rcx` be restored?
     pub fn restores_rcx(self) -> bool {
-        self == Self::RestoreRaxAndRcx
+        self == Self::RestoreRaxAndRcx || self.restores_rdx()
+    }
+
+    /// Must `rdx` be restored?
+    pub fn restores_rdx(self) -> bool {
+        matches!(self, Self::RestoreThree | Self::RestoreThreeAndFlags)
+    }
+
+    /// Must the flags be restored?
+    pub fn restores_flags(self) -> bool {
+        self == Self::RestoreThreeAndFlags
     }
 
     /// Must a return address be taken from the stack?

@@ -13,6 +13,9 @@ use crate::spots::{Fix, Resume, Spot, Undo};
 /// The bit of a spot's first byte that says that `rcx` is to be restored as well.
 const RCX_TOO: u8 = 1 << 5;
 
+/// The bit that says that two bytes about keyed probes follow.
+const KEYED: u8 = 1 << 7;
+
 /// Bytes, and what they mean once somebody has asked.
 #[derive(Clone, Debug)]
 struct Lazy<T> {
@@ -52,15 +55,26 @@ impl Spots {
                 Undo::PopReturn => 2,
                 Undo::PopReturnAndRestoreRax => 3,
                 Undo::RestoreRaxAndRcx => RCX_TOO,
+                Undo::RestoreThree | Undo::RestoreThreeAndFlags => 0,
             };
+            let is_keyed = spot.tallied != 0 || spot.undo.restores_rdx();
+            let keyed = if is_keyed { KEYED } else { 0 };
             let is_ahead = u8::from(spot.ahead != 0) << 6;
             let inside = u8::from(spot.is_inside) << 4;
-            to.0.push(undo | kind_of(spot.fix) << 2 | inside | is_ahead);
+            to.0.push(undo | kind_of(spot.fix) << 2 | inside | is_ahead | keyed);
             to.number((spot.offset - offset) as usize);
             to.signed(distance);
             put_counter(&mut to, spot.fix);
             if spot.ahead != 0 {
                 to.signed(spot.ahead);
+            }
+            if is_keyed {
+                to.0.push(match spot.undo {
+                    Undo::RestoreThree => 1,
+                    Undo::RestoreThreeAndFlags => 2,
+                    _ => 0,
+                });
+                to.0.push(spot.tallied);
             }
             (offset, at) = (spot.offset, spot.at.0);
         }
@@ -81,22 +95,34 @@ impl Spots {
             let head = from.u8()?;
             offset = offset.checked_add(from.number()?)?;
             at = at.wrapping_add_signed(from.signed()?.into());
+            let undo = match head & (RCX_TOO | 3) {
+                0 => Undo::Nothing,
+                1 => Undo::RestoreRax,
+                2 => Undo::PopReturn,
+                3 => Undo::PopReturnAndRestoreRax,
+                _ => Undo::RestoreRaxAndRcx,
+            };
+            let fix = take_fix(&mut from, head >> 2 & 3)?;
+            let ahead = match head >> 6 & 1 {
+                0 => 0,
+                _ => from.signed()?,
+            };
+            let (undo, tallied) = match head & KEYED {
+                0 => (undo, 0),
+                _ => match (from.u8()?, from.u8()?) {
+                    (1, tallied) => (Undo::RestoreThree, tallied),
+                    (2, tallied) => (Undo::RestoreThreeAndFlags, tallied),
+                    (_, tallied) => (undo, tallied),
+                },
+            };
             Some(Spot {
                 offset,
                 at: LinkAddr(at),
-                undo: match head & (RCX_TOO | 3) {
-                    0 => Undo::Nothing,
-                    1 => Undo::RestoreRax,
-                    2 => Undo::PopReturn,
-                    3 => Undo::PopReturnAndRestoreRax,
-                    _ => Undo::RestoreRaxAndRcx,
-                },
-                fix: take_fix(&mut from, head >> 2 & 3)?,
+                undo,
+                fix,
                 is_inside: head >> 4 & 1 == 1,
-                ahead: match head >> 6 & 1 {
-                    0 => 0,
-                    _ => from.signed()?,
-                },
+                ahead,
+                tallied,
             })
         })
     }

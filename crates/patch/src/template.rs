@@ -58,7 +58,18 @@ pub struct Template {
     pub(crate) leads: Vec<(u32, i32)>,
     /// Where the copy traps because the event counter has come to its end.
     pub(crate) countdowns: Vec<u32>,
+    /// What the keyed probes of an instruction count, by its offset in the original.
+    pub(crate) tallied: Vec<(u32, Vec<Tallied>)>,
+    /// Where the copy traps because a table has no room for a key.
+    pub(crate) full_tables: Vec<u32>,
+    /// Where the copy traps because a text comes into a table.
+    pub(crate) new_texts: Vec<u32>,
+    /// Instructions of keyed probes that may fault, and where the thread goes on then.
+    pub(crate) faults: Vec<(u32, u32)>,
 }
+
+/// What a keyed probe counts: for which tally, and whether it adds an amount up.
+pub type Tallied = (u8, bool);
 
 impl Template {
     /// How many bytes the copy has.
@@ -174,6 +185,18 @@ impl Template {
             to.signed(*lead);
         });
         to.ascending(&self.countdowns);
+        to.many(&self.tallied, |to, (offset, tallied)| {
+            to.number(*offset as usize);
+            to.many(tallied, |to, (tally, has_amount)| {
+                to.0.extend([*tally, (*has_amount).into()]);
+            });
+        });
+        to.ascending(&self.full_tables);
+        to.ascending(&self.new_texts);
+        to.many(&self.faults, |to, (from, behind)| {
+            to.number(*from as usize);
+            to.number(*behind as usize);
+        });
     }
 
     /// What [`Template::pack`] wrote. `None`: it did not write this.
@@ -214,6 +237,13 @@ impl Template {
             increments: from.many(Packed::signed)?,
             leads: from.many(|it| Some((it.number()?, it.signed()?)))?,
             countdowns: from.ascending()?,
+            tallied: from.many(|it| {
+                let offset = it.number()?;
+                Some((offset, it.many(|it| Some((it.u8()?, it.u8()? == 1)))?))
+            })?,
+            full_tables: from.ascending()?,
+            new_texts: from.ascending()?,
+            faults: from.many(pair)?,
         };
         template.is_sound().then_some(template)
     }

@@ -15,13 +15,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod calls;
 mod counts;
 mod error;
 mod facts;
 mod merge;
 mod module_facts;
 mod open;
+mod packed;
 mod plain;
 mod read;
 mod remove;

@@ -1,7 +1,7 @@
 //! Many profiles into one.
 
-use crate::calls;
 use crate::counts::{Kept, RunCounts, write_readings};
+use crate::packed;
 use crate::read;
 use crate::samples;
 use crate::system_calls;
@@ -120,7 +120,9 @@ fn add_modules_and_runs(from: &Connection, to: &Connection) -> Result<(usize, us
             already_there += 1;
             continue;
         }
-        run.calls = input(calls::read(from, id))?;
+        run.calls = input(packed::read(from, id))?;
+        run.values = input(packed::read(from, id))?;
+        run.threads = input(packed::read(from, id))?;
         input(system_calls::add(from, id, &mut run.system_calls))?;
         let new_id = output(write::add_run(to, &run))?;
         for (old, new) in &modules {

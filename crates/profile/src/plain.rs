@@ -12,7 +12,7 @@ const SCHEMA: &str = include_str!("plain.sql");
 const INDEXES: &str = include_str!("plain_indexes.sql");
 
 /// Raised when a query for an older form would be wrong for a newer one.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// A database of plain tables that is being written.
 pub struct PlainTables {

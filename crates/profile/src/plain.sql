@@ -91,6 +91,21 @@ CREATE TABLE file_counts (
     at_least        INTEGER NOT NULL
 ) STRICT;
 
+-- What `--tally` and `--targets` found.
+CREATE TABLE value_counts (
+    module     TEXT NOT NULL,    -- empty if none was counted there
+    function   TEXT NOT NULL,
+    place      TEXT NOT NULL,    -- in the user's words; of targets, the indirect call or jump
+    expression TEXT NOT NULL,    -- in the user's words; `target` of targets; empty if all is one
+    value      TEXT NOT NULL,    -- a number, a range, a function, a text in quotes
+    count      INTEGER NOT NULL,
+    caller     TEXT NOT NULL,    -- empty if callers are not told apart
+    sum        INTEGER,          -- of the amounts, if any are added up
+    address    INTEGER,          -- of the instruction
+    file       TEXT,             -- its source
+    line       INTEGER
+) STRICT;
+
 -- What is not counted, and why.
 CREATE TABLE refusals (
     module  TEXT    NOT NULL,

@@ -4,10 +4,10 @@ use crate::facts::{Decoder, Numbers};
 use crate::module_facts::{FunctionFacts, ModuleFacts, place};
 use crate::sum::{executed, sum};
 use crate::write::Stored;
-use crate::{Problem, Profile, Recover, Result, calls, samples, system_calls};
+use crate::{Problem, Profile, Recover, Result, packed, samples, system_calls};
 use headcount_model::{
     CallCosts, Counted, FileId, LinkAddr, LoadBias, PAUSED, Placement, Process, Refusal, Run,
-    Samples, SystemCalls,
+    Samples, SystemCalls, ThreadCounts, ValueCounts,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -84,6 +84,8 @@ pub struct Loaded {
     pub timed: Vec<Timed>,
     /// What calls cost, of those of the counted runs that were asked for it.
     pub calls: Vec<CallCosts>,
+    /// What the counted runs found by value, of those that were asked for it.
+    pub values: Vec<ValueCounts>,
     /// How often the counted runs made system calls, as far as somebody saw their numbers.
     pub system_calls: SystemCalls,
     /// What makes their sum uncertain, in sentences. The notes of each run are its own.
@@ -128,6 +130,27 @@ impl Profile {
         self.reading(|db| executed(db, run, self.recover))
     }
 
+    /// What each thread of the chosen runs counted, as far as they were counted; none where that was
+    /// not asked for.
+    pub fn thread_counts(
+        &self,
+        which: &RunSelection,
+    ) -> Result<Vec<(RunInfo, Option<ThreadCounts>)>> {
+        self.reading(|db| {
+            let runs = choose(db, which)?.counted.into_iter();
+            let runs = runs.map(|id| Ok((run_info(db, id)?, packed::read(db, id)?)));
+            runs.collect()
+        })
+    }
+
+    /// What is known of the modules of a run.
+    pub fn modules_of(&self, run: i64) -> Result<Vec<ModuleFacts>> {
+        self.reading(|db| {
+            let modules = modules_of(db, &[run])?;
+            modules.iter().map(|it| facts(db, it)).collect()
+        })
+    }
+
     /// Everything one reader sees belongs to one moment, whatever others write meanwhile.
     fn reading<T>(&self, read: impl Fn(&Connection) -> Result<T, Problem>) -> Result<T> {
         let attempt = || {
@@ -166,7 +189,7 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
         key(a).cmp(&key(b))
     });
     notes.extend(mixed_note(mixed));
-    let costs = ids.iter().map(|id| calls::read(db, *id));
+    let costs = ids.iter().map(|id| packed::read(db, *id));
     let costs: Vec<Option<CallCosts>> = costs.collect::<Result<_, _>>()?;
     let calls: Vec<CallCosts> = costs.into_iter().flatten().collect();
     if !calls.is_empty() && calls.len() < ids.len() {
@@ -177,6 +200,9 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
         ));
     }
     notes.extend(paused_note(db, which, recover)?);
+    let found = ids.iter().map(|id| packed::read(db, *id));
+    let found: Vec<Option<ValueCounts>> = found.collect::<Result<_, _>>()?;
+    let values: Vec<ValueCounts> = found.into_iter().flatten().collect();
     let mut system_calls = SystemCalls::default();
     for id in &ids {
         system_calls::add(db, *id, &mut system_calls)?;
@@ -194,6 +220,7 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
         runs: runs.collect::<Result<_, _>>()?,
         timed: timed.collect::<Result<_, Problem>>()?,
         calls,
+        values,
         system_calls,
         notes,
     })

@@ -1,7 +1,8 @@
 -- The tables of a headcount profile.
 --
 -- Facts about a build are stored once (modules, files, functions, refusals); each run adds only
--- what it counted (runs, processes, threads, run_modules, system_calls), what its calls cost (calls)
+-- what it counted (runs, processes, threads, run_modules, system_calls), what its calls cost (calls), what it found by value (run_values),
+-- what each of its threads counted (run_threads)
 -- and where its time went (samples).
 --
 -- The ten largest functions:
@@ -123,6 +124,18 @@ CREATE TABLE system_calls (
 CREATE TABLE calls (
     run    INTEGER PRIMARY KEY REFERENCES runs,
     packed BLOB    NOT NULL -- functions, calls and contexts, as `call_costs/kept.rs` of the crate `model` tells
+) STRICT;
+
+-- What a run found by value, if that was asked for.
+CREATE TABLE run_values (
+    run    INTEGER PRIMARY KEY REFERENCES runs,
+    packed BLOB    NOT NULL -- tallies and what they found, as `value_counts.rs` of the crate `model` tells
+) STRICT;
+
+-- What each thread of a run counted, if that was asked for.
+CREATE TABLE run_threads (
+    run    INTEGER PRIMARY KEY REFERENCES runs,
+    packed BLOB    NOT NULL -- as `thread_counts.rs` of the crate `model` tells
 ) STRICT;
 
 -- What a clock saw of a run: call stacks, by thread.

@@ -1,8 +1,8 @@
 //! Facts and counts into the tables.
 
-use crate::calls;
 use crate::counts::{self, Kept, RunCounts};
 use crate::module_facts::{FunctionFacts, ModuleFacts};
+use crate::packed;
 use crate::read::{self, all_modules, facts};
 use crate::samples;
 use crate::shape::shape;
@@ -353,7 +353,13 @@ pub(crate) fn add_run(db: &Connection, run: &Run) -> Result<i64, Problem> {
     }
     system_calls::write(db, id, &run.system_calls)?;
     if let Some(costs) = &run.calls {
-        calls::write(db, id, costs)?;
+        packed::write(db, id, costs)?;
+    }
+    if let Some(found) = &run.values {
+        packed::write(db, id, found)?;
+    }
+    if let Some(counts) = &run.threads {
+        packed::write(db, id, counts)?;
     }
     Ok(id)
 }

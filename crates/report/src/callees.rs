@@ -2,9 +2,10 @@
 
 use crate::count::{self, Count, CountedBlock};
 use crate::names::Named;
+use crate::targets::{self, Targets};
 use headcount_model::{
     Block, Counted, EdgeKind, Function, LinkAddr, Module, Pointer, Span, Target, TransferKind,
-    Transfers,
+    Transfers, ValueCounts,
 };
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -58,6 +59,8 @@ pub struct Callees<'a> {
     modules: Vec<Known>,
     /// Functions by the linker's name.
     named: OnceCell<HashMap<&'a str, Vec<FunctionId>>>,
+    /// Where indirect calls and jumps went, as far as somebody looked.
+    targets: Targets,
 }
 
 /// What is known of a module, found when somebody asks: few calls of a program lead into libraries.
@@ -81,7 +84,15 @@ impl<'a> Callees<'a> {
             pointers,
             modules: counted.iter().map(|_| Known::default()).collect(),
             named: OnceCell::new(),
+            targets: Targets::new(),
         }
+    }
+
+    /// The same, with what runs found of indirect calls and jumps. Where it is known what calls cost,
+    /// it is known whom they led to, and nothing is to be added to that.
+    pub fn with_targets(self, values: &[ValueCounts]) -> Self {
+        let targets = targets::targets(self.counted, values);
+        Self { targets, ..self }
     }
 
     /// The linker's name of a function.
@@ -89,7 +100,8 @@ impl<'a> Callees<'a> {
         &self.counted[module].module.functions[index].name
     }
 
-    /// The calls of a function and its jumps to others, by address.
+    /// The calls of a function and its jumps to others, by address. What is indirect is there for every
+    /// function that it led to, if that is known.
     pub fn sites(&self, module: usize, named: &Named<'_>) -> Vec<Site> {
         let leaves = leaves(named);
         let mut sites = Vec::new();
@@ -97,7 +109,10 @@ impl<'a> Callees<'a> {
             self.sites_of(module, number, &block, leaves.get(&number), &mut sites);
         }
         sites.sort_by_key(|it| it.address);
+        let sites = sites.into_iter();
         sites
+            .flat_map(|it| targets::refined(&self.targets, (module, named.index), it))
+            .collect()
     }
 
     /// Those of one block. `leaves` says how often its last instruction ended the function.

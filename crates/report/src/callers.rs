@@ -47,7 +47,7 @@ pub fn find(counted: &[Counted], request: &Request<'_>) -> Result<Found, Error> 
     let Some(wanted) = request.calls_of else {
         return Ok(Found::default());
     };
-    let callees = Callees::new(counted, request.transfers, request.pointers);
+    let callees = request.callees(counted);
     let (exact, all) = (request.calls, Only::default());
     let graph = CallGraph::new(counted, &callees, exact, &all, request.demangle)?;
     let nodes: BTreeSet<usize> = wanted

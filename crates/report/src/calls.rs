@@ -17,7 +17,7 @@ const INDIRECT: &str = "*";
 
 /// A row for every call instruction, in the order of the program.
 pub fn calls(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
-    let callees = Callees::new(counted, request.transfers, request.pointers);
+    let callees = request.callees(counted);
     let mut rows = Vec::new();
     for (module, it) in counted.iter().enumerate() {
         let named = functions(it, request.demangle);

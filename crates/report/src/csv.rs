@@ -50,11 +50,29 @@ pub fn field(text: &str, out: &mut String) {
 
 /// A text that neither a terminal nor a spreadsheet obeys. Names come from files that anyone may
 /// have made, and spreadsheets take what begins like this for a formula; a quote in front says that
-/// it is text (OWASP, "CSV injection"). What would end a line is written out.
+/// it is text (OWASP, "CSV injection"). What would end a line is written out. A negative number is one.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     let shown = visible(text);
-    match shown.starts_with(['=', '+', '-', '@']) {
+    match shown.starts_with(['=', '+', '-', '@']) && !is_negative_number(&shown) {
         false => shown,
         true => Cow::Owned(format!("'{shown}")),
+    }
+}
+
+fn is_negative_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn no_text_is_a_formula_and_a_negative_number_stays_one() {
+        assert_eq!(harmless("-17"), "-17");
+        for text in ["-1+2", "-", "-x", "-1 ", "+1", "=1", "@f"] {
+            assert_eq!(harmless(text), format!("'{text}"));
+        }
     }
 }

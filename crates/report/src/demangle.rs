@@ -15,6 +15,30 @@ pub fn demangle(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// A name of C++ without what the function takes: `max(int, int)` is a `max`.
+pub fn without_parameters(written: &str) -> &str {
+    let name = written.trim_end_matches(" const");
+    let Some(inside) = name.strip_suffix(')') else {
+        return written;
+    };
+    let mut depth = 1;
+    for (at, it) in inside.char_indices().rev() {
+        match it {
+            ')' => depth += 1,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return match &name[..at] {
+                "" => written,
+                before if before.ends_with("operator") => written,
+                before => before,
+            };
+        }
+    }
+    written
+}
+
 fn written(name: &str) -> Option<String> {
     set_up_of_globals(name).or_else(|| symbol(name))
 }
@@ -148,6 +172,22 @@ mod tests {
             ("_GLOBAL__D__Z3foov", "global destructors keyed to foo()"),
         ] {
             assert_eq!(demangle(name), written);
+        }
+    }
+
+    #[test]
+    fn parameters_are_no_part_of_a_short_name() {
+        for (written, short) in [
+            ("max(int, int)", "max"),
+            ("A::f(void (*)(int)) const", "A::f"),
+            ("A::operator()(int)", "A::operator()"),
+            ("A::operator()", "A::operator()"),
+            ("(anonymous namespace)::f(int)", "(anonymous namespace)::f"),
+            ("(anonymous namespace)", "(anonymous namespace)"),
+            ("f)", "f)"),
+            ("main", "main"),
+        ] {
+            assert_eq!(without_parameters(written), short);
         }
     }
 

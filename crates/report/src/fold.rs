@@ -27,7 +27,13 @@ const SUMMED: [&str; 8] = [
 pub fn folds(unit: Unit) -> bool {
     !matches!(
         unit,
-        Unit::Module | Unit::Thread | Unit::Charge | Unit::CallCharge | Unit::Syscall
+        Unit::Module
+            | Unit::Thread
+            | Unit::Process
+            | Unit::Charge
+            | Unit::CallCharge
+            | Unit::Syscall
+            | Unit::Value
     )
 }
 

@@ -47,9 +47,12 @@ pub mod stat;
 mod syscalls;
 mod system_call_names;
 mod table;
+mod targets;
 pub mod text;
+mod threads;
 pub mod time;
 mod unknown_name;
+mod values;
 
 pub use branches::{Branch, Way, branches};
 pub use callees::{FindPointers, FindTransfers, FunctionId};
@@ -57,7 +60,7 @@ pub use callers::{CallsOf, Direction};
 pub use count::{Count, CountedBlock, blocks, edges};
 pub use coverage::coverage_notes;
 pub use covered::{Covered, CoveredFile, CoveredFunction, Part, covered};
-pub use demangle::demangle;
+pub use demangle::{demangle, without_parameters};
 pub use escape::{visible, visible_lines};
 pub use events::{Amount, EventSums, FindEvents, WantedEvents};
 pub use exact_calls::ExactCalls;
@@ -70,7 +73,8 @@ pub use only::{Filter, Only, line_range, split_module};
 pub use own::{Own, OwnModules, is_of_the_system};
 pub use report::{Decode, Refused, Report, Request, RunSummary, refused};
 pub use table::{Cell, Row, Table, Unit};
-pub use unknown_name::{bare_name, no_function_called, no_module_called, nothing_called};
+pub use unknown_name::{no_function_called, no_function_in, no_module_called, nothing_called};
+pub use values::{Tallied, TalliedPlace, TalliedValue, tallied};
 
 /// Why there is no report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

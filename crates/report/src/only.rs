@@ -10,6 +10,7 @@
 //!
 //! Files may be named below the current folder. A pattern with a `/` is about their whole paths.
 
+use crate::demangle::without_parameters;
 use crate::glob::Pattern;
 use crate::names::{Named, all_functions, files_with_code, is_counted, origin};
 use headcount_model::{Counted, Module, Refusal};
@@ -150,7 +151,9 @@ impl Only {
     pub fn wants_name(&self, module: &str, names: &[&str]) -> bool {
         let is_called = |it: &Pattern| {
             let mut names = names.iter();
-            names.any(|name| it.matches(name) || is_made_of(name, it))
+            names.any(|name| {
+                it.matches(name) || it.matches(without_parameters(name)) || is_made_of(name, it)
+            })
         };
         let names_it =
             |it: &Wish| is_called(&it.whole) || it.within_path(module).is_some_and(is_called);
@@ -272,8 +275,13 @@ impl Wish {
 
     fn names_function(&self, named: &Named<'_>) -> bool {
         let name = &named.function.name;
-        let is_called =
-            |it: &Pattern| it.matches(&named.name) || it.matches(name) || is_made_of(name, it);
+        let short = without_parameters(&named.name);
+        let is_called = |it: &Pattern| {
+            [&named.name, short, name]
+                .iter()
+                .any(|name| it.matches(name))
+                || is_made_of(name, it)
+        };
         is_called(&self.whole) || self.within(named.module).is_some_and(is_called)
     }
 

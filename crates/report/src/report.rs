@@ -1,6 +1,6 @@
 //! One report: a table, and what it does not say.
 
-use crate::callees::{FindPointers, FindTransfers};
+use crate::callees::{Callees, FindPointers, FindTransfers};
 use crate::callers::{self, CallsOf};
 use crate::calls;
 use crate::coverage;
@@ -16,8 +16,10 @@ use crate::own::Own;
 use crate::rows::{self, Totals};
 use crate::table::{Cell, Row, Table, Unit};
 use crate::time::{Time, Totals as TimeTotals};
-use crate::{Error, outcomes, source, syscalls, time};
-use headcount_model::{Counted, LinkAddr, Module, Refusal, Samples, Span, SystemCalls};
+use crate::{Error, outcomes, source, syscalls, threads, time, values};
+use headcount_model::{
+    Counted, LinkAddr, Module, Refusal, Samples, Span, SystemCalls, ThreadCounts, ValueCounts,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -62,6 +64,12 @@ pub struct Request<'a> {
     pub calls: Option<&'a ExactCalls<'a>>,
     /// How often system calls were made, by number.
     pub system_calls: Option<&'a SystemCalls>,
+    /// What each thread counted, of the runs where that was asked for.
+    pub threads: &'a [ThreadCounts],
+    /// What was found by value.
+    pub values: &'a [ValueCounts],
+    /// How many runs the counts are sums of, if none of these is there only in part; else 0.
+    pub whole_runs: usize,
     /// Whether to say why that took so long.
     pub why: bool,
     /// What to tell of what code did.
@@ -90,8 +98,20 @@ impl<'a> Request<'a> {
             samples: &[],
             calls: None,
             system_calls: None,
+            threads: &[],
+            values: &[],
+            whole_runs: 0,
             why: false,
             events: WantedEvents::default(),
+        }
+    }
+
+    /// Knows the functions of all modules, and whom they call.
+    pub fn callees(&self, counted: &'a [Counted]) -> Callees<'a> {
+        let callees = Callees::new(counted, self.transfers, self.pointers);
+        match self.calls {
+            Some(_) => callees,
+            None => callees.with_targets(self.values),
         }
     }
 }
@@ -243,13 +263,21 @@ impl Report {
                 found.rows
             }
             Unit::Branch => outcomes::rows(counted, request)?,
-            Unit::Thread => time::threads(request.samples),
+            Unit::Thread => threads::threads(request.threads, request.samples),
+            Unit::Process => threads::processes(request.threads)?,
             Unit::Charge => time::charges(request),
             Unit::CallCharge => time::call_charges(counted, request),
             Unit::Syscall => {
                 let calls = request.system_calls.cloned().unwrap_or_default();
                 notes.extend(syscalls::note(&calls, counted, &request.events)?);
                 syscalls::rows(&calls)
+            }
+            Unit::Value => {
+                let found = values::rows(counted, request)?;
+                notes.extend(found.notes);
+                self.table.left_out = found.left_out;
+                self.table.in_libraries = found.in_libraries;
+                found.rows
             }
             Unit::Instruction => rows::of_functions(counted, request, |named, rows| {
                 rows::instructions(named, request, rows, notes)
@@ -291,6 +319,10 @@ impl Report {
             table.rows.retain(|row| !row.ran);
         }
         let is_part = request.own.is_some() || request.top.is_some();
+        // Those of one place are together, and in order already.
+        if table.unit == Unit::Value {
+            return Ok(());
+        }
         if table.unit.hottest_first() || table.has_why || is_part && !request.never {
             let name = table.column(table.unit.name());
             let name = name.filter(|_| table.unit.hottest_first());

@@ -34,12 +34,16 @@ pub enum Unit {
     Branch,
     /// A thread.
     Thread,
+    /// A process.
+    Process,
     /// A place of the user's own code, with a routine of a library that ran on its behalf.
     Charge,
     /// The same, with what was executed and not the time.
     CallCharge,
     /// A number by which system calls are made.
     Syscall,
+    /// A value that was found somewhere.
+    Value,
 }
 
 impl Unit {
@@ -56,8 +60,10 @@ impl Unit {
             Self::Call | Self::CallCost => "call",
             Self::Branch => "branch",
             Self::Thread => "thread",
+            Self::Process => "process",
             Self::Charge | Self::CallCharge => "charge",
             Self::Syscall => "syscall",
+            Self::Value => "value",
         }
     }
 
@@ -132,6 +138,7 @@ impl Unit {
                 "waiting",
                 "ready",
             ],
+            Self::Process => &["process", "name", "threads", "executed"],
             Self::Charge => &[
                 "file",
                 "line",
@@ -143,6 +150,17 @@ impl Unit {
             ],
             Self::CallCharge => &["file", "line", "function", "routine", "module", "executed"],
             Self::Syscall => &["name", "number", "count"],
+            Self::Value => &[
+                "module",
+                "function",
+                "place",
+                "expression",
+                "value",
+                "count",
+                "caller",
+                "sum",
+                "address",
+            ],
         }
     }
 
@@ -155,6 +173,7 @@ impl Unit {
                 | Self::File
                 | Self::Function
                 | Self::Thread
+                | Self::Process
                 | Self::Charge
                 | Self::CallCharge
                 | Self::CallCost
@@ -197,8 +216,12 @@ impl Cell {
             (Self::Amount(a), Self::Amount(b)) => b.value().cmp(&a.value()),
             (Self::Text(a), Self::Text(b)) => a.cmp(b),
             (Self::Address(a), Self::Address(b)) => a.cmp(b),
-            _ => Ordering::Equal,
+            _ => self.is_nothing().cmp(&other.is_nothing()),
         }
+    }
+
+    fn is_nothing(&self) -> bool {
+        matches!(self, Self::Address(None))
     }
 }
 

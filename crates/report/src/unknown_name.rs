@@ -1,9 +1,10 @@
 //! What to say where nothing that was counted has the name that the user typed.
 
+use crate::demangle::{demangle, without_parameters};
 use crate::glob::{Pattern, base_name};
 use crate::names::{functions, is_counted};
 use crate::only::split_module;
-use headcount_model::{Counted, FunctionCounts};
+use headcount_model::{Counted, FunctionCounts, Module};
 use std::collections::BTreeSet;
 
 /// So many similar names are told.
@@ -47,6 +48,17 @@ pub fn no_function_called(counted: &[Counted], name: &str) -> String {
     })
 }
 
+/// The same of a program that has not run yet, and of what it is started with.
+pub fn no_function_in(modules: &[&Module], name: &str) -> String {
+    let what = format!(
+        "no function is called {name} in the program or the libraries that it is started with"
+    );
+    let all = modules.iter().flat_map(|it| &it.functions);
+    let all = all.map(|it| demangle(&it.name).into_owned());
+    let cure = format!("name the module of one that it loads later: MODULE!{name}");
+    with_similar(what, name, all, &cure)
+}
+
 /// Says that there is no such module, and what has a similar name.
 pub fn no_module_called(counted: &[Counted], name: &str) -> String {
     let all = counted
@@ -70,13 +82,9 @@ fn is_unselected(counted: &[Counted], name: &str) -> bool {
     let mut functions = modules.flat_map(|it| it.module.functions.iter().zip(&it.functions));
     functions.any(|(function, counts): (_, &FunctionCounts)| {
         let shown = crate::demangle(&function.name);
-        !is_counted(counts) && [function.name.as_str(), &shown, bare_name(&shown)].contains(&name)
+        !is_counted(counts)
+            && [function.name.as_str(), &shown, without_parameters(&shown)].contains(&name)
     })
-}
-
-/// The name of a function without its parameters.
-pub fn bare_name(shown: &str) -> &str {
-    shown.split('(').next().unwrap_or(shown)
 }
 
 /// The names of a module, of its source files and of its functions.
@@ -121,7 +129,7 @@ fn similar(typed: &str, all: impl Iterator<Item = String>) -> Vec<String> {
         let name = name.to_lowercase();
         match name.contains(&typed) {
             true => Some(name.len() - typed.len()),
-            false => letters_between(&typed, bare_name(&name))
+            false => letters_between(&typed, without_parameters(&name))
                 .or_else(|| letters_between(&typed, name.split(".so").next()?)),
         }
     };

@@ -124,6 +124,8 @@ fn export(
     };
     let material = Material {
         calls: &[],
+        values: &[],
+        whole_runs: 0,
         counted,
         runs: &runs,
         notes: &[],
@@ -132,6 +134,7 @@ fn export(
         demangle: true,
         max_count,
         source: &found,
+        decode: &|_| Vec::new(),
         lengths: &|span| vec![1; span.bytes.len()],
         transfers: &|_| Default::default(),
         pointers: &|_| Default::default(),

@@ -445,6 +445,7 @@ fn branches_folds_and_widths() {
     ]);
     let mut view = View {
         times: None,
+        values: None,
         branches: Some(&branches),
         fold: Some(Fold {
             around: Around::Ran,

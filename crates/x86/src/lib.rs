@@ -7,5 +7,7 @@ mod floating_point;
 pub mod mnemonic;
 pub mod out_of_line;
 
-pub use decode::{Instruction, NotCode, count, decode, is_packed, length_at, targets, transfers};
+pub use decode::{
+    Instruction, NotCode, count, decode, is_packed, length_at, targets, transfers, walk,
+};
 pub use events::events;

@@ -28,6 +28,7 @@ Examples:
   headcount diff main.db pr.db --fail-over 1%
   headcount diff main.db pr.db --fail-over function=5% --only 'src/*'
   headcount diff main.db pr.db --by line       how often each line was begun
+  headcount diff main.db pr.db --by value      what --tally and --targets found
   headcount diff main.db pr.db --format markdown")]
 pub struct Diff {
     /// The profile with the old counts.
@@ -41,7 +42,8 @@ pub struct Diff {
     /// of different commands are added up.
     #[arg(long, value_parser = side_runs, value_name = "RUNS")]
     pub runs: Option<SideRuns>,
-    /// What to compare: instructions executed, by function, or how often lines were begun.
+    /// What to compare: instructions executed, by function, how often lines were begun, or how often
+    /// values were found.
     #[arg(long, value_enum, default_value_t = DiffBy::Function)]
     pub by: DiffBy,
     /// Fail if so much more is executed: `1%`, `10000`, or of any one function `function=5%`; or if
@@ -51,7 +53,7 @@ pub struct Diff {
     pub fail_over: Vec<headcount_report::diff::Limit>,
     #[command(flatten)]
     pub filter: FilterArgument,
-    /// Show so many functions, or lines.
+    /// Show so many functions, lines, or values of each kind.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
     /// With `--by line` or a limit for lines: a folder to look for sources in; may be given several
@@ -73,6 +75,8 @@ pub enum DiffBy {
     Function,
     /// How often lines were begun, and whether that is exact, a bound or unknown.
     Line,
+    /// How often each value was found (`run --tally`, `run --targets`).
+    Value,
 }
 
 /// How to write a comparison.

@@ -1,5 +1,6 @@
 //! What can be typed to read, compare and export counts.
 
+use crate::threads_alone::WantedThreads;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use headcount_model::Event;
@@ -81,8 +82,8 @@ impl GateArgument {
 /// What a table of counts shows, and how.
 #[derive(Clone, Debug, Args)]
 pub struct TableArgument {
-    /// What each row stands for; `thread` needs samples of `headcount time`, `syscall` is a number by
-    /// which system calls were made.
+    /// What each row stands for; `thread` needs `headcount run --per-thread` or samples of `headcount
+    /// time`, `process` the former; `syscall` is a number by which system calls were made.
     #[arg(long, value_enum, default_value_t = By::Function, value_name = "UNIT")]
     pub by: By,
     /// The column to sort by: numbers from the largest, names from the first.
@@ -410,6 +411,12 @@ pub struct RunsArgument {
     /// Of those, only the phase that began with this mark (`headcount mark`), or `start`, or `paused`.
     #[arg(long, value_name = "NAME")]
     phase: Option<String>,
+    /// Of a run with `--per-thread`: only what threads with this name (`*` any text) or number counted.
+    #[arg(long, value_name = "NAME|TID")]
+    thread: Option<String>,
+    /// The same for the threads of processes.
+    #[arg(long, value_name = "NAME|PID")]
+    process: Option<String>,
 }
 
 impl RunsArgument {
@@ -419,6 +426,13 @@ impl RunsArgument {
             Some(phase) => RunSelection::Phase(Box::new(self.runs.clone()), phase.clone()),
             None => self.runs.clone(),
         }
+    }
+
+    /// Which threads are, if not all.
+    pub fn threads(&self) -> Option<WantedThreads<'_>> {
+        let (thread, process) = (self.thread.as_deref(), self.process.as_deref());
+        let is_any = thread.is_some() || process.is_some();
+        is_any.then_some(WantedThreads { thread, process })
     }
 }
 
@@ -483,7 +497,9 @@ pub enum By {
     Call,
     Branch,
     Thread,
+    Process,
     Syscall,
+    Value,
 }
 
 /// What has one row in a flat table.
@@ -497,6 +513,7 @@ pub enum FlatUnit {
     Instruction,
     Edge,
     Call,
+    Value,
 }
 
 /// How long the bars of a histogram are.

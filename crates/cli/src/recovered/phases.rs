@@ -10,11 +10,15 @@ use headcount_monitor::journal::{self, Entry, Written};
 use headcount_monitor::live::Part;
 use headcount_monitor::{Outcome, OwnFolder, live};
 
-use super::{Recovered, recover_from};
+use super::{Recovered, recover_from, values};
 use crate::selection::Selection;
 
 /// The phase before the first mark.
 const START: &str = "start";
+
+/// What was counted by value is known of the whole run: a phase of its own has that, in which nothing
+/// else was counted.
+pub const VALUES: &str = "values";
 
 /// The phases of a run; none if nobody marked it.
 pub fn recover_phases(
@@ -53,10 +57,20 @@ pub fn recover_phases(
     if let (Some(part), Some(last)) = (in_pauses, stretches.last()) {
         phases.push((PAUSED.to_owned(), None, alone(&last.written, &part)));
     }
+    let last = stretches.last().map(|it| &it.written);
+    let values = last.map(|it| values::values_of(&it.entries, folder));
+    let values = values.transpose()?.flatten();
+    if let (Some(_), Some(last)) = (&values, last) {
+        phases.push((VALUES.to_owned(), None, alone(last, &Part::default())));
+    }
     let phases = phases.into_iter().enumerate();
     let phases = phases.map(|(number, (name, started, written))| {
         let has_calls = written.entries.contains(&Entry::Calls);
+        let has_threads = folder.file(journal::THREADS).exists();
         let mut recovered = recover_from(written, folder, outcome, selection)?;
+        if name == VALUES {
+            recovered.name_values(values.clone());
+        }
         let run = &mut recovered.run;
         if run.batch.is_empty() {
             run.batch.clone_from(&run.key);
@@ -67,6 +81,12 @@ pub fn recover_phases(
         if has_calls {
             run.notes.push(
                 "What calls cost is known of whole runs only, and this one has phases.".to_owned(),
+            );
+        }
+        if has_threads {
+            run.notes.push(
+                "What each thread counted is known of whole runs only, and this one has phases."
+                    .to_owned(),
             );
         }
         Ok(recovered)

@@ -8,7 +8,7 @@ use anyhow::bail;
 use headcount_model::{Counted, Module};
 use headcount_profile::Loaded;
 use headcount_report::{
-    Filter, LineCount, Own, Refused,
+    Filter, LineCount, Only, Own, Refused, Tallied,
     annotate::{self, Around, Chosen, Fold, Scale, View},
     coverage_notes, line_counts, nothing_called, text, thousands, visible,
 };
@@ -17,7 +17,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
-    let mut loaded = super::load(args.profile.input.as_ref(), &args.runs.get())?;
+    let mut loaded = super::load(args.profile.input.as_ref(), &args.runs)?;
     let sources = Sources::new(&loaded, &args.source, args.profile.input.as_deref());
     source_flows::follow(&mut loaded, &sources);
     let own = super::own(&args.own, &loaded, !args.names.no_demangle);
@@ -27,11 +27,12 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         false => chosen(&loaded, &names)?,
     };
     narrow(&mut chosen, &loaded, args);
+    let tallied = super::tallied(&loaded, Only::default(), None, !args.names.no_demangle)?;
     if let Some(suffix) = &args.write {
         return write_beside(&loaded, &chosen, suffix, &sources);
     }
     if args.json {
-        let json = as_json(&loaded, &chosen, args, &sources)?;
+        let json = as_json(&loaded, &chosen, &tallied, args, &sources)?;
         output::keep_from(args.output.as_deref(), sources.kept_from())?;
         output::write_exact(args.output.as_deref(), &format!("{json:#}\n"))?;
         return Ok(ExitCode::SUCCESS);
@@ -39,7 +40,7 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
     let is_named = !names.is_empty();
     let mut shown = match args.asm {
         true => assembly(&loaded, &chosen, args, is_named, &sources)?,
-        false => listings(&loaded, &chosen, args, is_named, &sources)?,
+        false => listings(&loaded, &chosen, &tallied, args, is_named, &sources)?,
     };
     if !is_named {
         sources.say_missing(&|file| own.library_of_file(file).is_none());
@@ -48,7 +49,9 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         bail!("{}", why_nothing(&loaded, &chosen, &names));
     }
     let own = (!is_named).then_some(&own);
-    shown.push_str(&ending(&loaded, own, &chosen, !args.names.no_demangle));
+    let doubts = tallied.doubts.iter().chain(&tallied.notes).cloned();
+    let ending = ending(&loaded, own, &chosen, doubts, !args.names.no_demangle);
+    shown.push_str(&ending);
     output::keep_from(args.output.as_deref(), sources.kept_from())?;
     match args.no_pager {
         true => output::write(args.output.as_deref(), &shown)?,
@@ -132,6 +135,7 @@ fn narrow(chosen: &mut Chosen, loaded: &Loaded, args: &Annotate) {
 fn listings(
     loaded: &Loaded,
     chosen: &Chosen,
+    tallied: &Tallied,
     args: &Annotate,
     is_named: bool,
     sources: &Sources,
@@ -163,8 +167,10 @@ fn listings(
                 let times = time
                     .as_ref()
                     .map(|it| annotate::line_times(it, file, counts, loaded.runs.len()));
+                let values = annotate::line_values(tallied, file);
                 let view = View {
                     times: times.as_ref(),
+                    values: Some(&values),
                     branches: branches.get(file.as_str()),
                     fold: fold(args),
                     width: args.width.or_else(|| output::terminal_width(to)),
@@ -227,6 +233,7 @@ fn fold(args: &Annotate) -> Option<Fold> {
 fn as_json(
     loaded: &Loaded,
     chosen: &Chosen,
+    tallied: &Tallied,
     args: &Annotate,
     sources: &Sources,
 ) -> anyhow::Result<serde_json::Value> {
@@ -251,6 +258,7 @@ fn as_json(
             lines.as_ref().map(|it| it.as_slice()),
             counts.get(file.as_str()).unwrap_or(&none),
             branches.get(file.as_str()),
+            &annotate::line_values(tallied, &file),
             &excerpts,
         ));
     }
@@ -357,7 +365,13 @@ fn assembly(
 }
 
 /// What was not counted of what is shown, if anything, and what makes counts uncertain.
-fn ending(loaded: &Loaded, own: Option<&Own>, chosen: &Chosen, demangle: bool) -> String {
+fn ending(
+    loaded: &Loaded,
+    own: Option<&Own>,
+    chosen: &Chosen,
+    doubts: impl Iterator<Item = String>,
+    demangle: bool,
+) -> String {
     let is_shown = |it: &Refused| {
         let modules = loaded.counted.iter().map(|it| &it.module).enumerate();
         let mut here = modules.filter(|(_, module)| module.path == it.module);
@@ -376,6 +390,7 @@ fn ending(loaded: &Loaded, own: Option<&Own>, chosen: &Chosen, demangle: bool) -
     let mut notes = super::notes(loaded);
     notes.retain(|note| !own.is_some_and(|own| own.is_of_library(note)));
     notes.extend(coverage_notes(&loaded.counted, demangle));
+    notes.extend(doubts);
     for note in notes {
         out.push_str(&format!("Note: {}\n", visible(&note)));
     }

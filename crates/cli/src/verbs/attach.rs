@@ -46,6 +46,7 @@ fn count(args: &Attach) -> Result<ExitCode> {
         }
     };
     let following = Following {
+        program: None,
         children: true,
         wait: true,
         duration: args.duration,

@@ -14,8 +14,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    if args.by == DiffBy::Line && args.format == DiffFormat::Markdown {
-        bail!("--format markdown cannot show --by line; use text, csv or json");
+    if args.by != DiffBy::Function && args.format == DiffFormat::Markdown {
+        let by = match args.by {
+            DiffBy::Value => "value",
+            _ => "line",
+        };
+        bail!("--format markdown cannot show --by {by}; use text, csv or json");
     }
     let [mut old, mut new] = load(args)?;
     let has_line_limit = args.fail_over.iter().any(|it| it.scope == Scope::Line);
@@ -37,6 +41,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(Diff::new(&old_side, &new_side, &only, by_line)?)
     };
     let mut diff = progress::during("comparing", compare)?;
+    let mut values = match args.by {
+        DiffBy::Value => values(&old, &new, &only)?,
+        _ => diff::Values::default(),
+    };
+    notes.append(&mut values.notes);
     let regressions = diff.regressions(&args.fail_over);
     let undecided = diff.undecided(&args.fail_over);
     diff.notes.extend(notes.into_iter().chain(undecided));
@@ -53,6 +62,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         (DiffBy::Line, DiffFormat::Text) => diff::lines_text(&diff, &regressions, args.top),
         (DiffBy::Line, DiffFormat::Csv) => diff::lines_csv(&diff),
         (DiffBy::Line, DiffFormat::Json) => diff::lines_json(&diff, &regressions),
+        (DiffBy::Value, DiffFormat::Text) => {
+            diff::values_text(&diff, &values, &regressions, args.top)
+        }
+        (DiffBy::Value, DiffFormat::Csv) => diff::values_csv(&values),
+        (DiffBy::Value, DiffFormat::Json) => diff::values_json(&diff, &values, &regressions),
         (_, DiffFormat::Markdown) => diff::markdown(&diff, &regressions, args.top),
     };
     output::keep_from(args.output.as_deref(), sources.kept_from())?;
@@ -74,6 +88,21 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(1),
     })
+}
+
+/// What differs among the values that were found.
+fn values(old: &Chosen, new: &Chosen, only: &Only) -> anyhow::Result<diff::Values> {
+    if old.middle.values.is_empty() && new.middle.values.is_empty() {
+        bail!("{}", super::NO_VALUES);
+    }
+    let of = |side: &Chosen| super::tallied(&side.middle, only.clone(), None, true);
+    let mut values = diff::Values::new(&of(old)?, &of(new)?);
+    if !old.others.is_empty() || !new.others.is_empty() {
+        values
+            .notes
+            .push("Values are those of the median run of each side.".to_owned());
+    }
+    Ok(values)
 }
 
 /// One side, as far as it is read.

@@ -7,13 +7,14 @@ use anyhow::bail;
 use headcount_model::{Counted, Function, FunctionCounts, Refusal};
 use headcount_profile::Loaded;
 use headcount_report::{
-    Pattern, bare_name, demangle, is_counted, no_function_called, split_module, thousands, visible,
+    Pattern, demangle, is_counted, no_function_called, split_module, thousands, visible,
+    without_parameters,
 };
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
 pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
-    let loaded = super::load(args.profile.input.as_ref(), &args.runs.get())?;
+    let loaded = super::load(args.profile.input.as_ref(), &args.runs)?;
     let is_meant = |it: &Counted, name: &str| is_meant(&args.function, it, name);
     if args.json {
         return as_json(&loaded, &is_meant, args);
@@ -48,7 +49,7 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
 /// Is a function, or what was refused, called so: `NAME`, or `MODULE!NAME`?
 fn is_meant(typed: &str, it: &Counted, name: &str) -> bool {
     let shown = demangle(name);
-    let names = [name, &shown, bare_name(&shown)];
+    let names = [name, &shown, without_parameters(&shown)];
     let is_called = |pattern: &str| {
         let pattern = Pattern::new(pattern);
         names.iter().any(|it| pattern.matches(it))

@@ -20,12 +20,17 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     };
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
     if format == ExportFormat::Parquet {
+        if args.runs.threads().is_some() {
+            bail!(
+                "--format parquet is about whole runs: --thread and --process cannot be combined with it"
+            );
+        }
         return flat_table(args, named);
     }
     if !args.by.is_empty() || !args.events.is_empty() {
         bail!("--by and --events work only with --format parquet");
     }
-    let mut loaded = super::load_with_time(named, &args.runs.get())?;
+    let mut loaded = super::load_with_time(named, &args.runs)?;
     if is_of_time(args, format, &loaded) {
         return time(args, format, &loaded);
     }
@@ -45,6 +50,8 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     let material = Material {
         counted: &loaded.counted,
         calls: &loaded.calls,
+        values: &loaded.values,
+        whole_runs: super::whole_runs(&loaded),
         runs: &super::summaries(&loaded),
         notes: &notes,
         only: &only,
@@ -52,6 +59,7 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         demangle,
         max_count: args.max_count,
         source: &|file| sources.whole(file),
+        decode: &super::decode,
         lengths: &lengths,
         transfers: &headcount_x86::transfers,
         pointers: &|module| files.pointers(module),
@@ -109,6 +117,8 @@ fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         demangle,
         transfers: &headcount_x86::transfers,
         pointers: &|module| files.pointers(module),
+        values: &loaded.values,
+        whole_runs: super::whole_runs(loaded),
         ..Request::all(Unit::Function, &super::decode)
     };
     let mut notes = super::notes(loaded);
@@ -153,6 +163,7 @@ fn flat_unit(by: FlatUnit) -> Unit {
         FlatUnit::Instruction => Unit::Instruction,
         FlatUnit::Edge => Unit::Edge,
         FlatUnit::Call => Unit::Call,
+        FlatUnit::Value => Unit::Value,
     }
 }
 

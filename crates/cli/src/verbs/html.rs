@@ -25,12 +25,9 @@ const TO_CHOOSE_FROM: [Event; 5] = [
 pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let first = args.profile.file.as_ref().or(args.profile.input.as_ref());
     let named = args.new.as_ref().or(first);
-    let old = args
-        .new
-        .as_ref()
-        .map(|_| super::load(first, &args.runs.get()));
+    let old = args.new.as_ref().map(|_| super::load(first, &args.runs));
     let old = old.transpose()?;
-    let mut loaded = super::load(named, &args.runs.get())?;
+    let mut loaded = super::load(named, &args.runs)?;
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
     source_flows::follow(&mut loaded, &sources);
     let runs: Vec<RunFacts> = loaded.runs.iter().map(facts).collect();
@@ -47,10 +44,13 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
         [] => TO_CHOOSE_FROM.to_vec(),
         named => super::named_events(named),
     };
+    let tallied = super::tallied(&loaded, only.clone(), Some(&own), demangle)?;
+    let mut notes = super::notes(&loaded);
+    notes.extend(tallied.doubts.iter().chain(&tallied.notes).cloned());
     let page = Page {
         counted: &loaded.counted,
         runs: &runs,
-        notes: super::notes(&loaded),
+        notes,
         only,
         own: &own,
         demangle,
@@ -62,6 +62,8 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
         source: &|file| sources.quietly(file).map(|lines| lines.to_vec()),
         samples: &samples,
         calls: &loaded.calls,
+        values: &loaded.values,
+        tallied: &tallied,
         events: WantedEvents::new(Unit::Function, &events, &super::events),
         shows_events: !args.events.is_empty(),
         changes: changes.as_ref(),

@@ -24,13 +24,18 @@ pub mod stat;
 pub mod time;
 pub mod watch;
 
-use crate::args::{ALL_EVENTS, OwnArgument};
-use crate::{progress, readings, talk};
+use crate::args::{ALL_EVENTS, OwnArgument, RunsArgument};
+use crate::recovered::VALUES;
+use crate::{progress, readings, talk, threads_alone};
 use anyhow::bail;
 use headcount_model::{Counted, Event, InstructionEvents, LinkAddr, Samples, Span};
-use headcount_profile::{Loaded, Profile, RunSelection};
+use headcount_profile::{Loaded, Profile, RunInfo, RunSelection};
 use headcount_report::time::Time;
-use headcount_report::{Filter, Only, Own, Pattern, RunSummary, no_module_called, nothing_called};
+use headcount_report::{
+    Filter, Only, Own, Pattern, Request, RunSummary, Tallied, Unit, no_module_called,
+    nothing_called,
+};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The profile where the user names none.
@@ -72,9 +77,18 @@ const NO_TIME: &str = "there are no samples; take some of the same command with 
 pub const NO_COUNTS: &str = "there are samples, but no counts; `headcount run` counts the same command, \
                              and `headcount report` shows where the time went";
 
+/// What to do where there are no values.
+const NO_VALUES: &str = "nothing was counted by value: `headcount run --tally 'malloc(arg1)' -- PROGRAM` \
+                         does, and `--targets` tells where indirect calls went";
+
+/// What to do where threads were not counted.
+pub const NO_THREADS: &str =
+    "nothing was counted by thread: `headcount run --per-thread -- PROGRAM` does";
+
 /// Opens a profile as [`open`] does and adds up the chosen runs, which were counted.
-fn load(named: Option<&PathBuf>, runs: &RunSelection) -> anyhow::Result<Loaded> {
-    load_counts(&open(named)?, runs)
+fn load(named: Option<&PathBuf>, runs: &RunsArgument) -> anyhow::Result<Loaded> {
+    let (profile, runs) = open_chosen(named, runs)?;
+    load_counts(&profile, &runs)
 }
 
 /// The same, from a profile that is open.
@@ -93,12 +107,29 @@ fn has_counts(loaded: &Loaded) -> anyhow::Result<()> {
 }
 
 /// The same, where time alone is enough.
-fn load_with_time(named: Option<&PathBuf>, runs: &RunSelection) -> anyhow::Result<Loaded> {
-    load_from(&open(named)?, runs)
+fn load_with_time(named: Option<&PathBuf>, runs: &RunsArgument) -> anyhow::Result<Loaded> {
+    let (profile, runs) = open_chosen(named, runs)?;
+    load_from(&profile, &runs)
+}
+
+/// Opens a profile as [`open`] does; and says which of its runs are meant. If some threads are, it has
+/// no other counts than theirs.
+fn open_chosen(
+    named: Option<&PathBuf>,
+    runs: &RunsArgument,
+) -> anyhow::Result<(Profile, RunSelection)> {
+    let profile = open(named)?;
+    match runs.threads() {
+        Some(wanted) => Ok((
+            threads_alone::alone(&profile, &runs.get(), &wanted)?,
+            RunSelection::All,
+        )),
+        None => Ok((profile, runs.get())),
+    }
 }
 
 /// The same, from a profile that is open.
-fn load_from(profile: &Profile, runs: &RunSelection) -> anyhow::Result<Loaded> {
+pub fn load_from(profile: &Profile, runs: &RunSelection) -> anyhow::Result<Loaded> {
     let mut loaded = progress::during("reading the profile", || profile.load(runs))?;
     let here = std::env::current_dir().unwrap_or_default();
     for counted in &mut loaded.counted {
@@ -157,7 +188,7 @@ fn own(said: &OwnArgument, loaded: &Loaded, demangle: bool) -> Own {
 
 /// The runs, as far as reports tell of them.
 fn summaries(loaded: &Loaded) -> Vec<RunSummary> {
-    let summary = |run: &headcount_profile::RunInfo| RunSummary {
+    let summary = |run: &RunInfo| RunSummary {
         command: run.command.clone(),
         status: run.status,
     };
@@ -184,6 +215,39 @@ pub fn notes(loaded: &Loaded) -> Vec<String> {
     let runs = loaded.runs.iter().chain(timed);
     let notes = runs.flat_map(|run| run.notes.iter());
     notes.chain(&loaded.notes).cloned().collect()
+}
+
+/// What the runs found by value, as far as it is wanted, in words. Where libraries called through
+/// pointers is left out if it is said what is the user's own.
+pub fn tallied(
+    loaded: &Loaded,
+    only: Only,
+    own: Option<&Own>,
+    demangle: bool,
+) -> anyhow::Result<Tallied> {
+    let request = Request {
+        only,
+        own,
+        demangle,
+        values: &loaded.values,
+        whole_runs: whole_runs(loaded),
+        ..Request::all(Unit::Value, &decode)
+    };
+    Ok(headcount_report::tallied(&loaded.counted, &request)?)
+}
+
+/// How many runs these are. The phases of a run are one; 0, if that with its values is there alone.
+fn whole_runs(loaded: &Loaded) -> usize {
+    let (phases, whole): (Vec<&RunInfo>, Vec<&RunInfo>) =
+        loaded.runs.iter().partition(|it| !it.phase.is_empty());
+    let mut by_run: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for it in phases {
+        by_run.entry(&it.batch).or_default().push(&it.phase);
+    }
+    match by_run.values().any(|it| it[..] == [VALUES]) {
+        true => 0,
+        false => whole.len() + by_run.len(),
+    }
 }
 
 /// The instructions of a piece of code; what is none is shown as such.

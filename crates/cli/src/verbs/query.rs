@@ -12,9 +12,10 @@ use crate::args::{By, Query};
 use crate::monitored;
 
 pub fn run(args: &Query) -> anyhow::Result<ExitCode> {
-    if matches!(args.table.by, By::Thread) {
+    if matches!(args.table.by, By::Thread | By::Process) {
         bail!(
-            "threads have rows where there are samples: `headcount time --pid {}`",
+            "threads have rows where a whole run was counted with --per-thread, or where there are samples: \
+             `headcount time --pid {}`",
             args.pid
         );
     }

@@ -5,8 +5,8 @@ use crate::module_files::Files;
 use crate::sources::Sources;
 use crate::{output, progress, source_flows, talk};
 use anyhow::bail;
-use headcount_model::Event;
-use headcount_profile::Loaded;
+use headcount_model::{Event, ThreadCounts};
+use headcount_profile::{Loaded, Profile, RunSelection};
 use headcount_report::{
     self as report, CallsOf, Direction, ExactCalls, Gate, Only, Own, Request, Unit, WantedEvents,
     annotate, covered, no_function_called, thousands,
@@ -14,11 +14,45 @@ use headcount_report::{
 use std::path::Path;
 use std::process::ExitCode;
 
+/// What the threads of the chosen runs counted, if rows tell of threads.
+fn threads(profile: &Profile, runs: &RunSelection, by: By) -> anyhow::Result<Threads> {
+    let mut threads = Threads::default();
+    if matches!(by, By::Thread | By::Process) {
+        let found = profile.thread_counts(runs)?;
+        threads.runs = found.len();
+        threads.counts = found.into_iter().filter_map(|it| it.1).collect();
+    }
+    Ok(threads)
+}
+
+/// What threads counted.
+#[derive(Default)]
+pub struct Threads {
+    /// In so many runs.
+    runs: usize,
+    /// Those that were counted by thread.
+    counts: Vec<ThreadCounts>,
+}
+
+impl Threads {
+    fn note(&self) -> Option<String> {
+        let known = self.counts.len();
+        (known > 0 && known < self.runs).then(|| {
+            format!(
+                "What threads counted is known of {known} of these {} runs only.",
+                self.runs
+            )
+        })
+    }
+}
+
 /// What is wanted of a profile besides a table.
 #[derive(Default)]
 pub struct Wish<'a> {
     /// Where it is: sources may be nearby.
     pub profile: Option<&'a Path>,
+    /// What threads counted.
+    pub threads: Threads,
     /// Only what never ran.
     pub never: bool,
     /// Why things take long.
@@ -31,8 +65,10 @@ pub struct Wish<'a> {
 
 pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
     let named = args.profile.file.as_ref().or(args.profile.input.as_ref());
-    let loaded = super::load_with_time(named, &args.runs.get())?;
+    let (profile, runs) = super::open_chosen(named, &args.runs)?;
+    let loaded = super::load_from(&profile, &runs)?;
     let wish = Wish {
+        threads: threads(&profile, &runs, args.table.by)?,
         profile: named.map(|it| it.as_path()),
         never: args.never,
         why: args.why,
@@ -58,12 +94,15 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     let time = super::time(&loaded);
     let exact = ExactCalls::new(&loaded.counted, &loaded.calls);
     let charges_time = wish.charge_back && exact.is_none();
-    let needs_time = wish.why || charges_time || matches!(args.by, By::Thread);
-    if needs_time && time.is_none() {
+    if (wish.why || charges_time) && time.is_none() {
         bail!("{}", super::NO_TIME);
     }
+    has_threads(args.by, &wish.threads, &only, time.is_some())?;
     if matches!(args.by, By::Syscall) {
         has_system_calls(&loaded, &only, wish)?;
+    }
+    if matches!(args.by, By::Value) && loaded.values.is_empty() {
+        bail!("{}", super::NO_VALUES);
     }
     if args.checks && !matches!(args.by, By::Branch) {
         bail!("--checks works only with --by branch");
@@ -99,11 +138,15 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         samples: &samples,
         calls: exact.as_ref().filter(|_| !wish.never),
         system_calls: Some(&loaded.system_calls),
+        threads: &wish.threads.counts,
+        values: &loaded.values,
+        whole_runs: super::whole_runs(&loaded),
         why: wish.why,
         events: WantedEvents::new(by, &events, &super::events),
     };
     let runs = super::summaries(&loaded);
-    let notes = super::notes(&loaded);
+    let mut notes = super::notes(&loaded);
+    notes.extend(wish.threads.note());
     let mut report = progress::during("making the report", || {
         report::Report::new(&loaded.counted, runs, notes, &request)
     })?;
@@ -146,6 +189,21 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         true => ExitCode::SUCCESS,
         false => ExitCode::from(1),
     })
+}
+
+/// Fails where threads are not told apart as they are asked for.
+fn has_threads(by: By, threads: &Threads, only: &Only, has_time: bool) -> anyhow::Result<()> {
+    let name = unit(by).name();
+    match by {
+        By::Thread if threads.counts.is_empty() && !has_time => {
+            bail!("{}; and {}", super::NO_THREADS, super::NO_TIME)
+        }
+        By::Process if threads.counts.is_empty() => bail!("{}", super::NO_THREADS),
+        By::Thread | By::Process if !threads.counts.is_empty() && !only.names_nothing() => bail!(
+            "--by {name} is about all that threads executed; --thread NAME tells functions of one"
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Fails where system calls are not told apart as they are asked for.
@@ -196,7 +254,12 @@ fn events(names: &[String], by: Unit) -> anyhow::Result<Vec<Event>> {
         return Ok(Vec::new());
     }
     match by {
-        Unit::Thread | Unit::Charge | Unit::CallCharge | Unit::Syscall => {
+        Unit::Thread
+        | Unit::Process
+        | Unit::Charge
+        | Unit::CallCharge
+        | Unit::Syscall
+        | Unit::Value => {
             bail!("--events is about code, and a {} is none", by.name())
         }
         Unit::CallCost => {
@@ -229,7 +292,9 @@ fn unit(by: By) -> Unit {
         By::Call => Unit::Call,
         By::Branch => Unit::Branch,
         By::Thread => Unit::Thread,
+        By::Process => Unit::Process,
         By::Syscall => Unit::Syscall,
+        By::Value => Unit::Value,
     }
 }
 

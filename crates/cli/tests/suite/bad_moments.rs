@@ -100,6 +100,43 @@ fn a_program_that_is_killed_at_any_moment_was_killed() {
     assert_eq!(said.status, Some(0), "{said:?}");
 }
 
+/// Four threads make threads when it ends.
+const MAKES_C: &str = "\
+#include <pthread.h>
+#include <unistd.h>
+static void *nothing(void *none) { return 0; }
+static void *make(void *none)
+{
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    for (;;) {
+        pthread_t other;
+        pthread_create(&other, &detached, nothing, 0);
+    }
+}
+int main(void)
+{
+    pthread_t other;
+    for (int i = 0; i < 4; i++)
+        pthread_create(&other, 0, make, 0);
+    usleep(3000);
+    _exit(7);
+}
+";
+
+#[test]
+fn a_program_ends_while_threads_are_being_made() {
+    let shop = Workshop::with("makes", MAKES_C, &["-pthread"]);
+    for engine in ["detour", "breakpoint"] {
+        for _ in 0..20 {
+            let words = ["--engine", engine, "--modules", "main", "./makes"];
+            let mut child = start(&shop, &words);
+            assert_eq!(end_of(&mut child).code(), Some(7), "{engine}");
+        }
+    }
+}
+
 #[test]
 fn a_signal_ends_headcount_and_its_program_at_any_moment() {
     let shop = Workshop::with("stays", STAYS_C, &[]);

@@ -13,6 +13,7 @@ use headcount_request::{INSTRUCTION, LONGEST_NAME, answer, request};
 use libc::pid_t;
 
 use crate::attach::{Held, go_on_all};
+use crate::journal::Entry;
 use crate::kernel::{self, gone_is_fine};
 use crate::live::{Moment, Part, Paused, Snapshot, check_name, marks};
 use crate::monitor::Monitor;
@@ -114,7 +115,16 @@ impl Monitor<'_> {
         let mut held = Held::from([(tid, (stopped, Stop::Interrupted))]);
         let text = match self.checked(tid, &request) {
             Ok(text) => text,
-            Err(refused) => return self.reply(held.remove(&tid), refused),
+            Err(refused) => {
+                if request.number == request::PAUSE {
+                    self.journal.write(&Entry::Note(
+                        "The program asked that nothing be counted for a while. That cannot be while \
+                         something is counted by value: it was refused, and all was counted."
+                            .to_owned(),
+                    ))?;
+                }
+                return self.reply(held.remove(&tid), refused);
+            }
         };
         let Some(taken) = self.try_snapshot(&mut held)? else {
             return self.ask_again(held);
@@ -175,6 +185,8 @@ impl Monitor<'_> {
                 }
             }
             request::RESUME if self.pauses.depth == 0 => Err(answer::NOT_PAUSED),
+            // Tables go on counting.
+            request::PAUSE if self.tallies.is_some() => Err(answer::FAILED),
             request::PAUSE | request::RESUME => Ok(String::new()),
             _ => Err(answer::NO_SUCH_REQUEST),
         }

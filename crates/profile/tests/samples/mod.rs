@@ -1,9 +1,10 @@
 //! Modules and runs made by hand.
 
 use headcount_model::{
-    Block, CallContext, CallCosts, CallEdge, CalledFunction, EdgeKind, FileId, Function,
-    FunctionCounts, FunctionEdge, LineRun, LinkAddr, LoadBias, Module, ModuleCounts, Placement,
-    Process, Refusal, Run, Span, SystemCalls,
+    Block, CallContext, CallCosts, CallEdge, CalledFunction, Caller, CodePoint, CountedThread,
+    EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, Key, LineRun, LinkAddr, LoadBias,
+    Module, ModuleCounts, Placement, Process, Refusal, Run, Span, SystemCalls, Tally, TallyRow,
+    ThreadCounts, ThreadModule, ValueCounts,
 };
 
 fn block(address: u64, bytes: &[u8], instructions: u32, lines: &[(u32, u32)]) -> Block {
@@ -148,11 +149,59 @@ pub fn run(key: &str, module: &Module, count: u64) -> Run {
         ],
         notes: vec!["It was killed.".into()],
         calls: Some(call_costs()),
+        values: Some(values(module)),
+        threads: Some(threads(module)),
         system_calls: SystemCalls::of_cells(&[3, 0, 5, 2]),
         modules: vec![ModuleCounts {
             build_id: module.build_id.clone(),
             functions: functions.collect(),
         }],
+    }
+}
+
+/// What was found where the module begins: a number, and a text that is not polite.
+fn values(module: &Module) -> ValueCounts {
+    let place = CodePoint {
+        build: 0,
+        at: LinkAddr(0x1000),
+    };
+    let row = |key: Key, count: u64| TallyRow {
+        place: Some(place),
+        key,
+        caller: Some(Caller::Elsewhere),
+        count,
+        amount: -1,
+    };
+    ValueCounts {
+        builds: vec![module.build_id.clone()],
+        texts: vec![b"a \"b\"\n\xff".to_vec()],
+        tallies: vec![Tally {
+            place: "max".into(),
+            expression: "arg1".into(),
+            places: vec![place],
+            rows: vec![row(Key::Number(-7), 2), row(Key::Text(0), u64::MAX)],
+            ..Tally::default()
+        }],
+    }
+}
+
+/// What two threads counted; the bytes are for others to understand.
+fn threads(module: &Module) -> ThreadCounts {
+    let thread = |tid: u32, name: &str| CountedThread {
+        process: 1,
+        pid: 10,
+        tid,
+        name: name.into(),
+        executed: u64::MAX,
+        at_least: true,
+        counts: vec![1, 2, 3],
+    };
+    ThreadCounts {
+        modules: vec![ThreadModule {
+            build_id: module.build_id.clone(),
+            readings: vec![0, 255],
+        }],
+        threads: vec![thread(11, "a \"b\"\n"), thread(10, "")],
     }
 }
 

@@ -1,12 +1,12 @@
 //! What did the user mean by this name: a program, a source file, or a function?
 
 use crate::Error;
+use crate::demangle::without_parameters;
 use crate::glob::Pattern;
 use crate::lines::{LineCount, line_counts};
 use crate::names::{files_with_code, is_counted};
 use crate::only::{Only, split_module};
 use crate::own::{Own, is_of_the_system};
-use crate::unknown_name::bare_name;
 use headcount_model::{Counted, Module};
 use std::collections::BTreeSet;
 
@@ -181,7 +181,7 @@ fn functions_called(
         let all = it.module.functions.iter().zip(&it.functions).enumerate();
         for (index, (function, _)) in all.filter(|(_, (_, counts))| is_counted(counts)) {
             let shown = crate::demangle(&function.name);
-            if [&function.name, shown.as_ref(), bare_name(&shown)]
+            if [&function.name, shown.as_ref(), without_parameters(&shown)]
                 .iter()
                 .any(|it| pattern.matches(it))
             {

@@ -1,6 +1,7 @@
 //! Listings for machines.
 
 use super::listing::Excerpt;
+use super::values::{self, LineValues};
 use crate::Error;
 use crate::lines::LineCount;
 use crate::listed::Listed;
@@ -20,6 +21,7 @@ pub fn lines_as_json(
     lines: Option<&[String]>,
     counts: &BTreeMap<u32, LineCount>,
     branches: Option<&BTreeMap<u32, LineBranches>>,
+    values: &LineValues<'_>,
     excerpts: &[Excerpt],
 ) -> Value {
     let is_shown = |line: &u32| excerpts.iter().any(|it| it.lines.contains(line));
@@ -41,6 +43,9 @@ pub fn lines_as_json(
                 row["taken"] = taken.into();
                 row["not_taken"] = not.into();
             }
+        }
+        if let Some(values) = values.get(line) {
+            row["values"] = values::as_json(values);
         }
         row
     };

@@ -2,6 +2,7 @@
 
 use super::fold::Fold;
 use super::times::{LineTime, TimeColumns};
+use super::values::{self, LineValues};
 use super::width::{columns, pieces};
 use super::{HEADING, Margin, NEVER, QUIET};
 use crate::escape::{visible, visible_lines};
@@ -32,6 +33,8 @@ pub struct View<'a> {
     pub width: Option<usize>,
     /// What to say of time, by line.
     pub times: Option<&'a BTreeMap<u32, LineTime>>,
+    /// What was counted by value, by line.
+    pub values: Option<&'a LineValues<'a>>,
 }
 
 /// How far apart tab stops are.
@@ -66,6 +69,7 @@ pub struct Page<'a> {
     fold: Option<Fold>,
     width: Option<usize>,
     times: Option<TimeColumns<'a>>,
+    values: Option<&'a LineValues<'a>>,
 }
 
 /// A row of an excerpt.
@@ -90,6 +94,7 @@ impl<'a> Page<'a> {
             fold: view.fold,
             width: view.width,
             times: view.times.and_then(TimeColumns::new),
+            values: view.values,
         }
     }
 
@@ -215,6 +220,28 @@ impl<'a> Page<'a> {
             }
             out.push_str(&row);
             out.push('\n');
+        }
+        self.show_values(number, indent, room, out);
+    }
+
+    /// What was counted by value on a line, in rows of their own below it.
+    fn show_values(&self, number: u32, indent: usize, room: usize, out: &mut String) {
+        let before = self.before_text() - "| ".len();
+        let found = self.values.and_then(|it| it.get(&number));
+        for (tally, values) in found.into_iter().flatten() {
+            let words = format!("<- {}", values::words(tally, values));
+            let further = (indent + FURTHER).min(room / 2);
+            for (place, piece) in pieces(&words, room - indent, room - further)
+                .into_iter()
+                .enumerate()
+            {
+                let indent = if place == 0 { indent } else { further };
+                let piece = piece.trim_end();
+                out.push_str(&format!(
+                    "{QUIET}{:before$}| {:indent$}{piece}{QUIET:#}\n",
+                    "", ""
+                ));
+            }
         }
     }
 

@@ -13,6 +13,7 @@ mod histogram;
 mod json;
 mod listing;
 mod times;
+mod values;
 mod width;
 
 pub use assembly::assembly;
@@ -25,6 +26,7 @@ pub use histogram::{Scale, histogram};
 pub use json::{functions_as_json, lines_as_json};
 pub use listing::{Excerpt, View, listing};
 pub use times::{LineTime, line_times};
+pub use values::{LineValues, line_values};
 
 pub use crate::outcomes::{BranchLines, LineBranches, Outcome};
 

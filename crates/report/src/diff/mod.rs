@@ -11,6 +11,7 @@ mod markdown;
 mod matching;
 mod repetitions;
 mod shown;
+mod values;
 pub mod variation;
 
 pub use limits::{Amount, Limit, Regression, Scope, Subject};
@@ -18,6 +19,7 @@ pub use line_counts::{CountChange, csv as lines_csv, json as lines_json, text as
 pub use markdown::{annotations, markdown};
 pub use repetitions::{Range, Repetition};
 pub use shown::{csv, json, sentence, text};
+pub use values::{Values, csv as values_csv, json as values_json, text as values_text};
 
 use crate::only::Only;
 use crate::{Error, RunSummary};

@@ -108,7 +108,7 @@ fn table(out: &mut String, diff: &Diff, top: usize) {
     }
 }
 
-fn row(change: &str, share: &str, old: &str, new: &str, name: &str) -> String {
+pub fn row(change: &str, share: &str, old: &str, new: &str, name: &str) -> String {
     let row = format!("{change:>15}  {share:>9}  {old:>15}  {new:>15}  {name}");
     format!("{}\n", row.trim_end())
 }

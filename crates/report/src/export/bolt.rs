@@ -1,14 +1,16 @@
 //! Branches for BOLT (`.fdata`): how often control went from where to where, by symbol and offset.
 //!
 //! What branch records of a processor tell from samples, counts tell in full. A conditional branch
-//! has two records, one for each way; a call has one; and what entered a function in other ways
-//! (through a pointer, from another module) comes from `[unknown]`.
+//! has two records, one for each way; a call has one, or one for every function that it led to if runs
+//! were asked for that (`run --targets`); and what entered a function in other ways (through a
+//! pointer, from another module) comes from `[unknown]`.
 
 use super::limit::Limit;
 use super::{Exported, Material, code, several};
 use crate::count::edges;
 use crate::names::{Named, functions};
 use crate::rows;
+use crate::targets::targets;
 use crate::{Error, visible};
 use headcount_model::{CodeSymbol, Counted, EdgeKind, LinkAddr};
 use std::collections::BTreeMap;
@@ -24,13 +26,14 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
     };
     let (mut uncounted, mut called) = (0, BTreeMap::new());
     let functions = functions(module, false);
+    let targets = targets(material.counted, material.values);
     for named in functions.iter().filter(|it| material.only.wants(it)) {
         uncounted += branches(named, material, &mut records)?;
-        for (at, target, count) in code::calls(named, material) {
-            if let (Some(target), Some(count @ 1..)) = (target, count.value())
+        for call in code::calls(0, named, &targets, material) {
+            if let (Some(target), Some(count @ 1..)) = (call.target, call.count.value())
                 && symbols.begins_at(target)
             {
-                records.add(Some(at), target, count)?;
+                records.add(Some(call.address), target, count)?;
                 *called.entry(target).or_insert(0_u64) += count;
             }
         }

@@ -28,8 +28,11 @@ const THROUGH_A_POINTER: &str = "(through a pointer)";
 
 /// The whole file.
 pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> {
-    let callees = Callees::new(material.counted, material.transfers, material.pointers);
+    let mut callees = Callees::new(material.counted, material.transfers, material.pointers);
     let exact = ExactCalls::new(material.counted, material.calls);
+    if exact.is_none() {
+        callees = callees.with_targets(material.values);
+    }
     let graph = CallGraph::new(
         material.counted,
         &callees,

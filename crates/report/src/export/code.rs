@@ -4,6 +4,7 @@ use super::Material;
 use crate::count::{Count, CountedBlock};
 use crate::names::Named;
 use crate::rows::by_address;
+use crate::targets::{Callees, Targets, rest};
 use headcount_model::{FileId, LinkAddr, Target, TransferKind};
 
 /// An instruction.
@@ -46,12 +47,22 @@ pub fn addresses(block: &CountedBlock<'_>, material: &Material<'_>) -> Vec<LinkA
     all
 }
 
-/// All calls of a function, by address: where they are, whom they call unless only a run knows, and
-/// how often.
+/// How often an instruction called a function.
+pub struct Call {
+    pub address: LinkAddr,
+    /// Where that is, in the same module; `None`: elsewhere, or only a run knows.
+    pub target: Option<LinkAddr>,
+    pub count: Count,
+}
+
+/// All calls of a function, by address. What is indirect is there for every function that it led to, as
+/// far as that is known.
 pub fn calls(
+    module: usize,
     named: &Named<'_>,
+    targets: &Targets,
     material: &Material<'_>,
-) -> Vec<(LinkAddr, Option<LinkAddr>, Count)> {
+) -> Vec<Call> {
     let mut all = Vec::new();
     for block in by_address(named) {
         let mut before = 0;
@@ -59,14 +70,55 @@ pub fn calls(
             let transfers = (material.transfers)(span);
             let calls = transfers.all.iter();
             for it in calls.filter(|it| it.kind == TransferKind::Call) {
-                let target = match it.to {
-                    Target::Code(target) => Some(target),
-                    Target::Pointer(_) | Target::Unknown => None,
-                };
-                all.push((it.address, target, block.at(before + it.index)));
+                let count = block.at(before + it.index);
+                match it.to {
+                    Target::Code(target) => all.push(Call {
+                        address: it.address,
+                        target: Some(target),
+                        count,
+                    }),
+                    Target::Pointer(_) | Target::Unknown => {
+                        let found = targets.get(&(module, it.address));
+                        indirect(module, named, it.address, count, found, &mut all);
+                    }
+                }
             }
             before += transfers.instructions;
         }
     }
     all
+}
+
+/// An indirect call: one for every function that it led to, and one for what is left.
+fn indirect(
+    module: usize,
+    named: &Named<'_>,
+    address: LinkAddr,
+    count: Count,
+    found: Option<&Callees>,
+    all: &mut Vec<Call>,
+) {
+    let (found, rest) = match found.map(|it| (it, rest(it, count))) {
+        Some((found, Some(rest))) => (found.iter().collect(), rest),
+        _ => (Vec::new(), count),
+    };
+    let is_here = found.iter().filter(|((of, _), _)| *of == module);
+    all.extend(is_here.filter_map(|((_, index), count)| {
+        let target = named.module.functions.get(*index)?.address;
+        Some(Call {
+            address,
+            target: Some(target),
+            count: Count::Exact(**count),
+        })
+    }));
+    let elsewhere = found.iter().filter(|((of, _), _)| *of != module);
+    let elsewhere = elsewhere.fold(0_u64, |sum, (_, count)| sum.saturating_add(**count));
+    let rest = rest.plus(Count::Exact(elsewhere)).unwrap_or(Count::Unknown);
+    if found.is_empty() || !rest.is_never() {
+        all.push(Call {
+            address,
+            target: None,
+            count: rest,
+        });
+    }
 }

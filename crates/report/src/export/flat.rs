@@ -11,8 +11,9 @@ use crate::own::Own;
 use crate::report::{Decode, Request};
 use crate::source::UNKNOWN;
 use crate::table::{Cell, Row, Table, Unit, Written};
+use crate::values::{Tallied, TalliedPlace, TalliedValue, tallied};
 use crate::{Error, calls, rows, source};
-use headcount_model::{Counted, Event};
+use headcount_model::{Counted, Event, ValueCounts};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -74,7 +75,16 @@ const COLUMNS: [(&str, Kind); 37] = [
     ("reason", Kind::Text),
 ];
 
-/// All columns, in order. Events come last.
+/// The columns of what was counted by value.
+const OF_VALUES: [(&str, Kind); 5] = [
+    ("place", Kind::Text),
+    ("expression", Kind::Text),
+    ("value", Kind::Text),
+    ("caller", Kind::Text),
+    ("sum", Kind::Number),
+];
+
+/// All columns, in order. Those of events come after those that are none, and then what came later.
 pub fn columns() -> impl Iterator<Item = (&'static str, Kind)> {
     let kind = |name| match name {
         events::BOUNDS => Kind::Text,
@@ -82,7 +92,7 @@ pub fn columns() -> impl Iterator<Item = (&'static str, Kind)> {
     };
     let events = events::columns(&flat_events()).collect::<Vec<_>>();
     let events = events.into_iter().map(move |name| (name, kind(name)));
-    COLUMNS.into_iter().chain(events)
+    COLUMNS.into_iter().chain(events).chain(OF_VALUES)
 }
 
 /// Every event but instructions: those are in the column `executed`.
@@ -177,6 +187,8 @@ pub struct FlatMaterial<'a> {
     pub events: &'a [Event],
     /// Knows the events of instructions.
     pub find_events: FindEvents<'a>,
+    /// What was found by value, if the run was asked for it.
+    pub values: &'a [ValueCounts],
     /// Knows the instructions.
     pub decode: Decode<'a>,
     /// Knows the calls and jumps among them.
@@ -201,10 +213,18 @@ pub fn rows(material: &FlatMaterial<'_>, put: PutRow<'_>) -> Result<(), Error> {
     };
     flat.begin(&material.run);
     let callees = Callees::new(material.counted, material.transfers, material.pointers);
+    let callees = callees.with_targets(material.values);
     for index in 0..material.counted.len() {
         flat.module(index, &callees, material)?;
     }
-    for note in material.notes {
+    let found = material.tallied()?;
+    for tally in &found.tallies {
+        for value in &tally.values {
+            flat.put(&value_cells(tally, value, material)?)?;
+        }
+    }
+    let notes = material.notes.iter().chain(&found.doubts);
+    for note in notes.chain(&found.notes) {
         flat.put(&[("unit", Value::text("note")), ("reason", Value::text(note))])?;
     }
     Ok(())
@@ -294,6 +314,22 @@ impl Flat<'_> {
 }
 
 impl<'a> FlatMaterial<'a> {
+    /// What was found by value, if that has rows.
+    fn tallied(&self) -> Result<Tallied, Error> {
+        if !self.units.contains(&Unit::Value) {
+            return Ok(Tallied::default());
+        }
+        // Libraries are told by a column.
+        let request = Request {
+            own: None,
+            values: self.values,
+            // A phase is a part of its run.
+            whole_runs: usize::from(self.run.phase.is_empty()),
+            ..self.request(Unit::Value)
+        };
+        tallied(self.counted, &request)
+    }
+
     fn request(&self, unit: Unit) -> Request<'a> {
         Request {
             only: self.only.clone(),
@@ -370,9 +406,12 @@ fn unit_rows(
         | Unit::Branch
         | Unit::CallCost
         | Unit::Thread
+        | Unit::Process
         | Unit::Charge
         | Unit::CallCharge
         | Unit::Syscall => Vec::new(),
+        // These have rows of their own, of all modules together.
+        Unit::Value => Vec::new(),
     };
     if unit == Unit::Line {
         let functions = functions_of_lines(module, request);
@@ -389,6 +428,45 @@ fn unit_rows(
     let counted = table.rows.iter().zip(more).filter(|(row, _)| row.counted);
     let cells = counted.map(|(row, more)| Ok([cells(unit, &written, row)?, more].concat()));
     cells.collect()
+}
+
+/// The cells of a value.
+fn value_cells(
+    tally: &TalliedPlace,
+    it: &TalliedValue,
+    material: &FlatMaterial<'_>,
+) -> Result<Cells, Error> {
+    let mut modules = material.counted.iter().map(|it| &it.module);
+    let build = modules.find(|module| *module.path == *it.module);
+    let (file, line) = match &it.line {
+        Some((file, line)) => (&**file, Value::Number((*line).into())),
+        None => ("", Value::Null),
+    };
+    let library = material.own.library_at(&it.module, file, &[&it.function]);
+    let mut cells = vec![
+        ("unit", Value::text(Unit::Value.name())),
+        ("at_least", Value::Flag(false)),
+        ("module", Value::text(&it.module)),
+        (
+            "build_id",
+            build.map_or(Value::Null, |it| Value::text(&it.build_id)),
+        ),
+        ("library", library.map_or(Value::Null, Value::Text)),
+        ("function", Value::text(&it.function)),
+        ("file", Value::text(file)),
+        ("line", line),
+        ("place", Value::text(&it.place)),
+        ("expression", Value::text(&tally.expression)),
+        ("value", Value::text(&it.value)),
+        ("caller", Value::text(&it.caller)),
+        ("count", Value::number(it.count)?),
+        ("exactness", Value::text("exact")),
+    ];
+    cells.extend(it.address.map(|at| address(at.0)));
+    if tally.has_amount {
+        cells.push(("sum", Value::Number(it.sum)));
+    }
+    Ok(cells)
 }
 
 fn address(address: u64) -> (&'static str, Value) {

@@ -7,6 +7,8 @@ use crate::json::{list, refused, run, string};
 use crate::lines::all_lines;
 use crate::names::{Named, functions};
 use crate::rows::{self, Tally, by_address};
+use crate::targets::Targets;
+use crate::values::{Tallied, TalliedPlace, TalliedValue};
 use crate::{Error, LineCount};
 use headcount_model::{Counted, LinkAddr};
 use std::fmt::Write;
@@ -45,10 +47,12 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
         out.module(module, material)?;
     }
     out.raw("]");
+    let found = material.tallied()?;
+    out.values(&found);
     list(&mut out.text, "refused", &crate::refused(counted), refused);
-    list(&mut out.text, "notes", material.notes, |it, out| {
-        string(it, out)
-    });
+    let notes = material.notes.iter().chain(&found.doubts);
+    let notes: Vec<&String> = notes.chain(&found.notes).collect();
+    list(&mut out.text, "notes", &notes, |it, out| string(it, out));
     out.raw("\n}\n");
     Ok(Exported {
         bytes: out.text.into_bytes(),
@@ -109,6 +113,44 @@ impl Json<'_> {
             self.count("executed", it.executed);
             self.put(format_args!(",\"exactness\":\"{}\"}}", it.exactness()));
         }
+    }
+
+    fn values(&mut self, found: &Tallied) {
+        self.raw(",\n\"values\":[");
+        let mut first = true;
+        for tally in &found.tallies {
+            for value in &tally.values {
+                self.next(&mut first);
+                self.value(tally, value);
+            }
+        }
+        self.raw("]");
+    }
+
+    fn value(&mut self, tally: &TalliedPlace, it: &TalliedValue) {
+        let texts = [
+            ("place", it.place.as_str()),
+            ("expression", &tally.expression),
+            ("module", &it.module),
+            ("function", &it.function),
+            ("value", &it.value),
+            ("caller", &it.caller),
+        ];
+        self.raw("{");
+        for (key, text) in texts {
+            self.text(key, text);
+            self.raw(",");
+        }
+        if let Some((file, line)) = &it.line {
+            self.text("file", file);
+            self.put(format_args!(",\"line\":{line},"));
+        }
+        if tally.has_amount {
+            self.put(format_args!("\"sum\":{},", it.sum));
+        }
+        self.put(format_args!("\"address\":{},", quoted(it.address)));
+        self.count("count", Count::Exact(it.count));
+        self.raw("}");
     }
 
     fn module(&mut self, module: &Counted, material: &Material<'_>) -> Result<(), Error> {
@@ -191,11 +233,13 @@ impl Json<'_> {
 
     fn call_sites(&mut self, named: &Named<'_>, material: &Material<'_>) {
         self.raw(",\"call_sites\":[");
-        for (place, (at, target, count)) in code::calls(named, material).into_iter().enumerate() {
+        // Whom a pointer led to is among the values.
+        let calls = code::calls(0, named, &Targets::new(), material);
+        for (place, it) in calls.into_iter().enumerate() {
             self.raw(if place > 0 { ",{" } else { "{" });
-            let target = quoted(target);
+            let (at, target) = (it.address, quoted(it.target));
             self.put(format_args!("\"address\":\"{at}\",\"target\":{target},"));
-            self.count("count", count);
+            self.count("count", it.count);
             self.raw("}");
         }
         self.raw("]");

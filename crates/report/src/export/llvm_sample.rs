@@ -9,6 +9,7 @@ use super::limit::Limit;
 use super::{Exported, Material, code};
 use crate::names::{Named, functions};
 use crate::rows;
+use crate::targets::{Targets, targets};
 use crate::{Error, visible};
 use headcount_model::{Counted, InlineFrame, LinkAddr};
 use std::collections::{BTreeMap, HashMap};
@@ -62,8 +63,8 @@ struct Line {
 struct Ran<'a> {
     address: LinkAddr,
     count: u64,
-    /// Whom it calls, if it is a call and that is known.
-    callee: Option<&'a str>,
+    /// Whom it calls how often, if it is a call and that is known.
+    callees: Vec<(&'a str, u64)>,
     /// How often its function was called, if it begins there.
     head: Option<u64>,
 }
@@ -74,9 +75,10 @@ fn samples(
     material: &Material<'_>,
 ) -> Result<BTreeMap<String, Samples>, Error> {
     let mut ran = Vec::new();
+    let targets = targets(material.counted, material.values);
     for named in functions(module, false) {
         if material.only.wants(&named) {
-            ran.extend(ran_of(&named, names, material));
+            ran.extend(ran_of(&named, names, &targets, material));
         }
     }
     // All at once: the debug information is read from its beginning to its end.
@@ -101,8 +103,9 @@ fn samples(
         let (_, copies) = decoded(last.discriminator);
         let count = it.count.saturating_mul(copies);
         line.count = line.count.max(count);
-        if let Some(callee) = it.callee {
-            *line.calls.entry(callee.to_owned()).or_default() += it.count;
+        for (callee, count) in &it.callees {
+            let sum = line.calls.entry((*callee).to_owned()).or_default();
+            *sum = sum.saturating_add(*count);
         }
         if let Some(head) = it.head {
             all.entry(first.function.clone()).or_default().head += head;
@@ -115,21 +118,25 @@ fn samples(
 fn ran_of<'a>(
     named: &Named<'_>,
     names: &HashMap<LinkAddr, &'a str>,
+    targets: &Targets,
     material: &Material<'_>,
 ) -> Vec<Ran<'a>> {
-    let calls: HashMap<LinkAddr, LinkAddr> = code::calls(named, material)
-        .into_iter()
-        .filter_map(|(at, target, _)| Some((at, target?)))
-        .collect();
+    let mut calls: HashMap<LinkAddr, Vec<(&str, u64)>> = HashMap::new();
+    for call in code::calls(0, named, targets, material) {
+        let name = call.target.and_then(|it| names.get(&it));
+        if let (Some(name), Some(count @ 1..)) = (name, call.count.value()) {
+            // The compiler knows of no stubs.
+            let name = name.strip_suffix("@plt").unwrap_or(name);
+            calls.entry(call.address).or_default().push((name, count));
+        }
+    }
     let entry = named.function.address;
     let ran = |it: code::Instruction| {
         let count = it.count.value().filter(|count| *count > 0)?;
-        let callee = calls.get(&it.address).and_then(|target| names.get(target));
         Some(Ran {
             address: it.address,
             count,
-            // The compiler knows of no stubs.
-            callee: callee.map(|it| it.strip_suffix("@plt").unwrap_or(it)),
+            callees: calls.remove(&it.address).unwrap_or_default(),
             head: (it.address == entry).then(|| rows::calls(named).value().unwrap_or(0)),
         })
     };

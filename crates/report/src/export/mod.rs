@@ -32,9 +32,11 @@ use crate::callees::{FindPointers, FindTransfers};
 use crate::exact_calls::ExactCalls;
 use crate::only::Only;
 use crate::own::Own;
-use crate::{Error, RunSummary};
+use crate::report::{Decode, Request};
+use crate::values::{Tallied, tallied};
+use crate::{Error, RunSummary, Unit};
 use headcount_model::{
-    CallCosts, CodeSymbol, Counted, InlineFrame, LinkAddr, Module, Samples, Span,
+    CallCosts, CodeSymbol, Counted, InlineFrame, LinkAddr, Module, Samples, Span, ValueCounts,
 };
 use limit::Limit;
 use std::rc::Rc;
@@ -76,6 +78,10 @@ pub struct Material<'a> {
     pub notes: &'a [String],
     /// What calls cost, of those runs that were asked for it.
     pub calls: &'a [CallCosts],
+    /// What was found by value, of those runs that were asked for it.
+    pub values: &'a [ValueCounts],
+    /// How many runs the counts are sums of, if none of these is there only in part; else 0.
+    pub whole_runs: usize,
     /// What to export.
     pub only: &'a Only,
     /// What is the user's own.
@@ -86,7 +92,9 @@ pub struct Material<'a> {
     pub max_count: Option<u64>,
     /// Finds a source file.
     pub source: FindSource<'a>,
-    /// Knows the lengths of instructions.
+    /// Knows the instructions.
+    pub decode: Decode<'a>,
+    /// Knows their lengths.
     pub lengths: &'a dyn Fn(&Span) -> Vec<u8>,
     /// Knows the calls and jumps among them.
     pub transfers: FindTransfers<'a>,
@@ -152,6 +160,18 @@ pub fn write(format: Format, material: &Material<'_>) -> Result<Exported, Error>
 }
 
 impl Material<'_> {
+    /// What was found by value, as far as it is wanted.
+    fn tallied(&self) -> Result<Tallied, Error> {
+        let request = Request {
+            only: self.only.clone(),
+            demangle: self.demangle,
+            values: self.values,
+            whole_runs: self.whole_runs,
+            ..Request::all(Unit::Value, self.decode)
+        };
+        tallied(self.counted, &request)
+    }
+
     /// Whether all of it can be told with the calls that led there.
     fn has_stacks(&self) -> bool {
         !self.calls.is_empty() && self.only.names_nothing() && self.max_count.is_none()

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 /// Raised when a query for an older form would be wrong for a newer one.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// How many rows are packed together: enough to be small, and few enough to be kept in memory.
 const ROWS_PER_GROUP: usize = 1 << 17;

@@ -9,8 +9,9 @@ use crate::names::{Named, functions};
 use crate::report::{Request, refused};
 use crate::source::UNKNOWN;
 use crate::table::{Cell, Row};
+use crate::values::{TalliedPlace, TalliedValue, tallied};
 use crate::{Error, RunSummary, calls, rows, source};
-use headcount_model::Counted;
+use headcount_model::{Counted, LinkAddr};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ pub fn tables<E: From<Error>>(
     for (number, run) in (1..).zip(runs) {
         tables.run(number, run)?;
     }
-    let callees = Callees::new(counted, request.transfers, request.pointers);
+    let callees = request.callees(counted);
     for (index, module) in counted.iter().enumerate() {
         tables.module(index, module, &callees, request)?;
     }
@@ -43,14 +44,21 @@ pub fn tables<E: From<Error>>(
     for row in source::lines(counted, request)? {
         tables.of_source("line_counts", &row)?;
     }
+    let found = tallied(counted, request)?;
+    for tally in &found.tallies {
+        for value in &tally.values {
+            (tables.put)("value_counts", &value_cells(tally, value))?;
+        }
+    }
     for it in refused(counted) {
         let (refusal, line) = (&it.refusal, Cell::Number(it.refusal.line.into()));
         let [module, subject, file, reason] =
             [&it.module, &refusal.subject, &refusal.file, &refusal.reason].map(|it| text(it));
         (tables.put)("refusals", &[module, subject, file, line, reason])?;
     }
+    let notes = notes.iter().chain(&found.doubts).chain(&found.notes);
     notes
-        .iter()
+        .into_iter()
         .try_for_each(|note| (tables.put)("notes", &[text(note)]))
 }
 
@@ -187,6 +195,28 @@ impl<E: From<Error>> Tables<'_, E> {
         (self.put)("sources", &[Cell::Number(number), file.clone()])?;
         Ok(Cell::Number(number))
     }
+}
+
+/// Of the amounts, which may be negative, all 64 bits are stored, as of addresses.
+fn value_cells(tally: &TalliedPlace, it: &TalliedValue) -> [Cell; 11] {
+    let sum = LinkAddr(it.sum.cast_unsigned());
+    let (file, line) = match &it.line {
+        Some((file, line)) => (Cell::Text(file.clone()), Cell::Number((*line).into())),
+        None => (Cell::Address(None), Cell::Address(None)),
+    };
+    [
+        Cell::Text(it.module.clone()),
+        Cell::Text(it.function.clone()),
+        text(&it.place),
+        text(&tally.expression),
+        text(&it.value),
+        Cell::Number(it.count),
+        text(&it.caller),
+        Cell::Address(tally.has_amount.then_some(sum)),
+        Cell::Address(it.address),
+        file,
+        line,
+    ]
 }
 
 /// The place of `file` among the columns of blocks.

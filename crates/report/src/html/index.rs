@@ -49,6 +49,7 @@ pub fn index(
         "time": !page.samples.is_empty(),
         "events": page.events.names(),
         "shows_events": page.shows_events,
+        "values": !page.tallied.tallies.is_empty(),
         "changes": page.changes.is_some(),
     }))
 }

@@ -17,6 +17,7 @@ mod pack;
 mod sites;
 mod time;
 mod value;
+mod values;
 
 use crate::callees::{Callees, FindPointers, FindTransfers};
 use crate::checks::Checks;
@@ -27,8 +28,9 @@ use crate::only::Only;
 use crate::own::Own;
 use crate::report::Decode;
 use crate::time::Time;
+use crate::values::Tallied;
 use crate::{Error, escape};
-use headcount_model::{CallCosts, Counted, Samples};
+use headcount_model::{CallCosts, Counted, Samples, ValueCounts};
 use std::collections::BTreeMap;
 
 const TEMPLATE: &str = include_str!("page/page.html");
@@ -47,6 +49,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/flame.js"),
     include_str!("page/calltree.js"),
     include_str!("page/time.js"),
+    include_str!("page/values.js"),
     include_str!("page/changes.js"),
     include_str!("page/main.js"),
 );
@@ -88,6 +91,10 @@ pub struct Page<'a> {
     pub samples: &'a [&'a Samples],
     /// What calls cost, of those runs that were asked for it.
     pub calls: &'a [CallCosts],
+    /// What was found by value, of those runs that were asked for it.
+    pub values: &'a [ValueCounts],
+    /// The same in words, as far as it is wanted.
+    pub tallied: &'a Tallied,
     /// What functions did, in columns that the reader chooses.
     pub events: WantedEvents<'a>,
     /// Whether these columns are there from the beginning.
@@ -115,7 +122,10 @@ pub struct RunFacts {
 pub fn write(page: &Page<'_>) -> Result<String, Error> {
     let functions = functions::all(page)?;
     let time = Time::new(page.counted, page.samples);
-    let callees = Callees::new(page.counted, page.transfers, page.pointers);
+    let mut callees = Callees::new(page.counted, page.transfers, page.pointers);
+    if page.calls.is_empty() {
+        callees = callees.with_targets(page.values);
+    }
     let checks = Checks::new(&callees, page.with_checks);
     let files = files::all(page, &functions, &checks, time.as_ref())?;
     let code = match page.assembly {
@@ -146,6 +156,9 @@ pub fn write(page: &Page<'_>) -> Result<String, Error> {
     }
     if let Some(time) = &time {
         data.push_str(&pack::element("time", &time::time(page, time, &functions)));
+    }
+    if !page.tallied.tallies.is_empty() {
+        data.push_str(&pack::element("values", &values::values(page, &files)));
     }
     if let Some(diff) = page.changes {
         let changes = changes::changes(diff, &functions, &files);

@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 fn page(counted: &[Counted], runs: &[RunFacts], notes: &[&str]) -> String {
     write(&Page {
         calls: &[],
+        values: &[],
+        tallied: &Default::default(),
         counted,
         runs,
         notes: notes.iter().map(|it| (*it).to_owned()).collect(),

@@ -46,6 +46,14 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
         right,
         cells: rows.iter().map(|row| cell(row)).collect(),
     };
+    // What is to be typed again.
+    let plain = |title: &'static str| {
+        let place = place(title);
+        of_row(title, true, &|row| match row.cells[place] {
+            Cell::Number(number) => number.to_string(),
+            _ => String::new(),
+        })
+    };
     // What there is of source text is statements.
     let instructions = || {
         let place = place("instructions");
@@ -205,23 +213,71 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
                 visible(row.text.as_deref().unwrap_or("").trim()).into_owned()
             }),
         ],
-        Unit::Thread => vec![
-            time("nanoseconds", "time"),
-            time("on_processor", "on_processor"),
-            time("waiting", "waiting"),
-            time("ready", "ready"),
-            number("process"),
-            number("thread"),
+        Unit::Thread => {
+            let has = |name: &str, is_known: fn(&Cell) -> bool| {
+                let column = place(name);
+                rows.iter().any(|row| is_known(&row.cells[column]))
+            };
+            let mut columns = Vec::new();
+            if has(
+                "executed",
+                |it| matches!(it, Cell::Count(it) if it.is_known()),
+            ) {
+                columns.extend([number("executed"), part()]);
+            }
+            if has("nanoseconds", |it| matches!(it, Cell::Number(_))) {
+                columns.extend([
+                    time("nanoseconds", "time"),
+                    time("on_processor", "on_processor"),
+                    time("waiting", "waiting"),
+                    time("ready", "ready"),
+                ]);
+            }
+            columns.extend([plain("process"), plain("thread"), words("name")]);
+            columns
+        }
+        Unit::Process => vec![
+            number("executed"),
+            part(),
+            number("threads"),
+            plain("process"),
             words("name"),
         ],
-        Unit::Syscall => vec![
-            number("count"),
-            of_row("number", true, &|row| match row.cells[place("number")] {
-                Cell::Number(number) => number.to_string(),
-                _ => String::new(),
-            }),
-            words("name"),
-        ],
+        Unit::Syscall => vec![number("count"), plain("number"), words("name")],
+        Unit::Value => {
+            let has = |name: &str| {
+                let column = place(name);
+                let is_there =
+                    |row: &&Row| matches!(&row.cells[column], Cell::Text(it) if !it.is_empty());
+                rows.iter().any(is_there)
+            };
+            let mut columns = vec![number("count")];
+            if has("sum") {
+                columns.push(Column {
+                    right: true,
+                    ..words("sum")
+                });
+            }
+            columns.extend([
+                of_row("place", false, &|row| {
+                    let text = |name: &str| match &row.cells[place(name)] {
+                        Cell::Text(text) => visible(text).into_owned(),
+                        _ => String::new(),
+                    };
+                    match text("expression").as_str() {
+                        // An instruction, and not what the user called it.
+                        "target" => visible(below(folder, &text("place"))).into_owned(),
+                        "" => text("place"),
+                        expression => format!("{}({expression})", text("place")),
+                    }
+                }),
+                words("value"),
+            ]);
+            if has("caller") {
+                columns.push(words("caller"));
+            }
+            columns
+        }
         Unit::CallCharge => vec![
             number("executed"),
             part(),

@@ -23,24 +23,20 @@ fn row(cells: Vec<Cell>) -> Row {
 }
 
 /// One row a thread.
-pub fn threads(samples: &[&Samples]) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for samples in samples {
-        for it in &samples.threads {
-            let seen = it.samples.iter().map(|(_, count)| count);
-            let seen = seen.fold(0_u64, |sum, it| sum.saturating_add(*it));
-            let mut cells = vec![
-                Cell::Number(it.pid.into()),
-                Cell::Number(it.tid.into()),
-                text(&it.name),
-                Cell::Count(Count::Unknown),
-            ];
-            cells.extend(time_cells(Cost::of(seen, samples.interval)));
-            cells.extend([it.on_processor, it.waiting, it.ready].map(Cell::Number));
-            rows.push(row(cells));
-        }
-    }
-    rows
+pub fn threads(samples: &Samples) -> impl Iterator<Item = Row> {
+    samples.threads.iter().map(|it| {
+        let seen = it.samples.iter().map(|(_, count)| count);
+        let seen = seen.fold(0_u64, |sum, it| sum.saturating_add(*it));
+        let mut cells = vec![
+            Cell::Number(it.pid.into()),
+            Cell::Number(it.tid.into()),
+            text(&it.name),
+            Cell::Count(Count::Unknown),
+        ];
+        cells.extend(time_cells(Cost::of(seen, samples.interval)));
+        cells.extend([it.on_processor, it.waiting, it.ready].map(Cell::Number));
+        row(cells)
+    })
 }
 
 /// One row a place of the user's own code and routine.

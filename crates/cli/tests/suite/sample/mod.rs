@@ -169,6 +169,8 @@ pub fn run(key: &str, found: u64, status: i32) -> Run {
         notes: Vec::new(),
         calls: None,
         system_calls: Default::default(),
+        values: None,
+        threads: None,
         modules: vec![ModuleCounts {
             build_id: "0123456789abcdef".into(),
             functions: vec![

@@ -7,6 +7,7 @@ const VIEWS = [
   { path: "tree", name: "Call tree", show: treeView },
   { path: "time", name: "Time", show: timeView, isThere: () => index.time },
   { path: "calls", name: "Calls", show: callsView },
+  { path: "values", name: "Values", show: valuesView, isThere: () => index.values },
   { path: "branches", name: "Branches", show: branchesView },
   { path: "never", name: "Never ran", show: neverView },
   { path: "refused", name: "Not counted", show: refusedView },

@@ -1,0 +1,74 @@
+//! The program that a command starts, and the libraries that it is started with.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use headcount_binary::Outline;
+use headcount_monitor::{FileBytes, foreign_file};
+
+/// The files of the modules that a program begins with: its own first. What cannot be found out is left
+/// out.
+pub fn modules(program: &Path) -> Vec<(String, FileBytes)> {
+    let Some(path) = found(program) else {
+        return Vec::new();
+    };
+    let libraries = libraries(&path);
+    let all = std::iter::once(path).chain(libraries);
+    all.filter_map(|path| {
+        let bytes = foreign_file::bytes(&path).ok()?;
+        Some((path.to_str()?.to_owned(), bytes))
+    })
+    .collect()
+}
+
+/// What names the build of one of them.
+pub fn key(bytes: &FileBytes) -> Result<String, String> {
+    let outline = Outline::read(bytes.clone(), &mut |_| None).map_err(|it| it.to_string())?;
+    Ok(outline.key().to_owned())
+}
+
+/// The file that a word of a command means; of a script, its interpreter.
+fn found(program: &Path) -> Option<PathBuf> {
+    let is_path = program.components().count() > 1;
+    let found = match is_path {
+        true => program.to_owned(),
+        false => {
+            let folders = std::env::var_os("PATH")?;
+            let mut places = std::env::split_paths(&folders).map(|it| it.join(program));
+            places.find(|it| it.is_file())?
+        }
+    };
+    let found = found.canonicalize().ok()?;
+    let bytes = foreign_file::bytes(&found).ok()?;
+    let text = (*bytes).as_ref();
+    let Some(line) = text.strip_prefix(b"#!") else {
+        return Some(found);
+    };
+    let line = line.split(|it| *it == b'\n').next()?;
+    let word = String::from_utf8_lossy(line);
+    PathBuf::from(word.split_whitespace().next()?)
+        .canonicalize()
+        .ok()
+}
+
+/// The libraries of a program, as the loader that it names lists them. (It lists, and runs nothing.)
+fn libraries(path: &Path) -> Vec<PathBuf> {
+    let Some(loader) = foreign_file::bytes(path).ok().and_then(|bytes| {
+        headcount_binary::layout((*bytes).as_ref())
+            .ok()?
+            .interpreter
+    }) else {
+        return Vec::new();
+    };
+    let listed = Command::new(&loader).arg("--list").arg(path).output();
+    let listed = listed.map(|it| it.stdout).unwrap_or_default();
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let paths = listed.lines().filter_map(|line| {
+        let path = line.split("=>").last()?.split_whitespace().next()?;
+        path.starts_with('/').then(|| PathBuf::from(path))
+    });
+    let mut paths: Vec<PathBuf> = paths.collect();
+    paths.push(PathBuf::from(loader));
+    paths.dedup();
+    paths
+}

@@ -1,0 +1,123 @@
+//! Probes that choose their counter by a value.
+
+use crate::{Expression, LinkAddr};
+
+/// A probe that counts, by what is computed there, how often a place was reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyedProbe {
+    /// The instruction that it comes before.
+    pub at: LinkAddr,
+    /// Whose counts it makes: the number of a tally.
+    pub tally: u8,
+    /// The number of this place among all places of the run; see [`MOST_PLACES`].
+    pub place: u16,
+    /// What is computed.
+    pub key: KeyOf,
+    /// Keys below the first number, or not below the second one, are two keys of their own.
+    pub within: Option<(i64, i64)>,
+    /// What is added up besides, for each key.
+    pub amount: Option<Expression>,
+    /// The address that the function will return to, if keys are told apart by that.
+    pub caller: Option<Expression>,
+}
+
+/// What the key of a probe is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyOf {
+    /// A number.
+    Number(Expression),
+    /// The text at an address: so many bytes of it, or those before a zero. The key in the table is
+    /// its hash.
+    Text(Expression, u32),
+    /// Where control is about to go; told apart by the place it comes from.
+    Target(Expression),
+    /// Always this one.
+    Only(KeyKind),
+}
+
+/// So many places of keyed probes can be told apart.
+pub const MOST_PLACES: u16 = 1 << 12;
+
+/// So many tallies can be kept at once.
+pub const MOST_TALLIES: usize = 32;
+
+/// Keys that are not numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum KeyKind {
+    /// A number, after all.
+    Number = 0,
+    /// It would have been in memory that cannot be read, or a division had no result.
+    Unreadable = 1,
+    /// Below the range that is told apart.
+    Below = 2,
+    /// Above it.
+    Above = 3,
+    /// The function ended by a jump to another one, which returns in its place.
+    Jumped = 4,
+    /// There were more keys than can be told apart.
+    Other = 5,
+    /// Code of no module that is counted.
+    Elsewhere = 6,
+    /// A text that another thread changed before it could be written down.
+    Changed = 7,
+}
+
+impl KeyKind {
+    /// The kind with this number.
+    pub fn of(number: u8) -> Option<Self> {
+        const ALL: [KeyKind; 8] = [
+            KeyKind::Number,
+            KeyKind::Unreadable,
+            KeyKind::Below,
+            KeyKind::Above,
+            KeyKind::Jumped,
+            KeyKind::Other,
+            KeyKind::Elsewhere,
+            KeyKind::Changed,
+        ];
+        ALL.get(usize::from(number)).copied()
+    }
+}
+
+/// The keyed probes of a module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyedProbes {
+    /// By address.
+    pub probes: Vec<KeyedProbe>,
+    /// Which tally says where indirect calls and jumps lead, if that is asked for.
+    pub targets: Option<u8>,
+}
+
+impl KeyedProbes {
+    /// None at all.
+    pub const NONE: Self = Self {
+        probes: Vec::new(),
+        targets: None,
+    };
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.probes.is_empty() && self.targets.is_none()
+    }
+
+    /// The one that counts where the indirect call or jump at an address goes, if that is asked for.
+    pub fn of_target(&self, at: LinkAddr, target: Expression) -> Option<KeyedProbe> {
+        Some(KeyedProbe {
+            at,
+            tally: self.targets?,
+            place: 0,
+            key: KeyOf::Target(target),
+            within: None,
+            amount: None,
+            caller: None,
+        })
+    }
+
+    /// Those before an instruction, in the order of their tallies.
+    pub fn at(&self, at: LinkAddr) -> &[KeyedProbe] {
+        let first = self.probes.partition_point(|it| it.at < at);
+        let count = self.probes[first..].partition_point(|it| it.at == at);
+        &self.probes[first..first + count]
+    }
+}

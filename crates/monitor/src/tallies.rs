@@ -1,0 +1,425 @@
+//! Counting by value: the tables of threads are read and emptied.
+//!
+//! Copies count in them (`headcount_patch`, `keyed.rs`), and where there are none, breakpoints do
+//! (`tally_hits`). A table is emptied when it has no room for a key, and when its thread ends. Before code
+//! goes away that its addresses speak of, it is noted what they meant.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use headcount_model::{KeyedProbe, KeyedProbes, LinkAddr, LoadAddr, MOST_PLACES};
+use headcount_patch::{
+    Copy, Spot, TEXT_LIMIT, TEXT_START, last_amount, last_slot, table, text_hash,
+};
+use libc::pid_t;
+
+use crate::FileBytes;
+use crate::copies::Where;
+use crate::journal::{Entry, Journal, VALUES, private_file};
+use crate::monitor::Monitor;
+use crate::values::{
+    CodeAt, Found, KindOfTally, Slot, Sum, Values, of_hits, of_tables, of_text, slots,
+};
+use crate::wait::Stopped;
+
+/// What is to be counted by value.
+pub struct Tallying<'a> {
+    /// In the order of their numbers.
+    pub tallies: Vec<TallyAsked>,
+    /// The probes of a module with this path, this key and these bytes, for which places it is asked by
+    /// number; and why there are none where somebody may expect some.
+    pub probes: &'a dyn Fn(&str, &str, &FileBytes) -> KeyedIn,
+    /// The tally of the targets of indirect calls and jumps, if that is asked for.
+    pub targets: Option<u8>,
+}
+
+/// What one tally is about.
+#[derive(Clone, Debug, Default)]
+pub struct TallyAsked {
+    /// Where, in the user's words.
+    pub place: String,
+    /// What, in the user's words.
+    pub expression: String,
+    /// How keys are put together, in a word; empty if they are not.
+    pub scale: String,
+    /// Are callers told apart?
+    pub by_caller: bool,
+    /// Is an amount added up?
+    pub has_amount: bool,
+    /// Are keys where control goes?
+    pub is_targets: bool,
+    /// Are they texts?
+    pub is_text: bool,
+}
+
+/// The keyed probes of a module.
+#[derive(Clone, Debug, Default)]
+pub struct KeyedIn {
+    /// Their places are numbered by who asks.
+    pub probes: Vec<KeyedProbe>,
+    /// Sentences for the report about what cannot be counted.
+    pub notes: Vec<String>,
+}
+
+/// How many bytes a file has that says the same again and again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Repeated {
+    now: usize,
+    /// When it was begun.
+    then: usize,
+}
+
+/// Files that are smaller may.
+const LEAST_REPEATED: usize = 1 << 20;
+
+/// The tallies of a run.
+#[derive(Debug)]
+pub struct Tallies {
+    kinds: Vec<KindOfTally>,
+    path: PathBuf,
+    file: File,
+    /// What breakpoints found, and all texts.
+    seen: Values,
+    /// How many bytes the file has, and had when it was begun.
+    size: Repeated,
+    /// How often the tables of a window were emptied.
+    generations: HashMap<u32, u64>,
+    /// What slots held whose addresses meant something else then.
+    meant: HashMap<(u32, u8, u32), Vec<(Found, Slot)>>,
+    /// The number of the next place.
+    next_place: u16,
+}
+
+impl Tallies {
+    /// Those that are asked for.
+    pub fn new(asked: &Tallying<'_>, journal: &mut Journal) -> io::Result<Self> {
+        for it in &asked.tallies {
+            journal.write(&Entry::Tally {
+                place: it.place.clone(),
+                expression: it.expression.clone(),
+                scale: it.scale.clone(),
+                by_caller: it.by_caller,
+                has_amount: it.has_amount,
+                is_targets: it.is_targets,
+                is_text: it.is_text,
+            })?;
+        }
+        let kinds = asked.tallies.iter().map(|it| KindOfTally {
+            is_targets: it.is_targets,
+            is_text: it.is_text,
+            by_caller: it.by_caller,
+        });
+        Ok(Self {
+            kinds: kinds.collect(),
+            file: private_file(&journal.folder().join(VALUES))?,
+            path: journal.folder().join(VALUES),
+            seen: Values::default(),
+            size: Repeated::default(),
+            generations: HashMap::new(),
+            meant: HashMap::new(),
+            next_place: 0,
+        })
+    }
+
+    /// A text was met.
+    pub fn keep_text(&mut self, text: &[u8]) -> io::Result<()> {
+        let hash = text_hash(text);
+        if self.seen.texts.contains_key(&hash) {
+            return Ok(());
+        }
+        self.file.write_all(&of_text(hash, text))?;
+        self.seen.texts.insert(hash, text.to_vec());
+        Ok(())
+    }
+
+    /// A breakpoint was met.
+    pub fn hit(&mut self, found: Found, sum: Sum) -> io::Result<()> {
+        let record = of_hits(&[(found, sum)]);
+        self.file.write_all(&record)?;
+        self.seen.add(found, sum);
+        self.size.now += record.len();
+        match self.size.now > LEAST_REPEATED.max(2 * self.size.then) {
+            true => self.write_anew(),
+            false => Ok(()),
+        }
+    }
+
+    /// Says in one record what the file says in many.
+    fn write_anew(&mut self) -> io::Result<()> {
+        let path = self.path.with_extension("new");
+        let mut file = private_file(&path)?;
+        for (hash, text) in &self.seen.texts {
+            file.write_all(&of_text(*hash, text))?;
+        }
+        let found = self.seen.found.iter().map(|(found, sum)| (*found, *sum));
+        let found: Vec<(Found, Sum)> = found.collect();
+        let record = of_hits(&found);
+        file.write_all(&record)?;
+        std::fs::rename(&path, &self.path)?;
+        let size = record.len();
+        self.size = Repeated {
+            now: size,
+            then: size,
+        };
+        self.file = file;
+        Ok(())
+    }
+
+    /// What a slot holds, in parts: what its addresses meant before, and what they mean now.
+    fn parts(
+        &self,
+        window: u32,
+        tally: u8,
+        slot: Slot,
+        code: &dyn Fn(u64) -> CodeAt,
+    ) -> Vec<(Found, Sum)> {
+        let kind = self.kinds[usize::from(tally)];
+        let mut rest = slot;
+        let before = self.meant.get(&(window, tally, slot.offset));
+        let mut parts = Vec::new();
+        for (found, part) in before.into_iter().flatten() {
+            if (part.key, part.by) == (slot.key, slot.by) {
+                parts.push((*found, part.sum));
+                rest.sum.count = rest.sum.count.wrapping_sub(part.sum.count);
+                rest.sum.amount = rest.sum.amount.wrapping_sub(part.sum.amount);
+            }
+        }
+        if rest.sum.count != 0 {
+            parts.push((rest.found(tally, kind, code), rest.sum));
+        }
+        parts
+    }
+}
+
+impl Monitor<'_> {
+    /// What the copies of a module count by value.
+    pub fn keyed_in(
+        &mut self,
+        path: &str,
+        key: &str,
+        bytes: &FileBytes,
+        module: usize,
+    ) -> io::Result<Option<Rc<KeyedProbes>>> {
+        let (Some(tallying), Some(tallies)) = (&self.settings.tallying, &mut self.tallies) else {
+            return Ok(None);
+        };
+        let KeyedIn { mut probes, notes } = (tallying.probes)(path, key, bytes);
+        for note in notes {
+            self.journal.write(&Entry::Note(note))?;
+        }
+        probes.sort_by_key(|it| (it.at, it.tally));
+        let left = usize::from(MOST_PLACES - tallies.next_place);
+        if probes.len() > left {
+            probes.truncate(left);
+            self.journal.write(&Entry::Note(format!(
+                "Values are counted at {MOST_PLACES} places only: the rest of {path} is left out."
+            )))?;
+        }
+        for probe in &mut probes {
+            probe.place = tallies.next_place;
+            tallies.next_place += 1;
+            self.journal.write(&Entry::TallyPlace {
+                place: probe.place,
+                tally: probe.tally,
+                module,
+                at: probe.at.0,
+            })?;
+        }
+        Ok(Some(Rc::new(KeyedProbes {
+            probes,
+            targets: tallying.targets,
+        })))
+    }
+
+    /// A thread is about to count in a window.
+    pub fn begin_tables(&mut self, tid: pid_t, window: u32) -> io::Result<()> {
+        let pid = self.threads.get(&tid).map_or(tid, |it| it.pid);
+        match (&self.tallies, &self.windows) {
+            (Some(_), Some(windows)) => windows.own_tables(window, pid),
+            _ => Ok(()),
+        }
+    }
+
+    /// The thread of a window stands still, or counts there no more: what it found goes into the file.
+    pub fn empty_tables(&mut self, window: u32, space: usize) -> io::Result<()> {
+        let (Some(tallies), Some(windows)) = (&self.tallies, &self.windows) else {
+            return Ok(());
+        };
+        let mut found = Vec::new();
+        let count = tallies.kinds.len() as u8;
+        for tally in 0..count {
+            for slot in slots(&windows.read_table(window, tally)?) {
+                let code = |at: u64| self.code_at(space, at);
+                found.extend(tallies.parts(window, tally, slot, &code));
+            }
+        }
+        if found.is_empty() {
+            return Ok(());
+        }
+        let is_vain = self.vain == Some(window);
+        let Some(tallies) = &mut self.tallies else {
+            return Ok(());
+        };
+        let generation = tallies.generations.entry(window).or_default();
+        *generation += 1;
+        if !is_vain {
+            tallies
+                .file
+                .write_all(&of_tables(window, *generation, &found))?;
+        }
+        tallies.meant.retain(|(of, ..), _| *of != window);
+        windows.empty_tables(window, count, *generation)
+    }
+
+    /// Code of an address space comes or goes: what was found until now is about what is there now.
+    pub fn note_meanings(&mut self, space: usize) -> io::Result<()> {
+        let Some(tallies) = &self.tallies else {
+            return Ok(());
+        };
+        let kinds = tallies.kinds.clone();
+        if !kinds.iter().any(|it| it.is_targets || it.by_caller) {
+            return Ok(());
+        }
+        let threads = self.threads.iter().filter(|(_, it)| it.space == space);
+        let windows = threads.filter_map(|(tid, _)| self.windows.as_ref()?.of(*tid));
+        let mut meant = Vec::new();
+        for window in windows {
+            for tally in 0..kinds.len() as u8 {
+                let table = self.windows.as_ref().map(|it| it.read_table(window, tally));
+                for slot in slots(&table.transpose()?.unwrap_or_default()) {
+                    let code = |at: u64| self.code_at(space, at);
+                    let parts = tallies.parts(window, tally, slot, &code);
+                    let place = (window, tally, slot.offset);
+                    let parts = parts
+                        .into_iter()
+                        .map(|(found, sum)| (found, Slot { sum, ..slot }));
+                    meant.push((place, parts.collect()));
+                }
+            }
+        }
+        if let Some(tallies) = &mut self.tallies {
+            tallies.meant.extend(meant);
+        }
+        Ok(())
+    }
+
+    /// A copy trapped because a table of its thread has no room for a key.
+    pub fn met_full_table(&mut self, stopped: &Stopped) -> io::Result<()> {
+        let space = self.thread(stopped).space;
+        match self.window_of(stopped, space) {
+            Some(window) => self.empty_tables(window, space),
+            None => Ok(()),
+        }
+    }
+
+    /// A copy trapped because a text comes into a table of its thread: what text that is.
+    pub fn met_new_text(&mut self, stopped: &Stopped) -> io::Result<()> {
+        let space = self.thread(stopped).space;
+        let (Some(window), Some(windows)) = (self.window_of(stopped, space), &self.windows) else {
+            return Ok(());
+        };
+        let start = windows.word_at(window, TEXT_START)?;
+        let limit = windows.word_at(window, TEXT_LIMIT)?;
+        let most = limit.wrapping_sub(start) as u32;
+        let space = self.spaces.get(&space);
+        let text = space.and_then(|it| it.text(LoadAddr(start), most));
+        // Another thread may have changed it.
+        let is_it = |text: &Vec<u8>| {
+            let registers = stopped.registers();
+            registers.is_ok_and(|it| it.rax == text_hash(text))
+        };
+        match (text.filter(is_it), &mut self.tallies) {
+            (Some(text), Some(tallies)) => tallies.keep_text(&text),
+            _ => Ok(()),
+        }
+    }
+
+    /// Does a copy trap at this offset because a table has no room for a key?
+    pub fn has_full_table(&self, space: usize, index: usize, offset: u64) -> bool {
+        self.is_trap(space, index, offset, Copy::is_full_table)
+    }
+
+    /// Does it because a text comes into a table?
+    pub fn has_new_text(&self, space: usize, index: usize, offset: u64) -> bool {
+        self.is_trap(space, index, offset, Copy::is_new_text)
+    }
+
+    /// Did a thread fault because a keyed probe read what is not there? Then it goes on with a key
+    /// that says so.
+    pub fn met_unreadable(&mut self, stopped: &Stopped) -> io::Result<bool> {
+        // What others send is none of ours, wherever it finds the thread.
+        let is_fault = || stopped.signal_info().is_some_and(|it| it.code > 0);
+        if self.tallies.is_none() || !is_fault() {
+            return Ok(false);
+        }
+        let space = self.thread(stopped).space;
+        let at = stopped.instruction_pointer()?;
+        let Some(Where::Copies(index, offset)) = self.find(space, LoadAddr(at)) else {
+            return Ok(false);
+        };
+        let behind = self.module(space, index).and_then(|module| {
+            let workshop = &self.workshops[module.workshop];
+            let (unit, offset) = workshop.unit_in_copies(offset)?;
+            let behind = workshop.units[unit].copy.behind_fault(offset)?;
+            Some(u64::from(behind).wrapping_sub(offset.into()))
+        });
+        match behind {
+            Some(behind) => {
+                stopped.go_to(at.wrapping_add(behind))?;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// What a thread at a spot counted for an instruction that it will not run now is taken back; or,
+    /// with 1, counted again.
+    pub fn fix_tallied(
+        &mut self,
+        stopped: &Stopped,
+        space: usize,
+        tallied: &[(u8, bool)],
+        sign: i64,
+    ) -> io::Result<()> {
+        if tallied.is_empty() || !self.counts(stopped.tid()) {
+            return Ok(());
+        }
+        let (Some(window), Some(windows)) = (self.window_of(stopped, space), &self.windows) else {
+            return Ok(());
+        };
+        for (tally, has_amount) in tallied {
+            let slot = windows.word_at(window, last_slot(*tally))?;
+            let slot = slot as u32 & (headcount_patch::TABLE_BYTES - 1);
+            let slot = table(*tally) + slot;
+            windows.add_to(window, (slot + headcount_patch::SLOT_COUNT) / 8, sign)?;
+            if *has_amount {
+                let amount = windows.word_at(window, last_amount(*tally))?.cast_signed();
+                let at = (slot + headcount_patch::SLOT_AMOUNT) / 8;
+                windows.add_to(window, at, amount.wrapping_mul(sign))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a thread at an address counted for an instruction that it has not run.
+    pub fn tallied_at(&self, space: usize, at: LoadAddr) -> Vec<(u8, bool)> {
+        if self.tallies.is_none() {
+            return Vec::new();
+        }
+        let found = self.unit_and_spot(space, at);
+        found.map_or(Vec::new(), |(_, unit, spot): (_, _, Spot)| {
+            unit.copy.tallied(&spot).collect()
+        })
+    }
+
+    /// The module that an address is in.
+    fn code_at(&self, space: usize, at: u64) -> CodeAt {
+        let found = self.in_counted_file(space, LoadAddr(at));
+        found.map_or(CodeAt::Elsewhere, |(module, LinkAddr(at))| {
+            CodeAt::Module(module as u32, at)
+        })
+    }
+}

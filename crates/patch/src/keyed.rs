@@ -1,0 +1,622 @@
+//! Keyed probes: they choose their counter by a value.
+//!
+//! A thread's window has a table for each tally, open addressed: slots of a key, of what the key is
+//! told apart by besides, of how often, and of an amount. The probe finds the slot of its key among
+//! the eight of a bucket, or takes an empty one (one that counted nothing), and adds one. Where all
+//! eight are others', the copy traps: the table is emptied into a file, and the probe goes on. So nothing
+//! is lost, however many keys there are, and what was counted is on file as soon as it was.
+//!
+//! A thread that is moved away behind the increment, and before the instruction that the probe stands
+//! for has run, takes it back: where the last increment was is noted before it is made. If memory
+//! cannot be read, the fault is noticed from outside, and the probe goes on with a key that says so.
+//!
+//! A text is counted by its hash. Where that comes into a table, the copy traps, and the text is read from
+//! outside.
+
+use headcount_model::{Binary, Expression, KeyKind, KeyOf, KeyedProbe, Unary, Width};
+use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
+
+use crate::emit::{Emitter, Goal, State};
+use crate::event_counter;
+use crate::sketch::CannotCopy;
+use crate::spots::Undo;
+use crate::system_calls::BEHIND_CALL_CELLS;
+
+/// Where what tallies need begins, from the base of `gs` on.
+pub const START: u32 = BEHIND_CALL_CELLS.next_multiple_of(4096);
+
+/// How often the tables of a window were emptied.
+pub const GENERATION: u32 = START;
+
+/// The process that counts there.
+pub const OWNER: u32 = START + 8;
+
+const FLAGS: u32 = START + 16;
+const THIRD: u32 = START + 24;
+const CALLER: u32 = START + 32;
+const TEXT: u32 = START + 48;
+const TEXT_END: u32 = START + 56;
+const TEMPORARIES: u32 = START + 64;
+const LAST: u32 = TEMPORARIES + 8 * MOST_TEMPORARIES;
+const AMOUNTS: u32 = LAST + 8 * headcount_model::MOST_TALLIES as u32;
+
+/// How many numbers an expression may have to keep meanwhile.
+pub const MOST_TEMPORARIES: u32 = 32;
+
+/// Where the first table begins.
+pub const TABLES: u32 = START + 1024;
+
+/// A slot: key, what else, how often, how much.
+pub const SLOT_BYTES: u32 = 32;
+
+/// Where in a slot its two counts are.
+pub const SLOT_COUNT: u32 = 16;
+/// See [`SLOT_COUNT`].
+pub const SLOT_AMOUNT: u32 = 24;
+
+const BUCKET_BYTES_LOG: u32 = 8;
+const BUCKETS_LOG: u32 = 9;
+
+/// How many bytes a table has.
+pub const TABLE_BYTES: u32 = 1 << (BUCKETS_LOG + BUCKET_BYTES_LOG);
+
+/// In what else keys are told apart by: an address, the number of a place, and the kind of the key.
+pub const PLACE_SHIFT: u32 = 48;
+/// See [`PLACE_SHIFT`].
+pub const KIND_SHIFT: u32 = 60;
+
+/// Where the window notes which slot of a tally's table was added to last, from the table's start.
+pub const fn last_slot(tally: u8) -> u32 {
+    LAST + 8 * tally as u32
+}
+
+/// Where it notes how much was added.
+pub const fn last_amount(tally: u8) -> u32 {
+    AMOUNTS + 8 * tally as u32
+}
+
+/// Where a tally's table is.
+pub const fn table(tally: u8) -> u32 {
+    TABLES + tally as u32 * TABLE_BYTES
+}
+
+/// The word that keeps a thread's third register; and its flags, as `lahf` and `seto al` tell them.
+pub const THIRD_SCRATCH: u32 = THIRD;
+/// See [`THIRD_SCRATCH`].
+pub const FLAGS_SCRATCH: u32 = FLAGS;
+
+/// The word that says where the text is that a thread counts.
+pub const TEXT_START: u32 = TEXT;
+
+/// The word that says where no more of it is looked at.
+pub const TEXT_LIMIT: u32 = TEXT_END;
+
+/// Where the hash of a text begins.
+const SEED: u64 = 0x6865_6164_636f_756e;
+
+/// Spreads keys over buckets, and bytes of texts over hashes.
+const MIXER: i32 = 0x9e37_79b9_u32.cast_signed();
+
+/// What a text is counted by: of these bytes, all before a zero.
+pub fn hash(text: &[u8]) -> u64 {
+    let mixer = i64::from(MIXER).cast_unsigned();
+    let bytes = text.iter().take_while(|it| **it != 0);
+    bytes.fold(SEED, |hash, byte| {
+        let mixed = (hash ^ u64::from(*byte)).wrapping_mul(mixer);
+        mixed.swap_bytes()
+    })
+}
+
+/// What goes on with a key that says that something could not be read.
+pub(crate) struct Unreadable {
+    /// The instructions that may fault.
+    faults: Vec<u32>,
+    /// Is the caller known there, if callers are told apart?
+    has_caller: bool,
+    /// Where the key is looked up.
+    lookup: u32,
+    probe: KeyedProbe,
+    state: State,
+    undo: Undo,
+}
+
+/// What there is to jump over.
+#[derive(Clone, Copy)]
+struct Short(usize);
+
+/// Emits instructions between which a thread has done the same of the original.
+struct Work<'e, 'a> {
+    to: &'e mut Emitter<'a>,
+    state: State,
+    undo: Undo,
+    faults: Vec<u32>,
+}
+
+impl Emitter<'_> {
+    /// The keyed probes of an instruction. What a thread has done behind them.
+    pub(crate) fn keyed(
+        &mut self,
+        probes: &[KeyedProbe],
+        is_careful: bool,
+        state: State,
+    ) -> Result<State, CannotCopy> {
+        let mut work = Work {
+            to: self,
+            state,
+            undo: Undo::Nothing,
+            faults: Vec::new(),
+        };
+        work.save(is_careful)?;
+        for probe in probes {
+            work.probe(probe)?;
+        }
+        work.restore(is_careful)?;
+        Ok(work.state)
+    }
+
+    /// What unreadable keys lead to.
+    pub(crate) fn unreadables(&mut self) -> Result<(), CannotCopy> {
+        for it in std::mem::take(&mut self.unreadables) {
+            let here = self.code.len() as u32;
+            self.faults.extend(it.faults.iter().map(|at| (*at, here)));
+            let mut work = Work {
+                to: self,
+                state: it.state,
+                undo: it.undo,
+                faults: Vec::new(),
+            };
+            work.no_number(&it.probe, KeyKind::Unreadable, it.has_caller)?;
+            work.step();
+            work.to.jump(Goal::Here(it.lookup));
+        }
+        Ok(())
+    }
+}
+
+impl Work<'_, '_> {
+    fn step(&mut self) {
+        self.to.spot(self.state, self.undo);
+    }
+
+    fn put(&mut self, instruction: Result<Instruction, IcedError>) -> Result<(), CannotCopy> {
+        self.step();
+        let mut encoder = Encoder::new(64);
+        let encoded = instruction.and_then(|it| encoder.encode(&it, self.to.here()));
+        encoded.map_err(|_| CannotCopy::OutOfReach)?;
+        self.to.code.extend(encoder.take_buffer());
+        Ok(())
+    }
+
+    /// An instruction on two registers, or on one of them and memory.
+    fn on(&mut self, code: Code, to: Register, from: Register) -> Result<(), CannotCopy> {
+        self.put(Instruction::with2(code, to, from))
+    }
+
+    fn load(&mut self, to: Register, from: MemoryOperand) -> Result<(), CannotCopy> {
+        self.put(Instruction::with2(Code::Mov_r64_rm64, to, from))
+    }
+
+    fn store(&mut self, to: MemoryOperand, from: Register) -> Result<(), CannotCopy> {
+        self.put(Instruction::with2(Code::Mov_rm64_r64, to, from))
+    }
+
+    fn number(&mut self, to: Register, number: u64) -> Result<(), CannotCopy> {
+        self.put(Instruction::with2(Code::Mov_r64_imm64, to, number))
+    }
+
+    fn save(&mut self, is_careful: bool) -> Result<(), CannotCopy> {
+        self.store(word(0), Register::RAX)?;
+        self.store(word(event_counter::SCRATCH), Register::RCX)?;
+        self.store(word(THIRD), Register::RDX)?;
+        if is_careful {
+            self.put(Ok(Instruction::with(Code::Lahf)))?;
+            self.undo = Undo::RestoreThree;
+            self.put(Instruction::with1(Code::Seto_rm8, Register::AL))?;
+            self.store(word(FLAGS), Register::RAX)?;
+            self.undo = Undo::RestoreThreeAndFlags;
+        }
+        if !is_careful {
+            self.undo = Undo::RestoreThree;
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self, is_careful: bool) -> Result<(), CannotCopy> {
+        if is_careful {
+            self.load(Register::RAX, word(FLAGS))?;
+            // The overflow flag again, if there was one.
+            self.put(Instruction::with2(Code::Add_AL_imm8, Register::AL, 0x7f))?;
+            self.put(Ok(Instruction::with(Code::Sahf)))?;
+        }
+        self.load(Register::RDX, word(THIRD))?;
+        self.load(Register::RCX, word(event_counter::SCRATCH))?;
+        self.load(Register::RAX, word(0))
+    }
+
+    fn probe(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
+        if let Some(caller) = &probe.caller {
+            self.evaluate(caller, 0)?;
+            self.store(word(CALLER), Register::RAX)?;
+        }
+        let of_caller = std::mem::take(&mut self.faults);
+        if let Some(amount) = &probe.amount {
+            self.evaluate(amount, 0)?;
+            self.store(word(last_amount(probe.tally)), Register::RAX)?;
+        }
+        let has_caller = probe.caller.is_some();
+        match &probe.key {
+            KeyOf::Number(key) => {
+                self.evaluate(key, 0)?;
+                self.told_apart(fixed(probe, KeyKind::Number), has_caller)?;
+            }
+            KeyOf::Text(address, bytes) => {
+                self.text(address, *bytes)?;
+                self.told_apart(fixed(probe, KeyKind::Number), has_caller)?;
+            }
+            KeyOf::Only(kind) => {
+                self.put(zero(Register::EAX))?;
+                self.told_apart(fixed(probe, *kind), has_caller)?;
+            }
+            KeyOf::Target(target) => {
+                self.evaluate(target, 0)?;
+                let behind = self.to.here().wrapping_add(7);
+                self.step();
+                let at = probe.at.0;
+                self.to.put_distance(&[0x48, 0x8d, 0x15], at, behind)?; // lea rdx, [rip + distance]
+            }
+        }
+        if let Some((least, end)) = probe.within {
+            self.limit(least, end)?;
+        }
+        let lookup = self.to.code.len() as u32;
+        let others = std::mem::take(&mut self.faults);
+        for (faults, has_caller) in [(of_caller, false), (others, has_caller)] {
+            if !faults.is_empty() {
+                self.to.unreadables.push(Unreadable {
+                    faults,
+                    has_caller,
+                    lookup,
+                    probe: probe.clone(),
+                    state: self.state,
+                    undo: self.undo,
+                });
+            }
+        }
+        self.look_up(probe)?;
+        self.commit(probe)
+    }
+
+    /// Hashes the text at an address, as [`hash`] does.
+    fn text(&mut self, address: &Expression, bytes: u32) -> Result<(), CannotCopy> {
+        use Register::{ECX, RAX, RCX, RDX};
+        self.evaluate(address, 0)?;
+        self.store(word(TEXT), RAX)?;
+        self.on(Code::Mov_r64_rm64, RDX, RAX)?;
+        self.put(Instruction::with2(Code::Add_RAX_imm32, RAX, bytes))?;
+        self.store(word(TEXT_END), RAX)?;
+        self.number(RAX, SEED)?;
+        let again = self.to.code.len();
+        self.faults.push(again as u32);
+        let first = MemoryOperand::with_base(RDX);
+        self.put(Instruction::with2(Code::Movzx_r32_rm8, ECX, first))?;
+        self.on(Code::Test_rm32_r32, ECX, ECX)?;
+        let is_over = self.skip(0x74); // je
+        self.on(Code::Xor_r64_rm64, RAX, RCX)?;
+        let mixed = Instruction::with3(Code::Imul_r64_rm64_imm32, RAX, RAX, MIXER);
+        self.put(mixed)?;
+        self.put(Instruction::with1(Code::Bswap_r64, RAX))?;
+        self.put(Instruction::with1(Code::Inc_rm64, RDX))?;
+        self.put(Instruction::with2(Code::Cmp_r64_rm64, RDX, word(TEXT_END)))?;
+        self.back(0x75, again); // jne
+        self.land(is_over);
+        Ok(())
+    }
+
+    /// What a key is told apart by besides, in `rdx`.
+    fn told_apart(&mut self, fixed: u64, has_caller: bool) -> Result<(), CannotCopy> {
+        match has_caller {
+            true => self.caller(fixed),
+            false => self.number(Register::RDX, fixed),
+        }
+    }
+
+    /// The address in its word, among what is fixed.
+    fn caller(&mut self, fixed: u64) -> Result<(), CannotCopy> {
+        use Register::{RCX, RDX};
+        let beyond = 64 - PLACE_SHIFT;
+        self.load(RDX, word(CALLER))?;
+        self.put(Instruction::with2(Code::Shl_rm64_imm8, RDX, beyond))?;
+        self.put(Instruction::with2(Code::Shr_rm64_imm8, RDX, beyond))?;
+        self.number(RCX, fixed)?;
+        self.on(Code::Or_r64_rm64, RDX, RCX)
+    }
+
+    /// A key that is no number.
+    fn no_number(
+        &mut self,
+        probe: &KeyedProbe,
+        kind: KeyKind,
+        has_caller: bool,
+    ) -> Result<(), CannotCopy> {
+        self.put(zero(Register::EAX))?;
+        if probe.amount.is_some() {
+            self.store(word(last_amount(probe.tally)), Register::RAX)?;
+        }
+        self.told_apart(fixed(probe, kind), has_caller)
+    }
+
+    /// Keys outside of a range are two only.
+    fn limit(&mut self, least: i64, end: i64) -> Result<(), CannotCopy> {
+        use Register::{RAX, RCX};
+        self.number(RCX, least.cast_unsigned())?;
+        self.on(Code::Cmp_r64_rm64, RAX, RCX)?;
+        let is_not_below = self.skip(0x7d); // jge
+        self.is_beyond(KeyKind::Below)?;
+        let is_below = self.skip(0xeb); // jmp
+        self.land(is_not_below);
+        self.number(RCX, end.cast_unsigned())?;
+        self.on(Code::Cmp_r64_rm64, RAX, RCX)?;
+        let is_within = self.skip(0x7c); // jl
+        self.is_beyond(KeyKind::Above)?;
+        self.land(is_below);
+        self.land(is_within);
+        Ok(())
+    }
+
+    fn is_beyond(&mut self, kind: KeyKind) -> Result<(), CannotCopy> {
+        self.number(Register::RCX, (kind as u64) << KIND_SHIFT)?;
+        self.on(Code::Or_r64_rm64, Register::RDX, Register::RCX)?;
+        self.put(zero(Register::EAX))
+    }
+
+    /// Finds the slot of the key in `rax` and `rdx`: how far it is in the table, in `rcx`.
+    fn look_up(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
+        use Register::{CL, ECX, RAX, RCX, RDX};
+        let field = |offset: u32| slot_field(table(probe.tally) + offset);
+        // All bits of both words have a part in the upper bits of the product.
+        self.on(Code::Mov_r64_rm64, RCX, RDX)?;
+        self.put(Instruction::with2(Code::Rol_rm64_imm8, RCX, 25))?;
+        self.on(Code::Xor_r64_rm64, RCX, RAX)?;
+        for _ in 0..2 {
+            let mixed = Instruction::with3(Code::Imul_r64_rm64_imm32, RCX, RCX, MIXER);
+            self.put(mixed)?;
+        }
+        let upper = 64 - BUCKETS_LOG;
+        self.put(Instruction::with2(Code::Shr_rm64_imm8, RCX, upper))?;
+        let to_bytes = BUCKET_BYTES_LOG;
+        self.put(Instruction::with2(Code::Shl_rm32_imm8, ECX, to_bytes))?;
+        let again = self.to.code.len();
+        self.put(Instruction::with2(Code::Cmp_r64_rm64, RAX, field(0)))?;
+        let is_other = self.skip(0x75); // jne
+        self.put(Instruction::with2(Code::Cmp_r64_rm64, RDX, field(8)))?;
+        let is_it = self.skip(0x74); // je
+        self.land(is_other);
+        let count = field(SLOT_COUNT);
+        self.put(Instruction::with2(Code::Cmp_rm64_imm8, count, 0))?;
+        let is_empty = self.skip(0x74); // je
+        // Behind the last slot of a bucket, its first one comes.
+        self.put(Instruction::with2(Code::Add_rm8_imm8, CL, SLOT_BYTES))?;
+        self.back(0x75, again); // jnz
+        self.step();
+        self.to.full_tables.push(self.to.code.len() as u32);
+        self.to.code.push(0xcc); // int3
+        self.back(0xeb, again); // jmp
+        self.land(is_empty);
+        if matches!(probe.key, KeyOf::Text(..)) {
+            self.step();
+            self.to.new_texts.push(self.to.code.len() as u32);
+            self.to.code.push(0xcc); // int3
+        }
+        self.store(field(0), RAX)?;
+        self.store(field(8), RDX)?;
+        self.land(is_it);
+        Ok(())
+    }
+
+    /// Adds to the slot.
+    fn commit(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
+        use Register::{RAX, RCX};
+        let field = |offset: u32| slot_field(table(probe.tally) + offset);
+        self.store(word(last_slot(probe.tally)), RCX)?;
+        self.put(Instruction::with1(Code::Inc_rm64, field(SLOT_COUNT)))?;
+        self.state = self.state.tallied();
+        if probe.amount.is_some() {
+            self.load(RAX, word(last_amount(probe.tally)))?;
+            self.put(Instruction::with2(
+                Code::Add_rm64_r64,
+                field(SLOT_AMOUNT),
+                RAX,
+            ))?;
+        }
+        self.state = self.state.tallied();
+        Ok(())
+    }
+
+    /// Computes a number, in `rax`; `rcx` and `rdx` change. So many temporary words are in use.
+    fn evaluate(&mut self, it: &Expression, used: u32) -> Result<(), CannotCopy> {
+        use Register::{RAX, RCX};
+        match it {
+            Expression::Constant(number) => self.number(RAX, number.cast_unsigned()),
+            Expression::Register(number) => match saved(*number) {
+                Some(at) => self.load(RAX, word(at)),
+                None => self.on(Code::Mov_r64_rm64, RAX, general(*number)),
+            },
+            Expression::Address(link) => {
+                let behind = self.to.here().wrapping_add(7);
+                self.step();
+                self.to.put_distance(&[0x48, 0x8d, 0x05], *link, behind) // lea rax, [rip + distance]
+            }
+            Expression::ThreadPointer => self.load(RAX, absolute(Register::FS, 0)),
+            Expression::Load(width, address) => {
+                self.evaluate(address, used)?;
+                self.faults.push(self.to.code.len() as u32);
+                self.put(extended(*width, None))
+            }
+            Expression::Narrow(width, number) => {
+                self.evaluate(number, used)?;
+                self.put(extended(*width, Some(())))
+            }
+            Expression::Unary(operation, number) => {
+                self.evaluate(number, used)?;
+                self.unary(*operation)
+            }
+            Expression::Binary(operation, left, right) => {
+                self.evaluate(left, used)?;
+                let simple = match **right {
+                    Expression::Register(number) => saved(number)
+                        .is_none()
+                        .then(|| Instruction::with2(Code::Mov_r64_rm64, RCX, general(number))),
+                    Expression::Constant(number) => {
+                        let number = number.cast_unsigned();
+                        Some(Instruction::with2(Code::Mov_r64_imm64, RCX, number))
+                    }
+                    _ => None,
+                };
+                match simple {
+                    Some(right) => self.put(right)?,
+                    None if used == MOST_TEMPORARIES => return Err(CannotCopy::OutOfReach),
+                    None => {
+                        let at = TEMPORARIES + 8 * used;
+                        self.store(word(at), RAX)?;
+                        self.evaluate(right, used + 1)?;
+                        self.on(Code::Mov_r64_rm64, RCX, RAX)?;
+                        self.load(RAX, word(at))?;
+                    }
+                }
+                self.binary(*operation)
+            }
+        }
+    }
+
+    fn unary(&mut self, operation: Unary) -> Result<(), CannotCopy> {
+        use Register::{RAX, RCX};
+        match operation {
+            Unary::Negate => self.put(Instruction::with1(Code::Neg_rm64, RAX)),
+            Unary::Complement => self.put(Instruction::with1(Code::Not_rm64, RAX)),
+            Unary::Log2 => {
+                self.number(RCX, u64::MAX)?;
+                self.on(Code::Bsr_r64_rm64, RAX, RAX)?;
+                self.on(Code::Cmove_r64_rm64, RAX, RCX)
+            }
+        }
+    }
+
+    /// What two numbers in `rax` and `rcx` make.
+    fn binary(&mut self, operation: Binary) -> Result<(), CannotCopy> {
+        use Register::{CL, RAX, RCX, RDX};
+        let on_both = match operation {
+            Binary::Add => Code::Add_r64_rm64,
+            Binary::Subtract => Code::Sub_r64_rm64,
+            Binary::Multiply => Code::Imul_r64_rm64,
+            Binary::And => Code::And_r64_rm64,
+            Binary::Or => Code::Or_r64_rm64,
+            Binary::Xor => Code::Xor_r64_rm64,
+            Binary::ShiftLeft => return self.on(Code::Shl_rm64_CL, RAX, CL),
+            Binary::ShiftRight => return self.on(Code::Shr_rm64_CL, RAX, CL),
+            Binary::Divide | Binary::Remainder => {
+                self.put(Ok(Instruction::with(Code::Cqo)))?;
+                self.faults.push(self.to.code.len() as u32);
+                self.put(Instruction::with1(Code::Idiv_rm64, RCX))?;
+                return match operation {
+                    Binary::Divide => Ok(()),
+                    _ => self.on(Code::Mov_r64_rm64, RAX, RDX),
+                };
+            }
+            Binary::Equal => return self.compare(Code::Sete_rm8),
+            Binary::NotEqual => return self.compare(Code::Setne_rm8),
+            Binary::Less => return self.compare(Code::Setl_rm8),
+            Binary::LessOrEqual => return self.compare(Code::Setle_rm8),
+        };
+        self.on(on_both, RAX, RCX)
+    }
+
+    fn compare(&mut self, set: Code) -> Result<(), CannotCopy> {
+        self.on(Code::Cmp_r64_rm64, Register::RAX, Register::RCX)?;
+        self.put(Instruction::with1(set, Register::AL))?;
+        self.on(Code::Movzx_r32_rm8, Register::EAX, Register::AL)
+    }
+
+    /// A short jump forwards.
+    fn skip(&mut self, code: u8) -> Short {
+        self.step();
+        self.to.code.extend([code, 0]);
+        Short(self.to.code.len())
+    }
+
+    /// Where it leads.
+    fn land(&mut self, from: Short) {
+        self.to.code[from.0 - 1] = (self.to.code.len() - from.0) as u8;
+    }
+
+    /// A short jump backwards.
+    fn back(&mut self, code: u8, to: usize) {
+        self.step();
+        let distance = to as i64 - (self.to.code.len() as i64 + 2);
+        self.to.code.extend([code, distance as u8]);
+    }
+}
+
+/// What a key is told apart by besides, but for addresses.
+fn fixed(probe: &KeyedProbe, kind: KeyKind) -> u64 {
+    u64::from(probe.place) << PLACE_SHIFT | (kind as u64) << KIND_SHIFT
+}
+
+fn zero(register: Register) -> Result<Instruction, IcedError> {
+    Instruction::with2(Code::Xor_r32_rm32, register, register)
+}
+
+/// A number at `rax`, or in it, with all of its bytes.
+fn extended(width: Width, in_register: Option<()>) -> Result<Instruction, IcedError> {
+    use Register::{AL, AX, EAX, RAX};
+    let (code, to, from) = match (width.bytes, width.is_signed) {
+        (1, false) => (Code::Movzx_r32_rm8, EAX, AL),
+        (1, true) => (Code::Movsx_r64_rm8, RAX, AL),
+        (2, false) => (Code::Movzx_r32_rm16, EAX, AX),
+        (2, true) => (Code::Movsx_r64_rm16, RAX, AX),
+        (4, false) => (Code::Mov_r32_rm32, EAX, EAX),
+        (4, true) => (Code::Movsxd_r64_rm32, RAX, EAX),
+        _ => (Code::Mov_r64_rm64, RAX, RAX),
+    };
+    match in_register {
+        Some(()) => Instruction::with2(code, to, from),
+        None => Instruction::with2(code, to, MemoryOperand::with_base(RAX)),
+    }
+}
+
+/// The word in which a register's own value is kept meanwhile, if it is.
+fn saved(number: u8) -> Option<u32> {
+    match number {
+        0 => Some(0),
+        1 => Some(event_counter::SCRATCH),
+        2 => Some(THIRD),
+        _ => None,
+    }
+}
+
+fn general(number: u8) -> Register {
+    Register::RAX + u32::from(number & 15)
+}
+
+/// A word of the window.
+fn word(offset: u32) -> MemoryOperand {
+    absolute(Register::GS, offset)
+}
+
+fn absolute(segment: Register, offset: u32) -> MemoryOperand {
+    let none = Register::None;
+    MemoryOperand::new(none, none, 1, offset.into(), 8, false, segment)
+}
+
+/// A word of the slot that `rcx` says.
+fn slot_field(offset: u32) -> MemoryOperand {
+    let none = Register::None;
+    MemoryOperand::new(
+        Register::RCX,
+        none,
+        1,
+        offset.into(),
+        8,
+        false,
+        Register::GS,
+    )
+}
