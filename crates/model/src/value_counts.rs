@@ -226,6 +226,7 @@ mod tests {
         ValueCounts {
             builds: vec!["0a".into(), "größe".into()],
             texts: vec![b"one\xff".to_vec(), Vec::new()],
+            unfinished: 300,
             tallies: vec![
                 Tally {
                     place: "f".into(),

@@ -410,6 +410,7 @@ fn hostile() -> Workshop {
             builds: vec![module.build_id.clone()],
             texts: vec![HOSTILE.as_bytes().to_vec()],
             tallies: vec![tally],
+            unfinished: 0,
         }),
         ..sample::run("first", 7, 0)
     };

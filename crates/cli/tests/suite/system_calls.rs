@@ -61,11 +61,21 @@ exec true
 ";
 const RULES: &str = "all: a b\na b:\n\t@echo $@ > $@.out\n";
 
-/// What `strace` saw. A call that it tells of in two parts is one.
+/// What `strace` saw. A call that it tells of in two parts is one. One that the kernel begins again,
+/// because a signal came, it tells of twice, although the instruction was not completed the first time.
 fn seen(log: &str) -> Calls {
     let mut calls = Calls::new();
     for line in log.lines() {
         let (_, what) = line.trim_start().split_once(' ').unwrap();
+        if what.contains("= ? ERESTARTNOINTR") {
+            let begun = what.trim_start().trim_start_matches("<... ");
+            let is_first_part = !what.contains("resumed>");
+            let name = begun.split(['(', ' ']).next().unwrap();
+            if !is_first_part {
+                *calls.get_mut(name).unwrap() -= 1;
+            }
+            continue;
+        }
         let name = what.trim_start().split('(').next().unwrap();
         let is_name = |it: char| it == '_' || it.is_ascii_alphanumeric();
         if what.contains('(') && name.chars().all(is_name) {

@@ -84,6 +84,8 @@ fn what_was_found_outlives_headcount() {
         let own: u64 = own_counts(&shop).iter().sum();
         let said = shop.headcount(&["collect"]);
         assert_eq!(said.status, Some(0), "{said:?}");
+        let text = shop.report(&["--by", "value"]);
+        assert!(!text.contains("do not believe"), "{text}");
         let counted = found(&table(&shop, &[]), &place, "rsi");
         let counted: u64 = counted.values().map(|it| it.0).sum();
         let behind = own..=own + threads as u64;
