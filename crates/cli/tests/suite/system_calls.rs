@@ -68,10 +68,8 @@ fn seen(log: &str) -> Calls {
     for line in log.lines() {
         let (_, what) = line.trim_start().split_once(' ').unwrap();
         if what.contains("= ? ERESTARTNOINTR") {
-            let begun = what.trim_start().trim_start_matches("<... ");
-            let is_first_part = !what.contains("resumed>");
-            let name = begun.split(['(', ' ']).next().unwrap();
-            if !is_first_part {
+            if let Some(resumed) = what.trim_start().strip_prefix("<... ") {
+                let name = resumed.split(' ').next().unwrap();
                 *calls.get_mut(name).unwrap() -= 1;
             }
             continue;
