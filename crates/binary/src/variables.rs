@@ -12,7 +12,8 @@ use gimli::{
     UnwindSection, constants as dw,
 };
 use headcount_model::{Binary, Expression, LinkAddr, Width};
-use object::{Object, ObjectSection};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Object, ObjectSection, elf};
 
 mod passed;
 
@@ -47,6 +48,8 @@ pub struct Variables<'s, 'a> {
     unit: &'s Unit<Slice<'a>>,
     at: u64,
     cfa: Result<Expression, String>,
+    /// Where a thread has its own copy of the module's variables.
+    of_thread: Result<Expression, String>,
 }
 
 /// Lets somebody ask for the variables at an instruction of a module.
@@ -70,6 +73,7 @@ pub fn with_variables<T>(
         unit,
         at: at.0,
         cfa: cfa(&elf, at.0),
+        of_thread: of_thread(&elf),
     });
     Ok(work(variables.as_ref()))
 }
@@ -112,6 +116,32 @@ fn cfa(elf: &Elf<'_>, at: u64) -> Result<Expression, String> {
         }
         CfaRule::Expression(_) => Err(unknown()),
     }
+}
+
+/// Where the block of a thread's own variables begins: for a program, that is known when it is linked.
+fn of_thread(elf: &Elf<'_>) -> Result<Expression, String> {
+    let of_library = || "it is a thread's own variable (thread_local) of a library".to_owned();
+    let endian = elf.endian();
+    let mut headers = elf.elf_program_headers().iter();
+    let block = headers.find(|it| it.p_type(endian) == elf::PT_TLS);
+    let block = block.filter(|_| is_program(elf)).ok_or_else(of_library)?;
+    let align = block.p_align(endian).max(1);
+    let size = block.p_memsz(endian).checked_next_multiple_of(align);
+    match (size, block.p_vaddr(endian) % align) {
+        (Some(size), 0) => Ok(Expression::sum(
+            Expression::ThreadPointer,
+            Expression::Constant(size.cast_signed().wrapping_neg()),
+        )),
+        _ => Err("where threads have their own variables is told in a strange way".to_owned()),
+    }
+}
+
+/// Is it what a process is started with, and not a library?
+fn is_program(elf: &Elf<'_>) -> bool {
+    let table = elf.elf_dynamic_table();
+    let mut entries = table.iter().flat_map(|it| it.iter());
+    elf.elf_header().e_type(elf.endian()) == elf::ET_EXEC
+        || entries.any(|it| it.tag == elf::DT_FLAGS_1 && it.val & elf::DF_1_PIE.0 != 0)
 }
 
 fn number_of(register: Register) -> Result<u8, String> {
@@ -402,6 +432,10 @@ impl<'s, 'a> Variables<'s, 'a> {
                         is_signed: false,
                     };
                     stack.push(Expression::load(width, top));
+                }
+                Operation::TLS => {
+                    let top = stack.pop().ok_or_else(strange)?;
+                    stack.push(Expression::sum(self.of_thread.clone()?, top));
                 }
                 Operation::StackValue => {
                     place.value = Some(stack.pop().ok_or_else(strange)?);

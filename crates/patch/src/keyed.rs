@@ -201,7 +201,7 @@ impl Work<'_, '_> {
     }
 
     fn number(&mut self, to: Register, number: u64) -> Result<(), CannotCopy> {
-        self.put(Instruction::with2(Code::Mov_r64_imm64, to, number))
+        self.put(constant(to, number))
     }
 
     fn save(&mut self, is_careful: bool) -> Result<(), CannotCopy> {
@@ -466,10 +466,7 @@ impl Work<'_, '_> {
                     Expression::Register(number) => saved(number)
                         .is_none()
                         .then(|| Instruction::with2(Code::Mov_r64_rm64, RCX, general(number))),
-                    Expression::Constant(number) => {
-                        let number = number.cast_unsigned();
-                        Some(Instruction::with2(Code::Mov_r64_imm64, RCX, number))
-                    }
+                    Expression::Constant(number) => Some(constant(RCX, number.cast_unsigned())),
                     _ => None,
                 };
                 match simple {
@@ -559,6 +556,17 @@ impl Work<'_, '_> {
 /// What a key is told apart by besides, but for addresses.
 fn fixed(probe: &KeyedProbe, kind: KeyKind) -> u64 {
     u64::from(probe.place) << PLACE_SHIFT | (kind as u64) << KIND_SHIFT
+}
+
+/// Puts a number into a register, in as few bytes as it takes; flags stay.
+fn constant(to: Register, number: u64) -> Result<Instruction, IcedError> {
+    if let Ok(number) = u32::try_from(number) {
+        return Instruction::with2(Code::Mov_r32_imm32, to.full_register32(), number);
+    }
+    match i32::try_from(number.cast_signed()) {
+        Ok(number) => Instruction::with2(Code::Mov_rm64_imm32, to, number),
+        Err(_) => Instruction::with2(Code::Mov_r64_imm64, to, number),
+    }
 }
 
 fn zero(register: Register) -> Result<Instruction, IcedError> {

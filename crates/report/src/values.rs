@@ -505,6 +505,10 @@ fn number_in_words(number: i64, tally: &Tally) -> String {
         };
     }
     match tally.scale.parse::<i64>() {
+        // The first range of all begins below the least number: its beginning wraps around.
+        Ok(width) if number > 0 && number % width != 0 => {
+            format!("{}..{}", i64::MIN, number.wrapping_add(width - 1))
+        }
         Ok(width) => format!("{number}..{}", number.saturating_add(width - 1)),
         Err(_) if tally.expression.is_empty() || tally.expression.starts_with("sum ") => {
             String::new()

@@ -38,6 +38,9 @@ int main(int count, char **words)
 }
 ";
 
+/// Values of all kinds: numbers, texts, callers and where control went.
+const VALUES: &str = "--tally 'it!main(arg1) by caller' --tally 'it!main(str([arg2]))' --targets";
+
 /// Makes a good one of each kind.
 pub fn all(headcount: &Path, work: &Path) -> Result<Vec<Kind>> {
     let nothing: fn(&[u8]) -> Range<usize> = |_| 0..0;
@@ -108,12 +111,20 @@ pub fn all(headcount: &Path, work: &Path) -> Result<Vec<Kind>> {
             verbs: &[&["report"], &["collect"], &["doctor"]],
         },
         Kind {
+            name: "values",
+            folder: work.join("values"),
+            files: |folder| below(&folder.join("headcount.counts")),
+            fixed: nothing,
+            verbs: &[&["report", "--by", "value"], &["collect"]],
+        },
+        Kind {
             name: "profile",
             folder: work.join("profile"),
             files: |folder| Ok(vec![folder.join("headcount.db")]),
             fixed: nothing,
             verbs: &[
                 &["report", "--by", "line"],
+                &["report", "--by", "value"],
                 &["runs"],
                 &["annotate"],
                 &["html", "-o", "it.html"],
@@ -170,7 +181,12 @@ fn make(kind: &Kind, headcount: &Path) -> Result<()> {
             "gcc -g -o it it.c && printf './it; kill -9 $PPID; sleep 5' > kill.sh && \
              {{ '{headcount}' run -q -- sh kill.sh || :; }}"
         ),
-        "profile" | "cache" => format!("{plain} && '{headcount}' run -q -- ./it"),
+        "values" => format!(
+            "gcc -g -o it it.c && printf './it; kill -9 $PPID; sleep 5' > kill.sh && \
+             {{ '{headcount}' run -q {VALUES} -- sh kill.sh || :; }}"
+        ),
+        "profile" => format!("{plain} && '{headcount}' run -q {VALUES} -- ./it"),
+        "cache" => format!("{plain} && '{headcount}' run -q -- ./it"),
         _ => String::new(),
     };
     let status = Command::new("sh")

@@ -207,7 +207,7 @@ fn a_run_is_the_same_whether_threads_are_told_apart_or_not() {
 #[test]
 fn one_thread_is_the_whole_program() {
     let shop = shop("int main(void) { spin(10); return 0; }");
-    count(&shop, &["--", "./it"]);
+    count(&shop, &["--modules", "main", "--", "./it"]);
     let found = threads(&shop);
     assert_eq!(found.len(), 1);
     assert_eq!(
@@ -265,7 +265,7 @@ int main(int argc, char **argv)
 #[test]
 fn every_process_has_its_own_exact_counts() {
     let shop = shop(PROCESSES_C);
-    count(&shop, &["--", "./it"]);
+    count(&shop, &["--modules", "main", "--", "./it"]);
     let csv = shop.report(&["--by", "process", "--format", "csv"]);
     let mut found = rows(&csv, ["process", "threads"]);
     found.sort_by_key(|[process, _]| process.parse::<u32>().unwrap());
@@ -309,7 +309,8 @@ int main(void)
 }
 "#,
     );
-    let said = shop.counted(&["--per-thread", "--", "./it"]);
+    let words = ["--per-thread", "--modules", "main", "--", "./it"];
+    let said = shop.counted(&words);
     assert_eq!(said.status, Some(137), "{said:?}");
     let mut spun: Vec<(u64, u64)> = threads(&shop)
         .iter()
@@ -422,7 +423,7 @@ int main(void)
     let pid = program.child.id().to_string();
     let mut attach = shop.command(HEADCOUNT);
     let mut attached = attach
-        .args(["attach", "--per-thread", &pid])
+        .args(["attach", "--per-thread", "--modules", "main", &pid])
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();

@@ -95,6 +95,22 @@ fn names_that_mean_nothing() {
 }
 
 #[test]
+fn variables_that_threads_of_a_library_have() {
+    let shop = Workshop::with("it", IT_C, &["-O1"]);
+    let library = "static __thread long own; void set(long n) { own += n; }";
+    shop.write("set.c", library);
+    shop.must(&["gcc", "-g", "-shared", "-fpic", "-o", "libset.so", "set.c"]);
+    let main = "void set(long); int main(void) { set(1); }";
+    shop.write("it.c", main);
+    shop.must(&["gcc", "-o", "it", "it.c", "libset.so", "-Wl,-rpath,."]);
+    says(
+        &shop,
+        "set(own)",
+        "a thread's own variable (thread_local) of a library",
+    );
+}
+
+#[test]
 fn variables_that_are_gone_or_not_there_yet() {
     let shop = Workshop::with("it", IT_C, &["-O0"]);
     points(&shop, "work(kept)", 5, "it has no value yet at this place");

@@ -133,8 +133,8 @@ fn build(shop: &Workshop, sources: &[PathBuf], level: &str) {
     let compiler = if is_cc { "g++" } else { "gcc" };
     let folder = folder();
     let include = ["-I", folder.to_str().unwrap()];
-    let mut command = vec![compiler, "-g", "-w", "-pthread", level, "-o", "it"];
-    command.extend(include);
+    let mut command = vec![compiler, "-g", "-w", "-pthread", "-o", "it"];
+    command.extend(level.split(' ').chain(include));
     command.extend(sources.iter().map(|it| it.to_str().unwrap()));
     shop.must(&command);
 }
@@ -198,6 +198,7 @@ fn values_of_a_switch_and_variables_at_a_line() {
 #[test]
 fn fields_elements_and_variables_of_threads() {
     agrees_at_both_levels("variables");
+    agrees("variables", "-O1 -static", &[]);
 }
 
 #[test]

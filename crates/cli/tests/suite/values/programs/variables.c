@@ -8,6 +8,8 @@
 //~ flag: LINE:here(node->is_big)
 //~ entry: walk(node->length)
 //~ static: LINE:here(rounds)
+//~ own: LINE:here(own)
+//~ ownfield: LINE:here(pairs[1].inner.small)
 #include <stdbool.h>
 #include "seen.h"
 
@@ -27,6 +29,8 @@ struct weight table[3] = {{1, -5}, {2, 100}, {3, 1l << 40}};
 long total;
 static char letters[] = "dabc";
 static int rounds;
+static __thread short own = -3;
+__thread struct node pairs[2];
 
 __attribute__((noipa)) void use(struct node *node, long by)
 {
@@ -48,10 +52,14 @@ __attribute__((noipa)) long walk(struct node *node, long by)
         saw("letter", NUMBER, letters[node->length & 3], 0);
         saw("flag", NUMBER, node->is_big, 0);
         saw("static", NUMBER, rounds, 0);
+        saw("own", NUMBER, own, 0);
+        saw("ownfield", NUMBER, pairs[1].inner.small, 0);
         use(node, by + i); //@here
         sum += node->pair[1];
         total += i;
         rounds ^= 1;
+        own = (own + 1) % 5;
+        pairs[1].inner.small -= own;
         node->is_big ^= 1;
     }
     return sum;
