@@ -1,10 +1,11 @@
 //! What does it cost to look at a value?
 //!
-//! At the function of a real program that is called most often, its first argument is counted: by a
+//! At the instruction of a real program that runs most often, a register's lower bits are counted: by a
 //! keyed probe in a copy, by headcount's breakpoints, by a debugger's breakpoint with a script, and by
 //! the kernel's own probes. All take turns. What is told is what one hit adds: to the same program
 //! counted without, for the probe; to the program alone, for those who stop it.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,6 +20,9 @@ use crate::build;
 use crate::measure::{Subject, median};
 use crate::table;
 use crate::variant::{self, Tools, Variant};
+
+/// What is looked at.
+const KEY: &str = "rax & 7";
 
 /// Programs of one thread in C, whose functions have plain names.
 const PROGRAMS: [&str; 3] = ["bzip2", "lua", "sqlite"];
@@ -73,7 +77,9 @@ struct Place<'a> {
     subject: &'a Subject,
     folder: PathBuf,
     function: String,
-    /// How often it is called in the whole work, and in the little that those get who stop it.
+    /// How many bytes behind the beginning of the function it is.
+    distance: u64,
+    /// How often it runs in the whole work, and in the little that those get who stop it.
     hits: [u64; 2],
     /// The last argument, for that little work.
     little: String,
@@ -114,27 +120,34 @@ pub fn run(work: &Path, tools: &Tools, subjects: &[Subject], rounds: usize) -> R
 }
 
 impl<'a> Place<'a> {
-    /// The function that is called most often.
+    /// The block that runs most often.
     fn find(work: &Path, tools: &Tools, subject: &'a Subject) -> Result<Self> {
         let folder = build::folder(work, Variant::Native, &subject.measure);
         let mut place = Self {
             subject,
             folder,
             function: String::new(),
+            distance: 0,
             hits: [0; 2],
             little: "1".to_owned(),
         };
-        let (function, hits) = place.hottest(tools, &subject.brief)?;
+        let hottest = place.hottest(tools, &subject.brief)?;
+        let hits = hottest.count;
         let brief: u64 = last(&subject.brief).parse().context("an amount of work")?;
         let little = (brief * MOST_STOPS / hits.max(1)).clamp(1, brief);
         place.little = little.to_string();
-        place.function = function;
+        place.function = hottest.function;
+        place.distance = hottest.distance;
         place.hits = [
-            place.calls(tools, &subject.measure)?,
-            place.calls(tools, &place.little_work())?,
+            place.runs(tools, &subject.measure)?,
+            place.runs(tools, &place.little_work())?,
         ];
-        ensure!(place.hits[0] > 0, "{} is never called", place.function);
+        ensure!(place.hits[0] > 0, "{} never ran", place.words());
         Ok(place)
+    }
+
+    fn words(&self) -> String {
+        format!("{}+{:#x}", self.function, self.distance)
     }
 
     fn little_work(&self) -> Program {
@@ -144,20 +157,20 @@ impl<'a> Place<'a> {
         program
     }
 
-    fn hottest(&self, tools: &Tools, program: &Program) -> Result<(String, u64)> {
-        let all = self.functions(tools, program)?;
-        let hottest = all.into_iter().max_by_key(|it| it.1);
-        hottest.context("no function was called")
+    fn hottest(&self, tools: &Tools, program: &Program) -> Result<Block> {
+        let all = self.blocks(tools, program)?;
+        let hottest = all.into_iter().max_by_key(|it| it.count);
+        hottest.context("nothing ran")
     }
 
-    fn calls(&self, tools: &Tools, program: &Program) -> Result<u64> {
-        let all = self.functions(tools, program)?;
-        let found = all.into_iter().find(|it| it.0 == self.function);
-        Ok(found.map_or(0, |it| it.1))
+    fn runs(&self, tools: &Tools, program: &Program) -> Result<u64> {
+        let all = self.blocks(tools, program)?;
+        let is_it = |it: &&Block| it.function == self.function && it.distance == self.distance;
+        Ok(all.iter().find(is_it).map_or(0, |it| it.count))
     }
 
-    /// The functions of a program, and how often each was called.
-    fn functions(&self, tools: &Tools, program: &Program) -> Result<Vec<(String, u64)>> {
+    /// The blocks of a program, and how often each ran.
+    fn blocks(&self, tools: &Tools, program: &Program) -> Result<Vec<Block>> {
         let profile = variant::profile(&self.folder);
         let _ = fs::remove_file(&profile);
         let plain = program.command(&build::executable(&self.folder));
@@ -165,12 +178,12 @@ impl<'a> Place<'a> {
         child::run_or_bail(command.current_dir(&self.folder), &self.folder, LONG)?;
         let mut report = Command::new(tools.headcount);
         report
-            .args(["report", "--format", "csv"])
+            .args(["report", "--by", "block", "--format", "csv"])
             .arg(&profile)
             .current_dir(&self.folder)
             .env("HEADCOUNT_DIR", self.folder.join("no counter files"));
         let csv = child::run_or_bail(&mut report, &self.folder, LONG)?;
-        functions(&String::from_utf8(csv)?).context("a report without functions or calls")
+        blocks(&String::from_utf8(csv)?).context("a report without functions or counts")
     }
 
     fn measure(&self, tools: &Tools, way: Way, took: &mut Took) -> Result<()> {
@@ -221,7 +234,7 @@ impl<'a> Place<'a> {
     }
 
     fn command(&self, tools: &Tools, way: Way, profile: &Path, plain: Command) -> Result<Command> {
-        let tally = format!("{}(arg1)", self.function);
+        let tally = format!("{}({KEY})", self.words());
         let engine = ["--engine", "breakpoint", "--only", &self.function];
         Ok(match way {
             Way::Native => plain,
@@ -238,7 +251,7 @@ impl<'a> Place<'a> {
 
     fn debugger(&self, plain: &Command) -> Result<Command> {
         let script = self.folder.join("tally.py");
-        fs::write(&script, DEBUGGER.replace("FUNCTION", &self.function))?;
+        fs::write(&script, DEBUGGER.replace("PLACE", &self.words()))?;
         let mut command = Command::new("gdb");
         command.args(["-nx", "-batch", "-x"]).arg(script);
         command.arg("--args").arg(plain.get_program());
@@ -248,10 +261,8 @@ impl<'a> Place<'a> {
 
     fn kernel(&self, plain: &Command) -> Command {
         let program = plain.get_program().to_string_lossy();
-        let probe = format!(
-            "uprobe:{program}:{} {{ @[arg0] = count(); }}",
-            self.function
-        );
+        let place = self.words();
+        let probe = format!("uprobe:{program}:{place} {{ @[reg(\"ax\") & 7] = count(); }}");
         let mut command = Command::new("bpftrace");
         let words: Vec<_> = plain.get_args().map(|it| it.to_string_lossy()).collect();
         let words = format!("{program} {}", words.join(" "));
@@ -274,7 +285,7 @@ impl<'a> Place<'a> {
 /// No preparation takes longer.
 const LONG: Duration = Duration::from_secs(600);
 
-/// Counts the first argument of a function.
+/// Counts the same.
 const DEBUGGER: &str = "\
 import collections
 import gdb
@@ -283,11 +294,11 @@ counts = collections.Counter()
 
 class Place(gdb.Breakpoint):
     def stop(self):
-        counts[int(gdb.selected_frame().read_register('rdi'))] += 1
+        counts[int(gdb.selected_frame().read_register('rax')) & 7] += 1
         return False
 
 gdb.execute('set confirm off')
-Place('*FUNCTION')
+Place('*PLACE')
 gdb.execute('run')
 if not counts:
     gdb.execute('quit 1')
@@ -306,25 +317,49 @@ fn last(program: &Program) -> &str {
     program.arguments.last().map_or("", String::as_str)
 }
 
-/// Names that need no quotes, and how often each function was called.
-fn functions(csv: &str) -> Option<Vec<(String, u64)>> {
+/// A block of a program.
+#[derive(Debug, PartialEq, Eq)]
+struct Block {
+    function: String,
+    /// How many bytes behind the beginning of the function it begins.
+    distance: u64,
+    count: u64,
+}
+
+/// The blocks of functions whose names need no quotes.
+fn blocks(csv: &str) -> Option<Vec<Block>> {
     let mut lines = csv.lines();
     let headings: Vec<&str> = lines.next()?.split(',').collect();
     let place = |name: &str| headings.iter().position(|it| *it == name);
-    let (name, calls) = (place("function")?, place("calls")?);
+    let (name, address, count) = (place("function")?, place("address")?, place("count")?);
     let rows = lines.filter(|row| !row.contains('"')).filter_map(|row| {
         let fields: Vec<&str> = row.split(',').collect();
-        Some((
-            (*fields.get(name)?).to_owned(),
-            fields.get(calls)?.parse().ok()?,
-        ))
+        let address = fields.get(address)?.strip_prefix("0x")?;
+        let address = u64::from_str_radix(address, 16).ok()?;
+        let count: u64 = fields.get(count)?.parse().ok()?;
+        Some(((*fields.get(name)?).to_owned(), address, count))
     });
-    Some(rows.collect())
+    let rows: Vec<(String, u64, u64)> = rows.collect();
+    // Functions of which a part is elsewhere begin nobody knows where.
+    let is_whole = |name: &str| !name.is_empty() && !name.contains(['.', '@', ' ']);
+    let mut begin: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, address, _) in rows.iter().filter(|it| is_whole(&it.0)) {
+        let known = begin.entry(name).or_insert(*address);
+        *known = (*known).min(*address);
+    }
+    let blocks = rows.iter().filter_map(|(name, address, count)| {
+        Some(Block {
+            function: name.clone(),
+            distance: address - begin.get(name.as_str())?,
+            count: *count,
+        })
+    });
+    Some(blocks.collect())
 }
 
 fn show(places: &[Place<'_>], took: &[[Took; 6]], rounds: usize) -> bool {
     let mut rows = vec![vec!["nanoseconds a hit".to_owned()]];
-    let title = |it: &Place<'_>| format!("{} {}", it.subject.name, it.function);
+    let title = |it: &Place<'_>| format!("{} {}", it.subject.name, it.words());
     rows[0].extend(places.iter().map(title));
     for way in SHOWN {
         let costs = places.iter().zip(took).map(|(place, took)| {
@@ -359,11 +394,17 @@ fn show(places: &[Place<'_>], took: &[[Took; 6]], rounds: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::functions;
+    use super::{Block, blocks};
 
     #[test]
-    fn functions_are_read_from_their_columns() {
-        let csv = "module,function,file,line,calls,executed\n/p,f,,0,20000,9\n/p,\"g,h\",,0,1,1\n/p,i,,0,,\n";
-        assert_eq!(functions(csv), Some(vec![("f".to_owned(), 20_000)]));
+    fn blocks_are_read_from_their_columns() {
+        let csv = "module,function,address,instructions,count\n/p,f,0x10,3,1\n/p,f,0x18,2,9\n\
+                   /p,\"g,h\",0x20,1,1\n/p,i.cold,0x30,1,1\n";
+        let block = |distance, count| Block {
+            function: "f".to_owned(),
+            distance,
+            count,
+        };
+        assert_eq!(blocks(csv), Some(vec![block(0, 1), block(8, 9)]));
     }
 }

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use headcount_model::{KeyedProbe, KeyedProbes, LinkAddr, LoadAddr, MOST_PLACES};
 use headcount_patch::{
-    Copy, Spot, TEXT_LIMIT, TEXT_START, last_amount, last_slot, table, text_hash,
+    Copy, SLOT_BYTES, Spot, TEXT_LIMIT, TEXT_START, last_amount, last_slot, table, text_hash,
 };
 use libc::pid_t;
 
@@ -168,6 +168,11 @@ impl Tallies {
         Ok(())
     }
 
+    /// How many there are.
+    fn count(&self) -> u8 {
+        self.kinds.len() as u8
+    }
+
     /// What a slot holds, in parts: what its addresses meant before, and what they mean now.
     fn parts(
         &self,
@@ -238,7 +243,7 @@ impl Monitor<'_> {
     pub fn begin_tables(&mut self, tid: pid_t, window: u32) -> io::Result<()> {
         let pid = self.threads.get(&tid).map_or(tid, |it| it.pid);
         match (&self.tallies, &self.windows) {
-            (Some(_), Some(windows)) => windows.own_tables(window, pid),
+            (Some(tallies), Some(windows)) => windows.own_tables(window, tallies.count(), pid),
             _ => Ok(()),
         }
     }
@@ -249,8 +254,7 @@ impl Monitor<'_> {
             return Ok(());
         };
         let mut found = Vec::new();
-        let count = tallies.kinds.len() as u8;
-        for tally in 0..count {
+        for tally in 0..tallies.count() {
             for slot in slots(&windows.read_table(window, tally)?) {
                 let code = |at: u64| self.code_at(space, at);
                 found.extend(tallies.parts(window, tally, slot, &code));
@@ -260,6 +264,7 @@ impl Monitor<'_> {
             return Ok(());
         }
         let is_vain = self.vain == Some(window);
+        let count = tallies.count();
         let Some(tallies) = &mut self.tallies else {
             return Ok(());
         };
@@ -287,7 +292,7 @@ impl Monitor<'_> {
         let windows = threads.filter_map(|(tid, _)| self.windows.as_ref()?.of(*tid));
         let mut meant = Vec::new();
         for window in windows {
-            for tally in 0..kinds.len() as u8 {
+            for tally in 0..tallies.count() {
                 let table = self.windows.as_ref().map(|it| it.read_table(window, tally));
                 for slot in slots(&table.transpose()?.unwrap_or_default()) {
                     let code = |at: u64| self.code_at(space, at);
@@ -309,10 +314,31 @@ impl Monitor<'_> {
     /// A copy trapped because a table of its thread has no room for a key.
     pub fn met_full_table(&mut self, stopped: &Stopped) -> io::Result<()> {
         let space = self.thread(stopped).space;
-        match self.window_of(stopped, space) {
-            Some(window) => self.empty_tables(window, space),
-            None => Ok(()),
+        let Some(window) = self.window_of(stopped, space) else {
+            return Ok(());
+        };
+        let crowded = self.crowded_tables(window)?;
+        self.empty_tables(window, space)?;
+        let Some(windows) = &self.windows else {
+            return Ok(());
+        };
+        let mut crowded = crowded.into_iter();
+        crowded.try_for_each(|it| windows.grow_table(window, it))
+    }
+
+    /// The tables of a window that are in use to a good part: one of their buckets may be full.
+    fn crowded_tables(&self, window: u32) -> io::Result<Vec<u8>> {
+        let (Some(tallies), Some(windows)) = (&self.tallies, &self.windows) else {
+            return Ok(Vec::new());
+        };
+        let mut crowded = Vec::new();
+        for tally in 0..tallies.count() {
+            let table = windows.read_table(window, tally)?;
+            if slots(&table).count() * SLOT_BYTES as usize > table.len() / 8 {
+                crowded.push(tally);
+            }
         }
+        Ok(crowded)
     }
 
     /// A copy trapped because a text comes into a table of its thread: what text that is.

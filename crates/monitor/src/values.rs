@@ -10,7 +10,7 @@
 //!
 //! In the file, addresses are those of modules: processes may have them anywhere.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, hash_map};
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -161,20 +161,22 @@ impl Slot {
 impl Values {
     /// Adds what was found.
     pub fn add(&mut self, found: Found, sum: Sum) {
-        let known = self.found.contains_key(&found);
         let keys = self.keys.entry(found.tally).or_default();
-        let found = match known || *keys < MOST_KEYS {
-            true => found,
-            false => Found {
-                key: FoundKey::Kind(KeyKind::Other),
-                by: None,
-                ..found
-            },
+        let entry = match self.found.entry(found) {
+            hash_map::Entry::Occupied(known) => known.into_mut(),
+            hash_map::Entry::Vacant(new) if *keys < MOST_KEYS => {
+                *keys += 1;
+                new.insert(Sum::default())
+            }
+            hash_map::Entry::Vacant(_) => {
+                let others = Found {
+                    key: FoundKey::Kind(KeyKind::Other),
+                    by: None,
+                    ..found
+                };
+                self.found.entry(others).or_default()
+            }
         };
-        let entry = self.found.entry(found).or_insert_with(|| {
-            *keys += 1;
-            Sum::default()
-        });
         entry.count = entry.count.wrapping_add(sum.count);
         entry.amount = entry.amount.wrapping_add(sum.amount);
     }

@@ -19,8 +19,9 @@ use std::path::{Path, PathBuf};
 use headcount_model::SystemCalls;
 use headcount_patch::{
     BEHIND_CALL_CELLS, CALL_NUMBERS, CALL_TABLE, CounterNumber, EVENT_COUNTER, FIRST_CALL_CELL,
-    FLAGS_SCRATCH, GENERATION, LAST_CALL, LOG_BYTES, LOG_PLACE, LOG_START, NO_CALL, OWNER,
-    SECOND_SCRATCH, TABLE_BYTES, TABLES, THIRD_SCRATCH, table,
+    FLAGS_SCRATCH, GENERATION, LAST_CALL, LEAST_TABLE_BYTES, LOG_BYTES, LOG_PLACE, LOG_START,
+    NO_CALL, OWNER, SECOND_SCRATCH, TABLE_BYTES, TABLES, THIRD_SCRATCH, bytes_of, mask, mask_of,
+    table,
 };
 use libc::pid_t;
 
@@ -102,20 +103,35 @@ impl Windows {
     /// Empties the first tables of a window whose thread stands still, once it is on file what was in
     /// them.
     pub fn empty_tables(&self, window: u32, tables: u8, generation: u64) -> io::Result<()> {
-        let start = u64::from(window) * STRIDE;
-        let nothing = vec![0; TABLE_BYTES as usize];
         for number in 0..tables {
-            let at = start + u64::from(table(number));
-            self.file.write_all_at(&nothing, at)?;
+            let bytes = table_bytes(&self.file, window, number)?;
+            let at = u64::from(window) * STRIDE + u64::from(table(number));
+            self.file.write_all_at(&vec![0; bytes as usize], at)?;
         }
-        let at = start + u64::from(GENERATION);
-        self.file.write_all_at(&generation.to_le_bytes(), at)
+        self.write(window, GENERATION, generation)
     }
 
-    /// Whose values a window has from now on.
-    pub fn own_tables(&self, window: u32, pid: pid_t) -> io::Result<()> {
-        let at = u64::from(window) * STRIDE + u64::from(OWNER);
-        self.file.write_all_at(&i64::from(pid).to_le_bytes(), at)
+    /// A process has the first tables of a window from now on. They are empty.
+    pub fn own_tables(&self, window: u32, tables: u8, pid: pid_t) -> io::Result<()> {
+        for number in 0..tables {
+            self.resize_table(window, number, LEAST_TABLE_BYTES)?;
+        }
+        self.write(window, OWNER, i64::from(pid).cast_unsigned())
+    }
+
+    /// A table, which is empty, has more buckets from now on, if that can be.
+    pub fn grow_table(&self, window: u32, number: u8) -> io::Result<()> {
+        let bytes = table_bytes(&self.file, window, number)?;
+        self.resize_table(window, number, (4 * bytes).min(TABLE_BYTES))
+    }
+
+    fn resize_table(&self, window: u32, number: u8, bytes: u32) -> io::Result<()> {
+        self.write(window, mask(number), mask_of(bytes).into())
+    }
+
+    fn write(&self, window: u32, offset: u32, word: u64) -> io::Result<()> {
+        let at = u64::from(window) * STRIDE + u64::from(offset);
+        self.file.write_all_at(&word.to_le_bytes(), at)
     }
 
     /// The word at an offset of a window whose thread stands still.
@@ -330,9 +346,17 @@ impl Windows {
     }
 }
 
+/// How many bytes a table of a window has.
+fn table_bytes(file: &File, window: u32, number: u8) -> io::Result<u32> {
+    let mut word = [0; 4];
+    let at = u64::from(window) * STRIDE + u64::from(mask(number));
+    file.read_exact_at(&mut word, at)?;
+    Ok(bytes_of(u32::from_le_bytes(word)))
+}
+
 /// What is in a table of a window.
 pub fn read_table(file: &File, window: u32, number: u8) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; TABLE_BYTES as usize];
+    let mut bytes = vec![0; table_bytes(file, window, number)? as usize];
     let at = u64::from(window) * STRIDE + u64::from(table(number));
     file.read_exact_at(&mut bytes, at)?;
     Ok(bytes)

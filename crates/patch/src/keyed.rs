@@ -4,7 +4,9 @@
 //! told apart by besides, of how often, and of an amount. The probe finds the slot of its key among
 //! the eight of a bucket, or takes an empty one (one that counted nothing), and adds one. Where all
 //! eight are others', the copy traps: the table is emptied into a file, and the probe goes on. So nothing
-//! is lost, however many keys there are, and what was counted is on file as soon as it was.
+//! is lost, however many keys there are, and what was counted is on file as soon as it was. Tables begin
+//! small, because they are read whenever a thread ends; one that was emptied has more buckets afterwards,
+//! up to a limit, by a mask in the window.
 //!
 //! A thread that is moved away behind the increment, and before the instruction that the probe stands
 //! for has run, takes it back: where the last increment was is noted before it is made. If memory
@@ -39,12 +41,13 @@ const TEXT_END: u32 = START + 56;
 const TEMPORARIES: u32 = START + 64;
 const LAST: u32 = TEMPORARIES + 8 * MOST_TEMPORARIES;
 const AMOUNTS: u32 = LAST + 8 * headcount_model::MOST_TALLIES as u32;
+const MASKS: u32 = AMOUNTS + 8 * headcount_model::MOST_TALLIES as u32;
 
 /// How many numbers an expression may have to keep meanwhile.
 pub const MOST_TEMPORARIES: u32 = 32;
 
 /// Where the first table begins.
-pub const TABLES: u32 = START + 1024;
+pub const TABLES: u32 = START + 2048;
 
 /// A slot: key, what else, how often, how much.
 pub const SLOT_BYTES: u32 = 32;
@@ -55,10 +58,14 @@ pub const SLOT_COUNT: u32 = 16;
 pub const SLOT_AMOUNT: u32 = 24;
 
 const BUCKET_BYTES_LOG: u32 = 8;
-const BUCKETS_LOG: u32 = 9;
+const LEAST_BUCKETS_LOG: u32 = 7;
+const MOST_BUCKETS_LOG: u32 = 11;
 
-/// How many bytes a table has.
-pub const TABLE_BYTES: u32 = 1 << (BUCKETS_LOG + BUCKET_BYTES_LOG);
+/// How many bytes a table has room for.
+pub const TABLE_BYTES: u32 = 1 << (MOST_BUCKETS_LOG + BUCKET_BYTES_LOG);
+
+/// How many of them it has at first.
+pub const LEAST_TABLE_BYTES: u32 = 1 << (LEAST_BUCKETS_LOG + BUCKET_BYTES_LOG);
 
 /// In what else keys are told apart by: an address, the number of a place, and the kind of the key.
 pub const PLACE_SHIFT: u32 = 48;
@@ -73,6 +80,22 @@ pub const fn last_slot(tally: u8) -> u32 {
 /// Where it notes how much was added.
 pub const fn last_amount(tally: u8) -> u32 {
     AMOUNTS + 8 * tally as u32
+}
+
+/// Where it says which buckets a tally's table has: the mask of their places in it.
+pub const fn mask(tally: u8) -> u32 {
+    MASKS + 8 * tally as u32
+}
+
+/// The mask of a table of so many bytes.
+pub const fn mask_of(bytes: u32) -> u32 {
+    (bytes - 1) & !((1 << BUCKET_BYTES_LOG) - 1)
+}
+
+/// How many bytes a table has that has such a mask, whoever wrote it.
+pub fn bytes_of(mask: u32) -> u32 {
+    let bytes = mask.checked_next_power_of_two().unwrap_or(TABLE_BYTES);
+    bytes.clamp(LEAST_TABLE_BYTES, TABLE_BYTES)
 }
 
 /// Where a tally's table is.
@@ -381,10 +404,9 @@ impl Work<'_, '_> {
             let mixed = Instruction::with3(Code::Imul_r64_rm64_imm32, RCX, RCX, MIXER);
             self.put(mixed)?;
         }
-        let upper = 64 - BUCKETS_LOG;
-        self.put(Instruction::with2(Code::Shr_rm64_imm8, RCX, upper))?;
-        let to_bytes = BUCKET_BYTES_LOG;
-        self.put(Instruction::with2(Code::Shl_rm32_imm8, ECX, to_bytes))?;
+        self.put(Instruction::with2(Code::Shr_rm64_imm8, RCX, 32))?;
+        let buckets = word(mask(probe.tally));
+        self.put(Instruction::with2(Code::And_r32_rm32, ECX, buckets))?;
         let again = self.to.code.len();
         self.put(Instruction::with2(Code::Cmp_r64_rm64, RAX, field(0)))?;
         let is_other = self.skip(0x75); // jne

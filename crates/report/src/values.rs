@@ -1,11 +1,11 @@
 //! What was counted by value.
 
-use crate::Error;
 use crate::count::{Count, CountedBlock};
 use crate::names::{Named, all_functions};
 use crate::number::thousands;
 use crate::report::{Decode, Request};
 use crate::table::{Cell, Row};
+use crate::{Error, Own};
 use headcount_model::{
     Caller, CodePoint, Counted, Key, KeyKind, LinkAddr, Tally, TallyRow, ValueCounts,
 };
@@ -306,17 +306,22 @@ pub fn tallied(counted: &[Counted], request: &Request<'_>) -> Result<Tallied, Er
     let mut all = Tallied::default();
     let mut sums: BTreeMap<Told, TalliedValue> = BTreeMap::new();
     for values in found {
+        // Many rows are about few places.
+        let mut places: HashMap<Option<CodePoint>, Looked<'_>> = HashMap::new();
         for tally in &values.tallies {
             let number = number_of(tally, &mut all.tallies);
             for row in &tally.rows {
-                if tally.is_targets && is_of_library(&finder, values, row, request) {
+                let looked = places.entry(row.place);
+                let looked =
+                    looked.or_insert_with(|| Looked::at(row.place, &finder, values, request));
+                if tally.is_targets && looked.is_of_library {
                     all.in_libraries += 1;
                     continue;
                 }
-                let Some((told, made)) = told(&finder, values, (number, tally), row, request)
-                else {
+                if !looked.is_wanted {
                     continue;
-                };
+                }
+                let (told, made) = told(&finder, values, (number, tally), row, looked);
                 let known = sums.entry(told).or_insert(made);
                 known.count = known.count.checked_add(row.count).ok_or(Error::TooLarge)?;
                 known.sum = known.sum.wrapping_add(row.amount);
@@ -370,42 +375,55 @@ fn number_of(tally: &Tally, all: &mut Vec<TalliedPlace>) -> usize {
     })
 }
 
-/// Is a row about code that is not the user's own, if that matters?
-fn is_of_library(
-    finder: &Finder<'_>,
-    values: &ValueCounts,
-    row: &TallyRow,
-    request: &Request<'_>,
-) -> bool {
-    request.own.is_some_and(|own| {
-        let place = row.place.and_then(|it| finder.find(values, it));
-        place.is_none_or(|it| own.library(it.named).is_some())
-    })
+/// What is known of a place that rows are about.
+struct Looked<'a> {
+    place: Option<Place<'a>>,
+    line: Option<(Arc<str>, u32)>,
+    /// Is it chosen by the user's filters?
+    is_wanted: bool,
+    /// Is it in code that is not the user's own, if that matters?
+    is_of_library: bool,
 }
 
-/// What a row is told apart by, and the row without its counts. `None`: it is not wanted.
+impl<'a> Looked<'a> {
+    fn at(
+        point: Option<CodePoint>,
+        finder: &Finder<'a>,
+        values: &ValueCounts,
+        request: &Request<'_>,
+    ) -> Self {
+        let place = point.and_then(|it| finder.find(values, it));
+        let is_library = |own: &Own| {
+            let place = place.as_ref();
+            place.is_none_or(|it| own.library(it.named).is_some())
+        };
+        Self {
+            line: place.as_ref().and_then(|it| finder.line(it)),
+            is_wanted: match &place {
+                Some(place) => request.only.wants(place.named),
+                None => request.only.names_nothing(),
+            },
+            is_of_library: request.own.is_some_and(is_library),
+            place,
+        }
+    }
+}
+
+/// What a row is told apart by, and the row without its counts.
 fn told(
     finder: &Finder<'_>,
     values: &ValueCounts,
     (number, tally): (usize, &Tally),
     row: &TallyRow,
-    request: &Request<'_>,
-) -> Option<(Told, TalliedValue)> {
-    let place = row.place.and_then(|it| finder.find(values, it));
-    let is_wanted = match &place {
-        Some(place) => request.only.wants(place.named),
-        None => request.only.names_nothing(),
-    };
-    if !is_wanted {
-        return None;
-    }
-    let line = place.as_ref().and_then(|it| finder.line(it));
+    looked: &Looked<'_>,
+) -> (Told, TalliedValue) {
+    let Looked { place, line, .. } = looked;
     let caller = row.caller.map(|it| caller(finder, values, it));
     let (key, value) = key(finder, values, tally, row.key);
     let address = row.place.map(|it| it.at);
     let named = place.as_ref().map(|it| it.named);
     let module = named.map_or_else(|| "".into(), |it| it.module_path.clone());
-    let where_to = match (tally.is_targets, &line, &place) {
+    let where_to = match (tally.is_targets, line, place) {
         (false, ..) => tally.place.clone(),
         (true, Some((file, line)), _) => format!("{file}:{line}"),
         (true, None, Some(place)) => place.words(),
@@ -426,9 +444,9 @@ fn told(
         count: 0,
         sum: 0,
         address,
-        line,
+        line: line.clone(),
     };
-    Some((told, made))
+    (told, made)
 }
 
 /// What stands for code of no module that is counted.

@@ -30,7 +30,14 @@ fn counted(source: &str, compile: &[&str], options: &[&str]) -> Workshop {
     let shop = Workshop::new();
     shop.write("it.c", source);
     shop.must(&[compile, &["it.c", "-o", "it"]].concat());
-    shop.must_headcount(&[&["run", "-q"], options, &["--", "./it"]].concat());
+    shop.must_headcount(
+        &[
+            &["run", "-q", "--modules", "main"],
+            options,
+            &["--", "./it"],
+        ]
+        .concat(),
+    );
     shop
 }
 
