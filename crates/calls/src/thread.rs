@@ -77,13 +77,17 @@ pub struct Context {
     pub executed: u64,
 }
 
-/// A call that was looked up before.
+/// A call from a context that was looked up before.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     back: u64,
     at: u64,
     caller: u32,
+    context: u32,
     edge: u32,
+    callee: u32,
+    /// The context of the callee where it is not under way already; [`NOBODY`] if that is not known.
+    child: u32,
     how: How,
 }
 
@@ -91,7 +95,10 @@ const UNKNOWN: Known = Known {
     back: 0,
     at: 0,
     caller: NOBODY,
+    context: OUTSIDE,
     edge: 0,
+    callee: 0,
+    child: OUTSIDE,
     how: How::Otherwise,
 };
 
@@ -136,8 +143,6 @@ pub struct ThreadCalls {
     known: Vec<Known>,
     /// The functions that addresses are in, likewise.
     places: Vec<(u64, u32)>,
-    /// Contexts that were looked up, likewise: parent, call, context.
-    children: Vec<(u32, u32, u32)>,
     frames: Vec<Frame>,
     aside: Aside,
     /// What had been executed at the last arrival.
@@ -160,7 +165,6 @@ impl Default for ThreadCalls {
             context_numbers: Numbers::default(),
             known: vec![UNKNOWN; KNOWN],
             places: vec![(0, NOBODY); KNOWN],
-            children: vec![(NOBODY, 0, 0); KNOWN],
             frames: Vec::new(),
             aside: Aside::default(),
             last: 0,
@@ -203,6 +207,7 @@ impl ThreadCalls {
     }
 
     /// Follows one arrival.
+    #[inline]
     pub fn arrive(&mut self, it: &Arrival, code: &impl Code) {
         self.charge(it.events);
         match it.back {
@@ -218,6 +223,7 @@ impl ThreadCalls {
     }
 
     /// Charges what was executed since the last arrival to the innermost activation.
+    #[inline]
     fn charge(&mut self, events: u64) {
         let context = self.frames.last().map_or(OUTSIDE, |it| it.context);
         let executed = events.wrapping_sub(self.last);
@@ -227,17 +233,32 @@ impl ThreadCalls {
     }
 
     /// A thread is at the start of a routine.
+    #[inline]
     fn enter(&mut self, it: &Arrival, code: &impl Code) {
         if let Some(top) = self.frames.last() {
-            let known = self.known[place_of(it, top.function)];
-            let is_known =
-                known.back == it.back && known.at == it.at && known.caller == top.function;
+            let place = place_of(it, top);
+            let known = &self.known[place];
+            let is_known = known.back == it.back
+                && known.at == it.at
+                && known.context == top.context
+                && known.caller == top.function;
             let is_so = match known.how {
                 How::InPlace => top.stack == it.stack && top.back == it.back,
                 How::Called | How::Otherwise => top.stack > it.stack,
             };
             if is_known && is_so {
-                return self.push(known.edge, it, known.how);
+                let (edge, how, parent) = (known.edge, known.how, top.context);
+                let callee = &self.functions[known.callee as usize];
+                let context = match (callee.depth, known.child) {
+                    (0, NOBODY) => {
+                        let child = self.context(parent, edge);
+                        self.known[place].child = child;
+                        child
+                    }
+                    (0, child) => child,
+                    _ => callee.context,
+                };
+                return self.push_in(context, edge, it, how);
             }
         }
         self.enter_unknown(it, code);
@@ -281,24 +302,34 @@ impl ThreadCalls {
     /// The innermost activation calls or jumps; that is easier to find the next time.
     fn enter_from(&mut self, caller: u32, site: u64, callee: u32, it: &Arrival, how: How) {
         let edge = self.edge(caller, site, callee);
-        self.known[place_of(it, caller)] = Known {
-            back: it.back,
-            at: it.at,
-            caller,
-            edge,
-            how,
-        };
+        if let Some(top) = self.frames.last() {
+            self.known[place_of(it, top)] = Known {
+                back: it.back,
+                at: it.at,
+                caller,
+                context: top.context,
+                edge,
+                callee,
+                child: NOBODY,
+                how,
+            };
+        }
         self.push(edge, it, how);
     }
 
     /// A thread is in the midst of a routine.
+    #[inline]
     fn land(&mut self, it: &Arrival, code: &impl Code) {
         if let Some(top) = self.frames.last()
             && top.back == it.at
             && top.stack.wrapping_add(8) == it.stack
         {
-            return self.return_from(self.frames.len() - 1, it.events);
+            return self.end_call(it.events);
         }
+        self.land_elsewhere(it, code);
+    }
+
+    fn land_elsewhere(&mut self, it: &Arrival, code: &impl Code) {
         let taken = |frame: &Frame| it.stack.wrapping_sub(frame.stack);
         let returns = |frame: &Frame| frame.back == it.at && taken(frame) == 8;
         let returns_and_takes =
@@ -355,7 +386,14 @@ impl ThreadCalls {
         let parent = self.frames.last().map_or(OUTSIDE, |it| it.context);
         let function = self.edges[edge as usize].callee;
         let context = self.context_of(function, parent, edge);
-        self.edges[edge as usize].calls += 1;
+        self.push_in(context, edge, it, how);
+    }
+
+    #[inline]
+    fn push_in(&mut self, context: u32, edge: u32, it: &Arrival, how: How) {
+        let called = &mut self.edges[edge as usize];
+        called.calls += 1;
+        let function = called.callee;
         self.contexts[context as usize].calls += 1;
         self.begin(Frame {
             stack: it.stack,
@@ -368,6 +406,7 @@ impl ThreadCalls {
         });
     }
 
+    #[inline]
     fn begin(&mut self, frame: Frame) {
         self.edges[frame.edge as usize].depth += 1;
         let function = &mut self.functions[frame.function as usize];
@@ -379,6 +418,7 @@ impl ThreadCalls {
     }
 
     /// The innermost activation ends.
+    #[inline]
     fn pop(&mut self, events: u64) -> Option<Frame> {
         let frame = self.frames.pop()?;
         let executed = events.wrapping_sub(frame.since);
@@ -398,6 +438,12 @@ impl ThreadCalls {
     /// An activation returns, and all that it was put in the place of.
     fn return_from(&mut self, index: usize, events: u64) {
         self.drop_from(index + 1, events);
+        self.end_call(events);
+    }
+
+    /// The innermost activation returns, and all that it was put in the place of.
+    #[inline]
+    fn end_call(&mut self, events: u64) {
         while let Some(frame) = self.pop(events) {
             if frame.how != How::InPlace {
                 break;
@@ -478,38 +524,32 @@ impl ThreadCalls {
     }
 
     fn context(&mut self, parent: u32, edge: u32) -> u32 {
-        let place = slot(u64::from(parent) << 32 | u64::from(edge));
-        let (from, by, to) = self.children[place];
-        if (from, by) == (parent, edge) {
-            return to;
+        if let Some(known) = self.context_numbers.get(&(parent, edge)) {
+            return *known;
         }
-        let number = self.context_numbers.get(&(parent, edge)).copied();
-        let number = match number {
-            Some(number) => number,
-            None if self.contexts.len() == MOST_CONTEXTS => parent,
-            None => {
-                let number = self.contexts.len() as u32;
-                self.contexts.push(Context {
-                    parent,
-                    edge,
-                    calls: 0,
-                    executed: 0,
-                });
-                self.context_numbers.insert((parent, edge), number);
-                number
-            }
-        };
-        self.children[place] = (parent, edge, number);
+        if self.contexts.len() == MOST_CONTEXTS {
+            return parent;
+        }
+        let number = self.contexts.len() as u32;
+        self.contexts.push(Context {
+            parent,
+            edge,
+            calls: 0,
+            executed: 0,
+        });
+        self.context_numbers.insert((parent, edge), number);
         number
     }
 }
 
-/// Where a call is kept that was looked up.
-fn place_of(it: &Arrival, caller: u32) -> usize {
-    let mixed = it.back ^ it.at.rotate_left(21) ^ u64::from(caller).rotate_left(43);
+/// Where a call from an activation is kept that was looked up.
+#[inline]
+fn place_of(it: &Arrival, from: &Frame) -> usize {
+    let mixed = it.back ^ it.at.rotate_left(21) ^ u64::from(from.context).rotate_left(43);
     slot(mixed)
 }
 
+#[inline]
 fn slot(number: u64) -> usize {
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - KNOWN.trailing_zeros())) as usize
 }

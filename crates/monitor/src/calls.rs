@@ -29,6 +29,8 @@ pub struct Calls {
     forked: HashMap<pid_t, ThreadCalls>,
     /// Of those that have ended.
     sums: CallSums,
+    /// A log that was read.
+    log: Vec<u8>,
 }
 
 /// The code of an address space.
@@ -177,11 +179,15 @@ impl Monitor<'_> {
 
     /// Follows a thread as far as its log goes. If the thread stands still, its log is empty then.
     fn read_log(&mut self, window: u32, space: usize, stands_still: bool) -> io::Result<()> {
-        let Some(windows) = &mut self.windows else {
+        let (Some(windows), Some(calls)) = (&mut self.windows, &mut self.calls) else {
             return Ok(());
         };
-        let log = windows.read_log(window, stands_still)?;
+        let mut log = std::mem::take(&mut calls.log);
+        windows.read_log(window, stands_still, &mut log)?;
         self.with_calls(window, space, |thread, code| thread.follow(&log, code));
+        if let Some(calls) = &mut self.calls {
+            calls.log = log;
+        }
         Ok(())
     }
 

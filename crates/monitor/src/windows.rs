@@ -147,18 +147,24 @@ impl Windows {
         ))
     }
 
-    /// What is in the log of a window and was not read yet. If its thread stands still, the log is
+    /// Puts into `log` what is in that of a window and was not read yet. If its thread stands still, it is
     /// empty then.
-    pub fn read_log(&mut self, window: u32, stands_still: bool) -> io::Result<Vec<u8>> {
+    pub fn read_log(
+        &mut self,
+        window: u32,
+        stands_still: bool,
+        log: &mut Vec<u8>,
+    ) -> io::Result<()> {
         let place = self.word(window, LOG_PLACE)?.cast_signed();
         let Some(read) = self.logs.as_mut().and_then(|it| it.get_mut(&window)) else {
-            return Ok(Vec::new());
+            log.clear();
+            return Ok(());
         };
         let end = u64::from(window) * STRIDE + u64::from(LOG_START + LOG_BYTES);
         let (from, unread) = (*read, usize::try_from(place - *read).unwrap_or(0));
-        let mut bytes = vec![0; unread.min(LOG_BYTES as usize)];
+        log.resize(unread.min(LOG_BYTES as usize), 0);
         self.file
-            .read_exact_at(&mut bytes, end.wrapping_add_signed(from))?;
+            .read_exact_at(log, end.wrapping_add_signed(from))?;
         *read = place;
         if stands_still {
             *read = -i64::from(LOG_BYTES);
@@ -166,7 +172,7 @@ impl Windows {
             let at = u64::from(window) * STRIDE + u64::from(LOG_PLACE);
             self.file.write_all_at(&empty, at)?;
         }
-        Ok(bytes)
+        Ok(())
     }
 
     /// How many there are.
@@ -215,7 +221,7 @@ impl Windows {
         self.users.insert(tid, window);
         if let Some(logs) = &mut self.logs {
             logs.insert(window, -i64::from(LOG_BYTES));
-            self.read_log(window, true)?;
+            self.read_log(window, true, &mut Vec::new())?;
         }
         match self.first_event {
             Some(events) => {
