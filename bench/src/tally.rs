@@ -31,7 +31,7 @@ const PROGRAMS: [&str; 3] = ["bzip2", "lua", "sqlite"];
 const PROMISED: f64 = 6.0;
 
 /// Who stops the program does so no more often than this in a run: it is given that much less to do.
-const MOST_STOPS: u64 = 200_000;
+const MOST_STOPS: u64 = 50_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {

@@ -63,12 +63,45 @@ fn libraries(path: &Path) -> Vec<PathBuf> {
     let listed = Command::new(&loader).arg("--list").arg(path).output();
     let listed = listed.map(|it| it.stdout).unwrap_or_default();
     let listed = String::from_utf8_lossy(&listed).into_owned();
-    let paths = listed.lines().filter_map(|line| {
-        let path = line.split("=>").last()?.split_whitespace().next()?;
-        path.starts_with('/').then(|| PathBuf::from(path))
-    });
-    let mut paths: Vec<PathBuf> = paths.collect();
+    let mut paths: Vec<PathBuf> = listed.lines().filter_map(listed_path).collect();
     paths.push(PathBuf::from(loader));
     paths.dedup();
     paths
+}
+
+/// The path in a line of the loader: `NAME => PATH (ADDRESS)`, or without a name. It may be relative to the
+/// current folder.
+fn listed_path(line: &str) -> Option<PathBuf> {
+    let (what, _) = line.rsplit_once(" (0x")?;
+    let path = what.split_once(" => ").map_or(what, |it| it.1).trim();
+    let is_path = path.contains('/');
+    is_path.then(|| std::path::absolute(path).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listed_path;
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn libraries_are_where_the_loader_says() {
+        let path = |line: &str| listed_path(line);
+        let known = |it: &str| Some(PathBuf::from(it));
+        assert_eq!(
+            path("\tlibc.so.6 => /lib/libc.so.6 (0x00007f27d5580000)"),
+            known("/lib/libc.so.6")
+        );
+        assert_eq!(
+            path("\tliba.so => /my work/liba.so (0x1000)"),
+            known("/my work/liba.so")
+        );
+        assert_eq!(path("\t/lib64/ld.so (0x1000)"), known("/lib64/ld.so"));
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(
+            path("\tliba.so => ./liba.so (0x1000)"),
+            Some(here.join(Path::new("liba.so")))
+        );
+        assert_eq!(path("\tlinux-vdso.so.1 (0x1000)"), None);
+        assert_eq!(path("\tlibb.so => not found"), None);
+    }
 }

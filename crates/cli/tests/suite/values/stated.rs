@@ -120,7 +120,13 @@ fn as_reported(tally: &str, key: &str) -> String {
     if tally.contains("(linear(") {
         let (_, width) = tally.rsplit_once(',').unwrap();
         let width: i64 = width.trim().trim_end_matches(')').parse().unwrap();
-        return format!("{number}..{}", number.saturating_add(width - 1));
+        // The first range of all begins below the least number: its beginning wraps around.
+        let begin = match number > 0 && number % width != 0 {
+            true => i128::from(number) - (1 << 64),
+            false => number.into(),
+        };
+        let end = (begin + i128::from(width) - 1).min(i64::MAX.into());
+        return format!("{}..{end}", begin.max(i64::MIN.into()));
     }
     match tally.starts_with("sum ") && !tally.contains('(') {
         true => String::new(),
