@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -29,6 +30,12 @@ const PROGRAMS: [&str; 3] = ["bzip2", "lua", "sqlite"];
 
 /// A hit takes no more than that, if it takes no stop.
 const PROMISED: f64 = 6.0;
+
+/// So many nanoseconds are seen among the noise of a run that takes seconds.
+const ENOUGH_HITS: u64 = 100_000_000;
+
+/// But no program is given more than so many times its usual work.
+const MOST_TIMES: u64 = 20;
 
 /// Who stops the program does so no more often than this in a run: it is given that much less to do.
 const MOST_STOPS: u64 = 50_000;
@@ -81,7 +88,8 @@ struct Place<'a> {
     distance: u64,
     /// How often it runs in the whole work, and in the little that those get who stop it.
     hits: [u64; 2],
-    /// The last argument, for that little work.
+    /// The last argument, for the whole work and for that little.
+    whole: String,
     little: String,
 }
 
@@ -129,6 +137,7 @@ impl<'a> Place<'a> {
             function: String::new(),
             distance: 0,
             hits: [0; 2],
+            whole: last(&subject.measure).to_owned(),
             little: "1".to_owned(),
         };
         let hottest = place.hottest(tools, &subject.brief)?;
@@ -138,9 +147,12 @@ impl<'a> Place<'a> {
         place.little = little.to_string();
         place.function = hottest.function;
         place.distance = hottest.distance;
+        let measure: u64 = place.whole.parse().context("an amount of work")?;
+        let times = ENOUGH_HITS / place.runs(tools, &subject.measure)?.max(1);
+        place.whole = (measure * times.clamp(1, MOST_TIMES)).to_string();
         place.hits = [
-            place.runs(tools, &subject.measure)?,
-            place.runs(tools, &place.little_work())?,
+            place.runs(tools, &place.work(&place.whole))?,
+            place.runs(tools, &place.work(&place.little))?,
         ];
         ensure!(place.hits[0] > 0, "{} never ran", place.words());
         Ok(place)
@@ -150,10 +162,10 @@ impl<'a> Place<'a> {
         format!("{}+{:#x}", self.function, self.distance)
     }
 
-    fn little_work(&self) -> Program {
+    fn work(&self, amount: &str) -> Program {
         let mut program = self.subject.brief.clone();
         program.arguments.pop();
-        program.arguments.push(self.little.clone());
+        program.arguments.push(amount.to_owned());
         program
     }
 
@@ -191,11 +203,11 @@ impl<'a> Place<'a> {
             return Ok(());
         }
         if !way.stops() {
-            let time = self.time(tools, way, &self.subject.measure)?;
+            let time = self.time(tools, way, &self.work(&self.whole))?;
             took.whole.extend(time.ok());
         }
         if way.stops() || way == Way::Native {
-            match self.time(tools, way, &self.little_work())? {
+            match self.time(tools, way, &self.work(&self.little))? {
                 Ok(time) => took.little.push(time),
                 Err(why) => took.refused = Some(why),
             }
@@ -317,6 +329,9 @@ fn last(program: &Program) -> &str {
     program.arguments.last().map_or("", String::as_str)
 }
 
+/// Functions in one part are smaller.
+const FARTHEST: u64 = 1 << 17;
+
 /// A block of a program.
 #[derive(Debug, PartialEq, Eq)]
 struct Block {
@@ -340,17 +355,17 @@ fn blocks(csv: &str) -> Option<Vec<Block>> {
         Some(((*fields.get(name)?).to_owned(), address, count))
     });
     let rows: Vec<(String, u64, u64)> = rows.collect();
-    // Functions of which a part is elsewhere begin nobody knows where.
-    let is_whole = |name: &str| !name.is_empty() && !name.contains(['.', '@', ' ']);
-    let mut begin: BTreeMap<&str, u64> = BTreeMap::new();
-    for (name, address, _) in rows.iter().filter(|it| is_whole(&it.0)) {
-        let known = begin.entry(name).or_insert(*address);
-        *known = (*known).min(*address);
+    let mut extents: BTreeMap<&str, Range<u64>> = BTreeMap::new();
+    for (name, address, _) in rows.iter().filter(|it| !it.0.contains(['.', '@', ' '])) {
+        let known = extents.entry(name).or_insert(*address..*address);
+        *known = known.start.min(*address)..known.end.max(*address);
     }
+    // Functions of which a part is elsewhere begin nobody knows where.
+    extents.retain(|_, it| it.end - it.start < FARTHEST);
     let blocks = rows.iter().filter_map(|(name, address, count)| {
         Some(Block {
             function: name.clone(),
-            distance: address - begin.get(name.as_str())?,
+            distance: address - extents.get(name.as_str())?.start,
             count: *count,
         })
     });
@@ -399,7 +414,7 @@ mod tests {
     #[test]
     fn blocks_are_read_from_their_columns() {
         let csv = "module,function,address,instructions,count\n/p,f,0x10,3,1\n/p,f,0x18,2,9\n\
-                   /p,\"g,h\",0x20,1,1\n/p,i.cold,0x30,1,1\n";
+                   /p,\"g,h\",0x20,1,1\n/p,i.cold,0x30,1,1\n/p,far,0x40,1,1\n/p,far,0x80000,1,1\n";
         let block = |distance, count| Block {
             function: "f".to_owned(),
             distance,
