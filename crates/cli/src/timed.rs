@@ -54,6 +54,10 @@ pub fn words(command: &[OsString]) -> Vec<String> {
 /// What was sampled: the command, when it began and ended, and how.
 pub struct Sampled {
     pub command: Vec<String>,
+    /// The same as that of its counts, if it was counted at once; else empty.
+    pub batch: String,
+    /// Whether that is only a part of what the program did.
+    pub is_part: bool,
     /// Nanoseconds since 1970.
     pub started: u64,
     pub ended: u64,
@@ -84,7 +88,9 @@ fn describe(sampled: &Sampled) -> Run {
     });
     Run {
         key: format!("time-{}-{}", std::process::id(), sampled.started),
+        batch: sampled.batch.clone(),
         command: sampled.command.clone(),
+        is_part: sampled.is_part,
         started: sampled.started,
         ended: sampled.ended,
         status: sampled.status,
@@ -110,7 +116,7 @@ pub fn store(sampled: &Sampled, profile: &Path, quiet: bool) -> Result<()> {
 
 /// A few words on what was sampled.
 fn summarise(run: &Run, samples: &Samples, profile: &Path) {
-    let Some(time) = Time::new(&[], &[samples]) else {
+    let Some(time) = Time::new(&[], &[samples], None) else {
         return;
     };
     let several = |count: usize, one: &str, many: &str| {

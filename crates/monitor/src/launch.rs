@@ -60,7 +60,7 @@ fn prepare<'a>(
     settings: &'a Settings<'a>,
 ) -> Result<Monitor<'a>, Error> {
     let the_journal = |it| Error::Io("the journal", it);
-    let journal = begin_journal(folder, words, settings)?;
+    let journal = begin_journal(folder, words, settings, false)?;
     match kernel::seize(pid, true) {
         // Killed before it began: that is how it ends.
         Err(_) if proc::is_zombie(pid) => {}
@@ -90,11 +90,12 @@ fn c_strings(words: &[OsString]) -> io::Result<Vec<CString>> {
     }
 }
 
-/// Begins the journal of a run.
+/// Begins the journal of a run; of a program that runs already, if it is `in_the_middle`.
 pub fn begin_journal(
     folder: &OwnFolder,
     command: Vec<String>,
     settings: &Settings<'_>,
+    in_the_middle: bool,
 ) -> Result<Journal, Error> {
     let started = now();
     let first = Entry::Run {
@@ -104,6 +105,7 @@ pub fn begin_journal(
         cpu: processor(),
         key: format!("monitor-{started}-{}", std::process::id()),
         batch: settings.batch.to_owned(),
+        in_the_middle,
     };
     Journal::create(folder, &first).map_err(|it| Error::Io("the journal", it))
 }

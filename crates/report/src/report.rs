@@ -135,7 +135,7 @@ pub struct Refused {
 }
 
 /// A table, and what it does not say.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The rows.
     pub table: Table,
@@ -304,7 +304,7 @@ impl Report {
                 _ => (),
             }
             if request.why && matches!(self.table.unit, Unit::Function | Unit::Line) {
-                time::add_why(&mut self.table, time, self.runs.len() as u64);
+                time::add_why(&mut self.table, time);
             }
         }
     }

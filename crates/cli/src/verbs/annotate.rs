@@ -166,7 +166,7 @@ fn listings(
             None => {
                 let times = time
                     .as_ref()
-                    .map(|it| annotate::line_times(it, file, counts, loaded.runs.len()));
+                    .map(|it| annotate::line_times(it, file, counts));
                 let values = annotate::line_values(tallied, file);
                 let view = View {
                     times: times.as_ref(),
@@ -388,6 +388,7 @@ fn ending(
         _ => text::not_counted(&refused, others.len(), &modules.collect::<Vec<_>>()),
     };
     let mut notes = super::notes(loaded);
+    notes.extend(super::time_note(loaded));
     notes.retain(|note| !own.is_some_and(|own| own.is_of_library(note)));
     notes.extend(coverage_notes(&loaded.counted, demangle));
     notes.extend(doubts);

@@ -29,7 +29,7 @@ use crate::recovered::VALUES;
 use crate::{progress, readings, talk, threads_alone};
 use anyhow::bail;
 use headcount_model::{Counted, Event, InstructionEvents, LinkAddr, Samples, Span};
-use headcount_profile::{Loaded, Profile, RunInfo, RunSelection};
+use headcount_profile::{Loaded, Profile, RunInfo, RunSelection, Work};
 use headcount_report::time::Time;
 use headcount_report::{
     Filter, Only, Own, Pattern, Request, RunSummary, Tallied, Unit, no_module_called,
@@ -206,7 +206,26 @@ fn samples(loaded: &Loaded) -> Vec<&Samples> {
 
 /// Where the time went, if anything tells.
 fn time(loaded: &Loaded) -> Option<Time> {
-    Time::new(&loaded.counted, &samples(loaded))
+    Time::new(&loaded.counted, &samples(loaded), times_counted(loaded))
+}
+
+/// How many times the work that was timed was counted, if anybody knows.
+fn times_counted(loaded: &Loaded) -> Option<f64> {
+    match loaded.work {
+        Work::Same { counted, sampled } => Some(counted as f64 / sampled as f64),
+        Work::Alone | Work::Unrelated(_) => None,
+    }
+}
+
+/// Why nothing is said of the time for each call, if there are counts and samples.
+fn time_note(loaded: &Loaded) -> Option<String> {
+    match &loaded.work {
+        Work::Unrelated(why) => Some(format!(
+            "The time for each call or execution is left out: {why}. `headcount run --time` counts and \
+             samples the same work."
+        )),
+        Work::Alone | Work::Same { .. } => None,
+    }
 }
 
 /// The notes of all runs, and of their sum.

@@ -146,6 +146,7 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     };
     let runs = super::summaries(&loaded);
     let mut notes = super::notes(&loaded);
+    notes.extend(super::time_note(&loaded).filter(|_| time.is_some() && !wish.never));
     notes.extend(wish.threads.note());
     let mut report = progress::during("making the report", || {
         report::Report::new(&loaded.counted, runs, notes, &request)

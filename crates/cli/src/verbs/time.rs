@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use headcount_monitor::{find_debug_file, give_back_to};
@@ -38,8 +39,14 @@ pub fn run(args: &Time) -> Result<ExitCode> {
         Some(pid) => headcount_sampling::attach(pid, &settings)?,
         None => headcount_sampling::run(&args.command, &settings)?,
     };
+    // Whoever was told when to end may have left the program to itself.
+    let is_over = |it: Duration| u128::from(outcome.elapsed) >= it.as_nanos();
     let sampled = Sampled {
         command,
+        batch: String::new(),
+        is_part: args.pid.is_some()
+            || outcome.status.is_none()
+            || args.duration.is_some_and(is_over),
         started,
         ended: started.saturating_add(outcome.elapsed),
         status: outcome.status,

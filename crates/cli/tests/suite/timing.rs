@@ -513,6 +513,64 @@ fn a_program_that_runs_is_sampled_from_outside() {
     assert!(seen["sixty"] > seen["ten"], "{seen:?}");
 }
 
+/// Reports must show samples, but no time for each call, and say why.
+fn leaves_out_each(shop: &Workshop, why: &str) {
+    let rows = table(&headcount(shop, &["report", "--format", "csv"]));
+    let sixty = rows.iter().find(|it| it["function"] == "sixty").unwrap();
+    assert!(number(sixty, "executed") > 0 && number(sixty, "samples") > 0);
+    for words in [
+        &["report"][..],
+        &["report", "--by", "line"],
+        &["report", "--why"],
+        &["annotate", "shares.c"],
+    ] {
+        let text = headcount(shop, words);
+        assert!(!text.contains(" ± "), "{words:?}: {text}");
+        assert!(text.contains('%'), "{words:?}: {text}");
+        let notes = text.matches("is left out: ").count();
+        assert!(notes == 1 && text.contains(why), "{words:?}: {text}");
+    }
+    let words = ["report", "--why", "--format", "csv"];
+    let rows = table(&headcount(shop, &words));
+    let is_open = |it: &BTreeMap<String, String>| ["", "waits"].contains(&it["why"].as_str());
+    assert!(rows.iter().all(is_open), "{rows:?}");
+}
+
+#[test]
+fn a_window_of_counts_and_a_window_of_samples_give_no_time_for_each_call() {
+    let shop = Workshop::new();
+    build(&shop, "shares", &SHARES.replace("i < 200", "i < 2000000"));
+    let mut program = shop.command(shop.path("shares")).spawn().unwrap();
+    let pid = program.id().to_string();
+    let counted = shop.headcount(&["attach", "-q", &pid, "--for", "500ms"]);
+    let timed = shop.headcount(&["time", "-q", "--pid", &pid, "--for", "500ms"]);
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert_eq!(
+        (counted.status, timed.status),
+        (Some(0), Some(0)),
+        "{counted:?} {timed:?}"
+    );
+    leaves_out_each(&shop, "run 1 saw only a part of what its program did");
+}
+
+#[test]
+fn samples_of_a_part_and_counts_of_all_give_no_time_for_each_call() {
+    let shop = Workshop::new();
+    build(&shop, "shares", SHARES);
+    headcount(&shop, &["run", "-q", "--", "./shares"]);
+    headcount(&shop, &["time", "-q", "--for", "100ms", "--", "./shares"]);
+    leaves_out_each(&shop, "run 2 saw only a part of what its program did");
+    // Both of a part, but of the same.
+    let words = [
+        "run", "--time", "-q", "--", "timeout", "-s", "KILL", "1", "./shares", "again",
+    ];
+    let ended = shop.headcount(&words);
+    assert!(matches!(ended.status, Some(0 | 137)), "{ended:?}");
+    let text = headcount(&shop, &["report"]);
+    assert!(text.contains(" ± "), "{text}");
+}
+
 #[test]
 fn sampling_ends_when_it_is_told_to_and_the_program_goes_on() {
     let shop = Workshop::new();

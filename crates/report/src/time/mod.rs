@@ -45,7 +45,7 @@ impl Cost {
 }
 
 /// What all threads did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
     /// How many runs were timed.
     pub runs: u64,
@@ -61,9 +61,22 @@ pub struct Totals {
     pub lost: u64,
     /// Whether a program was counted while it was timed.
     pub is_counted: bool,
+    /// How many times the work that was timed was counted. None, if nobody knows: then nothing can be
+    /// said of the time for each call.
+    pub times_counted: Option<f64>,
 }
 
 impl Totals {
+    /// How many of these visits there were in the time. None, if nobody knows.
+    fn visits(&self, counted: u64) -> Option<f64> {
+        self.times_counted.map(|times| counted as f64 / times)
+    }
+
+    /// The time for each of what was counted so often; none, if that cannot be told.
+    pub fn each(&self, cost: Cost, counted: u64) -> Option<Estimate> {
+        Estimate::new(cost, self.visits(counted)?)
+    }
+
     /// Nanoseconds in the kernel.
     pub fn in_kernel(&self) -> u64 {
         self.on_processor.saturating_sub(self.sampled.nanoseconds)
@@ -119,8 +132,12 @@ pub struct Time {
 
 impl Time {
     /// Books samples on what was counted, as far as it is the same build, and on other code. None, if
-    /// there are none.
-    pub fn new(counted: &[Counted], samples: &[&Samples]) -> Option<Self> {
+    /// there are none. What was timed was counted so many times, if anybody knows.
+    pub fn new(
+        counted: &[Counted],
+        samples: &[&Samples],
+        times_counted: Option<f64>,
+    ) -> Option<Self> {
         let mut booking = Booking {
             time: Self::default(),
             numbers: HashMap::new(),
@@ -129,6 +146,7 @@ impl Time {
             booking.add(counted, samples);
         }
         let mut time = booking.time;
+        time.totals.times_counted = times_counted;
         for (number, function) in time.functions.iter().enumerate() {
             if let Some((module, index)) = function.counted {
                 let build_id = counted[module].module.build_id.clone();
@@ -389,7 +407,7 @@ mod tests {
     fn every_sample_is_booked_once() {
         let samples = samples();
         for counted in [vec![], vec![counted()]] {
-            let time = Time::new(&counted, &[&samples]).unwrap();
+            let time = Time::new(&counted, &[&samples], None).unwrap();
             let functions = time.functions.iter().map(|it| it.own.samples);
             assert_eq!(functions.sum::<u64>(), 13);
             assert_eq!(time.lines.values().map(|it| it.samples).sum::<u64>(), 13);
@@ -401,7 +419,7 @@ mod tests {
     #[test]
     fn recursion_counts_once_for_the_function() {
         let samples = samples();
-        let time = Time::new(&[counted()], &[&samples]).unwrap();
+        let time = Time::new(&[counted()], &[&samples], None).unwrap();
         let work = time.of_function("elf-77-x", 1).unwrap();
         assert_eq!((work.own.samples, work.with_callees.samples), (7, 7));
         let main = time.of_function("elf-77-x", 0).unwrap();
@@ -418,7 +436,7 @@ mod tests {
         let samples = samples();
         let mut other = counted();
         other.module.build_id = "elf-7-x".to_owned();
-        let time = Time::new(&[other], &[&samples]).unwrap();
+        let time = Time::new(&[other], &[&samples], None).unwrap();
         assert_eq!(time.uncounted().count(), 3);
     }
 }

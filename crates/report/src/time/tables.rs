@@ -81,7 +81,7 @@ fn charged(
 }
 
 /// Says of functions or lines why they took so long. Those without samples are left out.
-pub fn add_why(table: &mut Table, time: &Time, counted_runs: u64) {
+pub fn add_why(table: &mut Table, time: &Time) {
     let columns = table.columns();
     let place = |name: &str| columns.iter().position(|it| *it == name).unwrap_or(0);
     let visits = match table.unit {
@@ -89,7 +89,6 @@ pub fn add_why(table: &mut Table, time: &Time, counted_runs: u64) {
         _ => place("count"),
     };
     let [executed, samples, nanoseconds] = ["executed", "samples", "nanoseconds"].map(place);
-    let runs = counted_runs.max(1) as f64 / time.totals.runs.max(1) as f64;
     table.has_why = true;
     table.rows.retain_mut(|row| {
         let number = |place: usize| match row.cells.get(place) {
@@ -101,9 +100,9 @@ pub fn add_why(table: &mut Table, time: &Time, counted_runs: u64) {
             samples: number(samples),
             nanoseconds: number(nanoseconds),
         };
-        let visits = number(visits) as f64 / runs;
-        let executed = number(executed) as f64 / runs;
-        let why = Why::new(cost, visits, executed);
+        let each = time.totals.each(cost, number(visits));
+        let pace = time.totals.each(cost, number(executed));
+        let why = each.zip(pace).map(|(each, pace)| Why::new(each, pace));
         row.cells.push(text(why.map_or("", Why::name)));
         cost.samples > 0
     });
