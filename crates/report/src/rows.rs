@@ -236,7 +236,8 @@ pub fn uncounted_functions(time: &Time, request: &Request<'_>, rows: &mut Vec<Ro
             true => crate::demangle(&it.name),
             false => it.name.as_str().into(),
         };
-        if !request.only.wants_name(&it.module, &[&name, &it.name]) {
+        let names = [name.as_ref(), it.name.as_str()];
+        if !request.only.wants_sampled(&it.module, &names, &it.file) {
             continue;
         }
         let mut cells = vec![

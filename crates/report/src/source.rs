@@ -103,10 +103,10 @@ pub fn add_time(time: &Time, request: &Request<'_>, rows: &mut Vec<Row>) {
             row.cells.extend(time_cells(cost));
         }
     }
-    let is_everything = request.only.is_everything();
     for ((file, line), cost) in &time.lines {
         let file: Arc<str> = file.as_str().into();
-        if counted.contains(&(file.clone(), *line)) || !is_everything {
+        let is_wanted = request.only.wants_sampled("", &[], &file);
+        if counted.contains(&(file.clone(), *line)) || !is_wanted {
             continue;
         }
         let library = request.own.and_then(|own| own.library_of_file(&file));

@@ -26,7 +26,7 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         true => all_that_ran(&loaded, &own, args)?,
         false => chosen(&loaded, &names)?,
     };
-    narrow(&mut chosen, &loaded, args);
+    narrow(&mut chosen, &loaded, args)?;
     let tallied = super::tallied(&loaded, Only::default(), None, !args.names.no_demangle)?;
     if let Some(suffix) = &args.write {
         return write_beside(&loaded, &chosen, suffix, &sources);
@@ -122,14 +122,15 @@ fn chosen(loaded: &Loaded, names: &[String]) -> anyhow::Result<Chosen> {
 }
 
 /// Leaves out what is not wanted.
-fn narrow(chosen: &mut Chosen, loaded: &Loaded, args: &Annotate) {
+fn narrow(chosen: &mut Chosen, loaded: &Loaded, args: &Annotate) -> anyhow::Result<()> {
     // What is wanted was chosen already, by rules that know more.
     let filter = Filter {
         only: &[],
         ..args.filter.get()
     };
-    let only = super::only(filter, &[loaded], !args.names.no_demangle);
+    let only = super::only(filter, &[loaded], !args.names.no_demangle)?;
     chosen.narrow(&loaded.counted, &only);
+    Ok(())
 }
 
 fn listings(

@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let mut said = BTreeSet::new();
     notes.retain(|it| said.insert(it.clone()));
-    let only = super::only(args.filter.get(), &[&old.middle, &new.middle], true);
+    let only = super::only(args.filter.get(), &[&old.middle, &new.middle], true)?;
     let compare = || -> anyhow::Result<Diff> {
         let of = |chosen: &Chosen| chosen.repetitions(args, &only, by_line);
         let [old_side, new_side] = [side(&old.middle, of(&old)?), side(&new.middle, of(&new)?)];

@@ -36,7 +36,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let own = super::own(&args.own, &loaded, demangle);
     let files = Files::default();
     let both: Vec<_> = old.iter().chain([&loaded]).collect();
-    let only = super::only(args.filter.get(), &both, demangle);
+    let only = super::only(args.filter.get(), &both, demangle)?;
     let side = |loaded| diff::side(loaded, Vec::new());
     let compare = |old| Diff::new(&side(old), &side(&loaded), &only, false);
     let changes = old.as_ref().map(compare).transpose()?;

@@ -85,7 +85,7 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         source_flows::follow(&mut loaded, &sources);
     }
     let demangle = !args.names.no_demangle;
-    let only = super::only(args.filter.get(), &[&loaded], demangle);
+    let only = super::only(args.filter.get(), &[&loaded], demangle)?;
     let is_text = args.format.get() == Format::Text;
     // Who names what to show sees all of it.
     let is_part = is_text && !args.all && only.names_nothing();
