@@ -16,6 +16,7 @@ use headcount_report::{demangle, share, thousands, time_text};
 use headcount_sampling::Background;
 
 use crate::machine;
+use crate::monitored;
 use crate::progress::during_on_terminal;
 use crate::talk::say;
 
@@ -63,6 +64,8 @@ pub struct Sampled {
     pub ended: u64,
     pub status: Option<i32>,
     pub samples: Samples,
+    /// The programs that the kernel does not allow to be sampled.
+    pub unseen: Vec<String>,
 }
 
 fn describe(sampled: &Sampled) -> Run {
@@ -86,6 +89,13 @@ fn describe(sampled: &Sampled) -> Run {
             thousands(samples.lost)
         )
     });
+    let unseen = (!sampled.unseen.is_empty()).then(|| {
+        format!(
+            "The kernel allows no samples of {}, nor of what it starts: it has more rights than its user \
+             (set-user-ID, set-group-ID, capabilities), or may not be read by its user. Root can sample it.",
+            sampled.unseen.join(" and ")
+        )
+    });
     Run {
         key: format!("time-{}-{}", std::process::id(), sampled.started),
         batch: sampled.batch.clone(),
@@ -97,7 +107,7 @@ fn describe(sampled: &Sampled) -> Run {
         cpu: machine::cpu(),
         host: machine::host(),
         processes,
-        notes: lost.into_iter().collect(),
+        notes: lost.into_iter().chain(unseen).collect(),
         ..Run::default()
     }
 }
@@ -105,10 +115,27 @@ fn describe(sampled: &Sampled) -> Run {
 /// Takes samples into the profile, and says what they are.
 pub fn store(sampled: &Sampled, profile: &Path, quiet: bool) -> Result<()> {
     let run = describe(sampled);
-    let add = || Profile::create_or_open(profile)?.add_timed(&run, &sampled.samples);
-    during_on_terminal(&format!("adding to {}", profile.display()), add)?;
+    let add = |profile: &Path| {
+        let add = || Profile::create_or_open(profile)?.add_timed(&run, &sampled.samples);
+        during_on_terminal(&format!("adding to {}", profile.display()), add)
+    };
+    let kept = match add(profile) {
+        Ok(_) => profile.to_owned(),
+        // Nobody can take them again.
+        Err(error) => {
+            let another = monitored::another(profile);
+            let Ok(_) = add(&another) else {
+                return Err(error.into());
+            };
+            say(format!(
+                "{error}; the samples are in {0}, and `headcount report {0}` shows them",
+                another.display()
+            ));
+            another
+        }
+    };
     if !quiet {
-        summarise(&run, &sampled.samples, profile);
+        summarise(&run, &sampled.samples, &kept);
     }
     run.notes.iter().for_each(say);
     Ok(())

@@ -74,7 +74,7 @@ fn prepare<'a>(
 
 /// Is this the path of a program in the kernel's own format? What else the kernel does not know is
 /// handed to a shell, for it may be a script; but what is broken or for another machine is not.
-fn is_elf(path: &Path) -> bool {
+pub fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
     let is_path = path.as_os_str().as_bytes().contains(&b'/');
     let read = |mut file: File| file.read_exact(&mut magic);

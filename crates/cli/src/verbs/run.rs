@@ -41,6 +41,8 @@ pub fn run(args: &Run) -> Result<ExitCode> {
             ended: timed::now(),
             status: ran.outcome.status,
             samples,
+            // Counting tells of them.
+            unseen: Vec::new(),
         });
     if let Some(sampled) = sampled {
         let stored = timed::store(&sampled, &monitored::profile(counting), counting.quiet);

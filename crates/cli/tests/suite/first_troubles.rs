@@ -94,6 +94,23 @@ fn where_nothing_can_be_kept_counts_wait_elsewhere_and_nothing_is_lost() {
 }
 
 #[test]
+fn where_nothing_can_be_kept_samples_are_kept_elsewhere() {
+    if !is_root() {
+        return;
+    }
+    let shop = read_only();
+    let time = [HEADCOUNT, "time", "--", "./prog"];
+    let timed = as_nobody(&shop, "closed", &time);
+    assert_eq!((timed.stdout.as_str(), timed.status), (ANSWER, Some(0)));
+    let (_, rest) = timed.stderr.split_once("`headcount report ").unwrap();
+    let (profile, _) = rest.split_once('`').unwrap();
+    let report = as_nobody(&shop, "closed", &[HEADCOUNT, "report", profile]);
+    fs::remove_file(profile).unwrap();
+    assert_eq!(report.status, Some(0), "{report:?}");
+    assert!(report.stdout.contains("./prog"), "{report:?}");
+}
+
+#[test]
 fn the_doctor_says_that_nothing_can_be_kept_here() {
     if !is_root() {
         return;
@@ -124,13 +141,17 @@ fn a_program_for_another_machine_is_told_from_a_broken_one() {
     }
     let shop = Workshop::with_sources();
     shop.must(&["aarch64-linux-gnu-gcc", "main.c", "helper.c", "-o", "arm"]);
-    let said = shop.headcount(&["run", "--", "./arm"]);
-    // Where an emulator is registered for such programs, it is that which runs.
-    if said.status == Some(126) {
-        assert_eq!(
-            said.stderr,
-            "headcount: ./arm: is for AArch64, not for x86-64; count it on a build for this machine\n"
-        );
+    for verb in ["run", "time"] {
+        let said = shop.headcount(&[verb, "--", "./arm"]);
+        // Where an emulator is registered for such programs, it is that which runs.
+        if said.status == Some(126) || !have("qemu-aarch64-static") {
+            assert_eq!(said.status, Some(126), "{said:?}");
+            assert_eq!(
+                said.stderr,
+                "headcount: ./arm: is for AArch64, not for x86-64; count it on a build for this \
+                 machine\n"
+            );
+        }
     }
     shop.write("broken", b"\x7fELF\x02");
     fs::set_permissions(shop.path("broken"), fs::Permissions::from_mode(0o755)).unwrap();
