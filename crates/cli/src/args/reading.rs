@@ -322,6 +322,10 @@ pub struct Export {
     /// With `--format parquet`: fill in the columns of these events, or of `all`; see `report --events`.
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
     pub events: Vec<String>,
+    /// With `--format lcov` or `cobertura`: export also branches that lead into panics, failed assertions
+    /// and other checks.
+    #[arg(long)]
+    pub checks: bool,
     /// The largest count to write: some readers fail above 2147483647 or 9223372036854775807.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_count: Option<u64>,

@@ -57,6 +57,7 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         only: &only,
         own: &own,
         demangle,
+        with_checks: args.checks,
         max_count: args.max_count,
         source: &|file| sources.whole(file),
         decode: &super::decode,
