@@ -310,6 +310,9 @@ impl Report {
             }
             if request.why && matches!(self.table.unit, Unit::Function | Unit::Line) {
                 time::add_why(&mut self.table, time);
+                if request.only.is_everything() {
+                    time::add_waiting(&mut self.table, time);
+                }
             }
         }
     }

@@ -36,7 +36,8 @@ pub struct Report {
     /// Say of the functions (or, with `--by line`, lines) that took the most time why they did. The
     /// reason is `often`: each call (or execution of the line) is quick, and there are
     /// many; `slow`: each instruction takes more than 2 ns, as where a processor waits for memory; or
-    /// `long`: each call executes many instructions. Needs samples of `headcount time`.
+    /// `long`: each call executes many instructions. A row tells how long threads waited. Needs samples
+    /// of `headcount time`.
     #[arg(long, conflicts_with_all = ["never", "callers", "callees"])]
     pub why: bool,
     /// Charge the time in libraries to the line of your own code that led there: one row for each such

@@ -232,6 +232,92 @@ fn time_and_counts_of_one_command_stand_side_by_side() {
     );
 }
 
+/// Works and sleeps by turns.
+const SLEEPS: &str = r#"
+#include <unistd.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) void work(void) {
+    for (int i = 0; i < 3000000; i++)
+        sink += i;
+}
+int main(void) {
+    for (int i = 0; i < 20; i++) {
+        work();
+        usleep(10000);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn who_asks_why_is_told_of_waiting_and_of_all_else_on_a_narrow_terminal() {
+    let shop = Workshop::new();
+    build(&shop, "sleeps", SLEEPS);
+    headcount(&shop, &["run", "-q", "--", "./sleeps"]);
+    headcount(&shop, &["time", "-q", "-F", "4000", "--", "./sleeps"]);
+    let words = ["report", "--why", "--format", "csv"];
+    let rows = table(&headcount(&shop, &words));
+    let waiting: Vec<_> = rows.iter().filter(|it| it["why"] == "waits").collect();
+    let [row] = waiting[..] else {
+        panic!("{rows:?}");
+    };
+    assert_eq!(
+        (row["function"].as_str(), number(row, "samples")),
+        ("(waiting)", 0)
+    );
+    assert!(number(row, "nanoseconds") > 200_000_000, "{row:?}");
+    for by in ["function", "line"] {
+        let (out, report) = (
+            shop.path("screen"),
+            format!("{HEADCOUNT} report --why --by {by}"),
+        );
+        let ours = format!("stty cols 80; PAGER=cat LC_ALL=C.UTF-8 {report}");
+        let screen = ["script", "-qec", &ours, out.to_str().unwrap()];
+        let said = shop.run(&screen);
+        assert_eq!(said.status, Some(0), "{said:?}");
+        let head = said.stdout.lines().find(|it| it.contains("time %"));
+        let head = head.unwrap_or_else(|| panic!("{}", said.stdout));
+        for column in ["time", "time %", "each ", "why", "per ns", by] {
+            assert!(head.contains(column), "{column}: {}", said.stdout);
+        }
+        assert!(said.stdout.contains("waits"), "{}", said.stdout);
+        let widest = said.stdout.lines().map(|it| it.trim_end().chars().count());
+        assert!(widest.max() <= Some(80), "{}", said.stdout);
+    }
+}
+
+const LONG_NAMES: &str = r#"
+#include <map>
+#include <string>
+#include <vector>
+template <typename K, typename V> struct Table {
+    std::map<K, std::vector<V>> all;
+    __attribute__((noinline)) void put(const K &k, const V &v) {
+        for (volatile int i = 0; i < 1000; i++);
+        all[k].push_back(v);
+    }
+};
+int main() {
+    Table<std::string, std::string> table;
+    for (int i = 0; i < 100000; i++)
+        table.put("key", "value");
+}
+"#;
+
+#[test]
+fn long_names_are_shortened_where_the_end_of_a_run_names_functions() {
+    let shop = Workshop::new();
+    shop.write("long.cc", LONG_NAMES);
+    shop.must(&["g++", "-g", "-O1", "-o", "long", "long.cc"]);
+    for verb in [&["time"][..], &["run", "--modules", "main"]] {
+        let said = shop.headcount(&[verb, &["--", "./long"]].concat());
+        let most = said.stderr.lines().find(|it| it.contains(": most "));
+        let most = most.unwrap_or_else(|| panic!("{said:?}"));
+        assert!(most.contains("Table<…>::put("), "{most}");
+        assert!(most.chars().count() < 300, "{most}");
+    }
+}
+
 #[test]
 fn all_sums_are_the_number_of_samples() {
     let shop = Workshop::new();
@@ -242,7 +328,7 @@ fn all_sums_are_the_number_of_samples() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let total = json["time"]["samples"].as_u64().unwrap();
     assert!(total > 100, "{total}");
-    for by in ["function", "line", "thread"] {
+    for by in ["function", "line", "thread", "file", "module"] {
         let rows = table(&headcount(
             &shop,
             &["report", "--by", by, "--format", "csv"],

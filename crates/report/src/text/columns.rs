@@ -453,6 +453,9 @@ const MAKE_ROOM: [&str; 10] = [
     "executed",
 ];
 
+/// The same where a table says why: all that says so stays.
+const MAKE_ROOM_FOR_WHY: [&str; 5] = ["share", "executed", "source", "calls", "count"];
+
 impl Column {
     /// The width that it is filled up to.
     fn width(&self) -> usize {
@@ -488,9 +491,13 @@ fn sum(columns: &[Column]) -> usize {
 /// width.
 fn narrow(columns: &mut Vec<Column>, width: usize) {
     // What says how hot a row is stays: time, if there is any.
-    let is_timed = columns.iter().any(|it| it.title == "time");
-    let spared = if is_timed { 0 } else { 2 };
-    for title in &MAKE_ROOM[..MAKE_ROOM.len() - spared] {
+    let has = |title: &str| columns.iter().any(|it| it.title == title);
+    let make_room = match (has("why"), has("time")) {
+        (true, _) => &MAKE_ROOM_FOR_WHY[..],
+        (false, true) => &MAKE_ROOM,
+        (false, false) => &MAKE_ROOM[..MAKE_ROOM.len() - 2],
+    };
+    for title in make_room {
         if sum(columns.split_last().map_or(&[], |it| it.1)) + NARROWEST <= width {
             break;
         }

@@ -11,11 +11,11 @@ mod why;
 
 pub use charge_back::{Charge, ITSELF, NOBODY, charge_back, frames};
 pub use estimate::Estimate;
-pub use tables::{add_why, call_charges, charges, threads};
+pub use tables::{add_waiting, add_why, call_charges, charges, threads};
 pub use why::Why;
 
 use crate::source::UNKNOWN;
-use headcount_model::{Counted, LinkAddr, SampledThread, Samples, Site};
+use headcount_model::{Counted, LinkAddr, SampledModule, SampledThread, Samples, Site};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The name of code that is in no function that anybody knows.
@@ -38,7 +38,8 @@ impl Cost {
         }
     }
 
-    fn add(&mut self, other: Self) {
+    /// Adds another.
+    pub fn add(&mut self, other: Self) {
         self.samples = self.samples.saturating_add(other.samples);
         self.nanoseconds = self.nanoseconds.saturating_add(other.nanoseconds);
     }
@@ -103,6 +104,8 @@ impl Totals {
 pub struct TimedFunction {
     /// Its module and its place there, if it was counted.
     pub counted: Option<(usize, usize)>,
+    /// The module that was counted, if it is in the same build of it.
+    pub of: Option<usize>,
     /// The path of its module; empty for code in none.
     pub module: String,
     /// The linker's name.
@@ -198,7 +201,7 @@ impl Time {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Counted(usize, usize),
-    Other(String, String),
+    Other(Option<usize>, String, String),
 }
 
 struct Booking {
@@ -210,9 +213,10 @@ impl Booking {
     fn add(&mut self, counted: &[Counted], samples: &Samples) {
         self.time.totals.add(samples);
         let owners = owners(counted, samples);
+        let builds = builds(counted, samples);
         let sites = samples.sites.iter().zip(owners.iter().copied());
         let functions: Vec<usize> = sites
-            .map(|(site, owner)| self.function(samples, site, owner))
+            .map(|(site, owner)| self.function(samples, site, owner, &builds))
             .collect();
         let mut by_stack: BTreeMap<u32, u64> = BTreeMap::new();
         for (stack, count) in samples.threads.iter().flat_map(|it| &it.samples) {
@@ -246,7 +250,14 @@ impl Booking {
     }
 
     /// The number of the function that a site belongs to.
-    fn function(&mut self, samples: &Samples, site: &Site, owner: Option<(usize, usize)>) -> usize {
+    fn function(
+        &mut self,
+        samples: &Samples,
+        site: &Site,
+        owner: Option<(usize, usize)>,
+        builds: &[Option<usize>],
+    ) -> usize {
+        let of = site.module.and_then(|it| *builds.get(it as usize)?);
         let module = site.module.and_then(|it| samples.modules.get(it as usize));
         let module = module.map_or("", |it| it.path.as_str());
         let outermost = site.frames.first().map(|it| it.function.as_str());
@@ -256,12 +267,13 @@ impl Booking {
             .unwrap_or(UNKNOWN_CODE);
         let key = match owner {
             Some((module, function)) => Key::Counted(module, function),
-            None => Key::Other(module.to_owned(), name.to_owned()),
+            None => Key::Other(of, module.to_owned(), name.to_owned()),
         };
         let functions = &mut self.time.functions;
         *self.numbers.entry(key).or_insert_with(|| {
             functions.push(TimedFunction {
                 counted: owner,
+                of,
                 module: module.to_owned(),
                 name: name.to_owned(),
                 file: file.to_owned(),
@@ -278,16 +290,24 @@ fn line_of(site: &Site) -> (String, u32) {
     known.map_or((UNKNOWN.to_owned(), 0), |it| (it.file.clone(), it.line))
 }
 
+/// Whether a file with code that ran is the build that was counted.
+fn is_same_build(counted: &Counted, seen: &SampledModule) -> bool {
+    let rest = counted.module.build_id.strip_prefix("elf-");
+    let rest = rest.and_then(|rest| rest.strip_prefix(seen.file_id.as_str()));
+    !seen.file_id.is_empty() && rest.is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// For each file with code that ran, the counted module that it is the build of.
+fn builds(counted: &[Counted], samples: &Samples) -> Vec<Option<usize>> {
+    let build = |seen: &SampledModule| counted.iter().position(|it| is_same_build(it, seen));
+    samples.modules.iter().map(build).collect()
+}
+
 /// For each site, the counted module and the function in there that it belongs to.
 fn owners(counted: &[Counted], samples: &Samples) -> Vec<Option<(usize, usize)>> {
     let mut owners = vec![None; samples.sites.len()];
     for (number, module) in counted.iter().enumerate() {
-        let is_same = |it: &headcount_model::SampledModule| {
-            let rest = module.module.build_id.strip_prefix("elf-");
-            let rest = rest.and_then(|rest| rest.strip_prefix(it.file_id.as_str()));
-            !it.file_id.is_empty() && rest.is_some_and(|rest| rest.starts_with('-'))
-        };
-        let same = samples.modules.iter().map(is_same);
+        let same = samples.modules.iter().map(|it| is_same_build(module, it));
         let same: HashSet<u32> = (0..).zip(same).filter(|it| it.1).map(|it| it.0).collect();
         let sites = samples.sites.iter().enumerate();
         let is_here = |site: &Site| site.module.is_some_and(|it| same.contains(&it));
@@ -317,9 +337,7 @@ fn owners(counted: &[Counted], samples: &Samples) -> Vec<Option<(usize, usize)>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headcount_model::{
-        Block, Frame, Function, FunctionCounts, Module, SampledModule, Span, Stack,
-    };
+    use headcount_model::{Block, Frame, Function, FunctionCounts, Module, Span, Stack};
 
     fn site(address: u64, function: &str, line: u32) -> Site {
         Site {

@@ -5,6 +5,7 @@ use crate::count::Count;
 use crate::demangle;
 use crate::report::Request;
 use crate::rows::time_cells;
+use crate::source::UNKNOWN;
 use crate::table::{Cell, Row, Table, Unit};
 use headcount_model::{Counted, Samples};
 
@@ -78,6 +79,28 @@ fn charged(
         row(cells)
     };
     charges.into_iter().map(row).collect()
+}
+
+/// What stands for the time off the processor in a table that says why.
+const WAITING: &str = "(waiting)";
+
+/// Adds a row for the time in which threads waited. No sample tells of it: the kernel's records do.
+pub fn add_waiting(table: &mut Table, time: &Time) {
+    let cell = |column: &&str| match *column {
+        "function" => text(WAITING),
+        "file" if table.unit == Unit::Line => text(WAITING),
+        "file" => text(UNKNOWN),
+        "module" | "exactness" => text(""),
+        "line" | "samples" => Cell::Number(0),
+        "nanoseconds" => Cell::Number(time.totals.waiting),
+        "instructions" => Cell::Number(0),
+        "why" => text("waits"),
+        _ => Cell::Count(Count::Unknown),
+    };
+    if time.totals.waiting > 0 {
+        let cells = table.columns().iter().map(cell).collect();
+        table.rows.push(row(cells));
+    }
 }
 
 /// Says of functions or lines why they took so long. Those without samples are left out.
