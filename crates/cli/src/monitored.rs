@@ -788,7 +788,7 @@ fn summarise(
     let hottest: Vec<String> = shown
         .take(3)
         .map(|it| {
-            let name = headcount_report::demangle(&it.name);
+            let name = headcount_report::brief(&it.name);
             format!("{name} ({})", number(it.executed))
         })
         .collect();

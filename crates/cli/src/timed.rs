@@ -12,7 +12,7 @@ use headcount_model::{LoadBias, Process, Run, Samples};
 use headcount_monitor::{FileBytes, Onlooker, Originals, find_debug_file, foreign_file};
 use headcount_profile::Profile;
 use headcount_report::time::Time;
-use headcount_report::{demangle, share, thousands, time_text};
+use headcount_report::{brief, share, thousands, time_text};
 use headcount_sampling::Background;
 
 use crate::machine;
@@ -164,7 +164,7 @@ fn summarise(run: &Run, samples: &Samples, profile: &Path) {
     ));
     let hottest = time.hottest().into_iter().take(3);
     let named: Vec<String> = hottest
-        .map(|it| format!("{} ({})", demangle(&it.name), share(it.own.samples, total)))
+        .map(|it| format!("{} ({})", brief(&it.name), share(it.own.samples, total)))
         .collect();
     if !named.is_empty() {
         say(format!("most time: {}", named.join(", ")));

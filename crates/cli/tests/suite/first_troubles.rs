@@ -155,12 +155,54 @@ fn a_program_for_another_machine_is_told_from_a_broken_one() {
     }
     shop.write("broken", b"\x7fELF\x02");
     fs::set_permissions(shop.path("broken"), fs::Permissions::from_mode(0o755)).unwrap();
-    let said = shop.headcount(&["run", "--", "./broken"]);
-    assert_eq!(said.status, Some(126), "{said:?}");
-    assert!(
-        said.stderr.contains("./broken: Exec format error"),
-        "{said:?}"
-    );
+    for (verb, why) in [
+        ("run", "./broken: Exec format error"),
+        ("time", "./broken: cannot run it: Exec format error"),
+    ] {
+        let said = shop.headcount(&[verb, "--", "./broken"]);
+        assert_eq!(said.status, Some(126), "{said:?}");
+        assert!(said.stderr.contains(why), "{said:?}");
+    }
+    // But what has no format may be a script.
+    shop.write("script", "echo $1\n");
+    fs::set_permissions(shop.path("script"), fs::Permissions::from_mode(0o755)).unwrap();
+    let said = shop.headcount(&["time", "-q", "--", "./script", "it"]);
+    assert_eq!((said.stdout.as_str(), said.status), ("it\n", Some(0)));
+}
+
+#[test]
+fn what_is_compiled_for_another_machine_is_told_of() {
+    let shop = Workshop::new();
+    shop.write("one.c", "int one(void) { return 1; }\n");
+    let is_for_arm = |object: &str| {
+        let bytes = fs::read(shop.path(object)).unwrap();
+        assert_eq!(bytes[18], 183, "{object}");
+        fs::remove_file(shop.path(object)).unwrap();
+    };
+    for compiler in [
+        &["aarch64-linux-gnu-gcc"][..],
+        &["clang", "--target=aarch64-linux-gnu"],
+        &["clang", "-target", "aarch64-linux-gnu"],
+    ] {
+        if !have(compiler[0]) {
+            continue;
+        }
+        for via in ["assembly", "source"] {
+            let ours = ["cc", "--via", via, "--"];
+            let said = shop.headcount(&[&ours[..], compiler, &["-c", "one.c"]].concat());
+            assert_eq!(said.status, Some(0), "{said:?}");
+            let told = "headcount: not counted: it is compiled for aarch64";
+            let lines = said.stderr.lines().filter(|it| it.starts_with(told));
+            assert_eq!(lines.count(), 1, "{said:?}");
+            assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+            is_for_arm("one.o");
+        }
+    }
+    // What names our own machine is counted.
+    if have("x86_64-linux-gnu-gcc") {
+        let said = shop.headcount(&["cc", "--", "x86_64-linux-gnu-gcc", "-c", "one.c"]);
+        assert_eq!((said.stderr.as_str(), said.status), ("", Some(0)));
+    }
 }
 
 #[test]
