@@ -36,10 +36,9 @@ impl Wanted<'_> {
         let mut unmet = Unmet::default();
         output::write_made(to, |path| {
             let fill = || self.fill(profile, &runs, path, &mut unmet);
-            progress::during("exporting", fill)
-        })?;
-        unmet.say();
-        Ok(())
+            progress::during("exporting", fill)?;
+            unmet.check()
+        })
     }
 
     fn fill(
@@ -101,7 +100,7 @@ impl Wanted<'_> {
             only: &self.args.own.own,
             ..Filter::default()
         });
-        unmet.narrow(self, &loaded, &[&only, &said]);
+        unmet.narrow(self, &loaded, &only, &said);
         let mut notes = verbs::notes(&loaded);
         notes.extend(coverage_notes(&loaded.counted, demangle));
         table.add(&FlatMaterial {
@@ -138,33 +137,65 @@ fn facts(run: RunInfo) -> FlatRun {
     }
 }
 
-/// The names that the user typed and that nothing has in any of the runs, each with a sentence.
+/// Names, each with a sentence, that nothing has in any of the runs.
 #[derive(Default)]
-struct Unmet(Option<BTreeMap<String, String>>);
+struct Nowhere(Option<BTreeMap<String, String>>);
+
+impl Nowhere {
+    /// Takes those that nothing has in one more run.
+    fn narrow<'a>(&mut self, here: impl Iterator<Item = &'a str>, why: impl Fn(&str) -> String) {
+        let is_open = |name: &&str| self.0.as_ref().is_none_or(|it| it.contains_key(*name));
+        let here = here.filter(is_open);
+        self.0 = Some(here.map(|it| (it.to_owned(), why(it))).collect());
+    }
+
+    fn sentences(&self) -> impl Iterator<Item = &String> {
+        self.0.iter().flat_map(BTreeMap::values)
+    }
+}
+
+/// The names that the user typed and that nothing has in any of the runs.
+#[derive(Default)]
+struct Unmet {
+    /// Those that are wanted.
+    missing: Nowhere,
+    modules: Nowhere,
+    /// And others.
+    unmet: Nowhere,
+}
 
 impl Unmet {
     /// Takes what nothing has in one more run.
-    fn narrow(&mut self, wanted: &Wanted<'_>, loaded: &Loaded, texts: &[&Only]) {
-        let is_open = |name: &&str| self.0.as_ref().is_none_or(|it| it.contains_key(*name));
+    fn narrow(&mut self, wanted: &Wanted<'_>, loaded: &Loaded, only: &Only, own: &Only) {
         let counted = &loaded.counted;
-        let names = texts.iter().flat_map(|it| it.unmet());
-        let names = names.map(String::as_str).filter(is_open);
-        let mut here: BTreeMap<String, String> = names
-            .map(|name| (name.to_owned(), nothing_called(counted, name)))
-            .collect();
+        let is_missing = |name: &&str| {
+            let mut refusals = counted.iter().flat_map(|it| &it.module.refusals);
+            !refusals.any(|it| it.subject == *name)
+        };
+        let missing = only.missing().iter().map(String::as_str);
+        self.missing
+            .narrow(missing.filter(is_missing), |it| nothing_called(counted, it));
+        let unmet = only.unmet().iter().chain(own.unmet());
+        let unmet = unmet.map(String::as_str);
+        self.unmet.narrow(unmet, |it| nothing_called(counted, it));
         let is_called = |name: &&str| {
             let pattern = Pattern::new(name);
             let mut modules = counted.iter();
             modules.any(|it| pattern.matches_module(&it.module.path))
         };
-        let module = wanted.args.filter.module.as_deref().filter(is_open);
-        if let Some(module) = module.filter(|it| !is_called(it)) {
-            here.insert(module.to_owned(), no_module_called(counted, module));
-        }
-        self.0 = Some(here);
+        let module = wanted.args.filter.module.as_deref();
+        let module = module.filter(|it| !is_called(it));
+        self.modules
+            .narrow(module.into_iter(), |it| no_module_called(counted, it));
     }
 
-    fn say(&self) {
-        self.0.iter().flat_map(BTreeMap::values).for_each(talk::say);
+    /// Fails for what is wanted, and says the rest.
+    fn check(&self) -> anyhow::Result<()> {
+        let mut missing = self.missing.sentences().chain(self.modules.sentences());
+        match missing.next() {
+            Some(sentence) => bail!("{sentence}"),
+            None => self.unmet.sentences().for_each(talk::say),
+        }
+        Ok(())
     }
 }

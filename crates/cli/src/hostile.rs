@@ -217,6 +217,7 @@ fn first_line() -> Entry {
         cpu: "a processor".to_owned(),
         key: "key-1".to_owned(),
         batch: String::new(),
+        in_the_middle: false,
     }
 }
 

@@ -138,7 +138,7 @@ fn explained(error: Error) -> Error {
 }
 
 /// What a file is, if that is no program for this machine.
-fn foreign_kind(path: &Path) -> Option<String> {
+pub fn foreign_kind(path: &Path) -> Option<String> {
     const HEADER: u64 = 64;
     let mut header = Vec::new();
     let file = foreign_file::open(path).ok()?;
@@ -374,7 +374,7 @@ fn around(folder: &OwnFolder) -> &Path {
 
 /// A name for a new profile, in the current folder; or where there is room for all, if nothing can be
 /// made here.
-fn another(profile: &Path) -> PathBuf {
+pub fn another(profile: &Path) -> PathBuf {
     let stem = profile.file_stem().unwrap_or_default().to_string_lossy();
     let folder = match tempfile::tempfile_in(".") {
         Ok(_) => PathBuf::new(),
@@ -788,7 +788,7 @@ fn summarise(
     let hottest: Vec<String> = shown
         .take(3)
         .map(|it| {
-            let name = headcount_report::demangle(&it.name);
+            let name = headcount_report::brief(&it.name);
             format!("{name} ({})", number(it.executed))
         })
         .collect();

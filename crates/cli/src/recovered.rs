@@ -160,7 +160,8 @@ pub fn recover_from(
     selection: Option<&Selection>,
 ) -> Result<Recovered> {
     let (facts, builds) = united(&mut written, folder, outcome)?;
-    let (run, counts) = run_of(written, &facts, selection)?;
+    let (mut run, counts) = run_of(written, &facts, selection)?;
+    run.is_part |= outcome.is_some_and(|it| it.trouble.is_some());
     Ok(Recovered {
         run,
         facts,
@@ -180,6 +181,7 @@ fn recover_by_thread(
     let former = threads::first_counters(&written);
     let (facts, builds) = united(&mut written, folder, outcome)?;
     let (mut run, counts) = run_of(written.clone(), &facts, selection)?;
+    run.is_part |= outcome.is_some_and(|it| it.trouble.is_some());
     let found = threads::thread_counts(records, &former, &written, &facts, &counts)?;
     run.notes.extend(threads::note(&found));
     run.threads = Some(found);
@@ -487,10 +489,11 @@ pub fn run_of(
                 cpu,
                 key,
                 batch,
+                in_the_middle,
                 ..
             } => {
                 (run.command, run.started, run.cpu) = (command, started, cpu);
-                (run.key, run.batch) = (key, batch);
+                (run.key, run.batch, run.is_part) = (key, batch, in_the_middle);
             }
             Entry::Thread { pid, tid } => births.thread(pid, tid),
             Entry::Loaded { pid, module, bias } => {
@@ -555,6 +558,7 @@ pub fn run_of(
             | Entry::Visit { .. } => {}
         }
     }
+    run.is_part |= run.status.is_none();
     if !has_ended {
         run.notes.push(
             "headcount was stopped while it counted: these are the counts up to then, and blocks \

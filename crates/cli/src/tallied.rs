@@ -16,7 +16,8 @@ pub fn tell(run: &Run, profile: &Path, quiet: bool) -> Result<()> {
     let profile_of_run = readings::open(profile)?;
     let runs = profile_of_run.runs()?.into_iter();
     // With marks, it was stored in parts.
-    let runs = runs.filter(|it| it.key == run.key || it.batch == run.key);
+    let part = format!("{}#", run.key);
+    let runs = runs.filter(|it| it.key == run.key || it.key.starts_with(&part));
     let numbers: Vec<i64> = runs.map(|it| it.id).collect();
     let loaded = verbs::load_from(&profile_of_run, &RunSelection::These(numbers))?;
     let tallied = verbs::tallied(&loaded, Only::default(), None, true)?;

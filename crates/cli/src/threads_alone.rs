@@ -116,6 +116,7 @@ fn run_of(info: RunInfo) -> Run {
         started: info.started,
         ended: info.ended,
         status: info.status,
+        is_part: info.is_part,
         cpu: info.cpu,
         host: info.host,
         ..Run::default()

@@ -12,10 +12,11 @@ use headcount_model::{LoadBias, Process, Run, Samples};
 use headcount_monitor::{FileBytes, Onlooker, Originals, find_debug_file, foreign_file};
 use headcount_profile::Profile;
 use headcount_report::time::Time;
-use headcount_report::{demangle, share, thousands, time_text};
+use headcount_report::{brief, share, thousands, time_text};
 use headcount_sampling::Background;
 
 use crate::machine;
+use crate::monitored;
 use crate::progress::during_on_terminal;
 use crate::talk::say;
 
@@ -54,11 +55,17 @@ pub fn words(command: &[OsString]) -> Vec<String> {
 /// What was sampled: the command, when it began and ended, and how.
 pub struct Sampled {
     pub command: Vec<String>,
+    /// The same as that of its counts, if it was counted at once; else empty.
+    pub batch: String,
+    /// Whether that is only a part of what the program did.
+    pub is_part: bool,
     /// Nanoseconds since 1970.
     pub started: u64,
     pub ended: u64,
     pub status: Option<i32>,
     pub samples: Samples,
+    /// The programs that the kernel does not allow to be sampled.
+    pub unseen: Vec<String>,
 }
 
 fn describe(sampled: &Sampled) -> Run {
@@ -82,16 +89,25 @@ fn describe(sampled: &Sampled) -> Run {
             thousands(samples.lost)
         )
     });
+    let unseen = (!sampled.unseen.is_empty()).then(|| {
+        format!(
+            "The kernel allows no samples of {}, nor of what it starts: it has more rights than its user \
+             (set-user-ID, set-group-ID, capabilities), or may not be read by its user. Root can sample it.",
+            sampled.unseen.join(" and ")
+        )
+    });
     Run {
         key: format!("time-{}-{}", std::process::id(), sampled.started),
+        batch: sampled.batch.clone(),
         command: sampled.command.clone(),
+        is_part: sampled.is_part,
         started: sampled.started,
         ended: sampled.ended,
         status: sampled.status,
         cpu: machine::cpu(),
         host: machine::host(),
         processes,
-        notes: lost.into_iter().collect(),
+        notes: lost.into_iter().chain(unseen).collect(),
         ..Run::default()
     }
 }
@@ -99,10 +115,27 @@ fn describe(sampled: &Sampled) -> Run {
 /// Takes samples into the profile, and says what they are.
 pub fn store(sampled: &Sampled, profile: &Path, quiet: bool) -> Result<()> {
     let run = describe(sampled);
-    let add = || Profile::create_or_open(profile)?.add_timed(&run, &sampled.samples);
-    during_on_terminal(&format!("adding to {}", profile.display()), add)?;
+    let add = |profile: &Path| {
+        let add = || Profile::create_or_open(profile)?.add_timed(&run, &sampled.samples);
+        during_on_terminal(&format!("adding to {}", profile.display()), add)
+    };
+    let kept = match add(profile) {
+        Ok(_) => profile.to_owned(),
+        // Nobody can take them again.
+        Err(error) => {
+            let another = monitored::another(profile);
+            let Ok(_) = add(&another) else {
+                return Err(error.into());
+            };
+            say(format!(
+                "{error}; the samples are in {0}, and `headcount report {0}` shows them",
+                another.display()
+            ));
+            another
+        }
+    };
     if !quiet {
-        summarise(&run, &sampled.samples, profile);
+        summarise(&run, &sampled.samples, &kept);
     }
     run.notes.iter().for_each(say);
     Ok(())
@@ -110,7 +143,7 @@ pub fn store(sampled: &Sampled, profile: &Path, quiet: bool) -> Result<()> {
 
 /// A few words on what was sampled.
 fn summarise(run: &Run, samples: &Samples, profile: &Path) {
-    let Some(time) = Time::new(&[], &[samples]) else {
+    let Some(time) = Time::new(&[], &[samples], None) else {
         return;
     };
     let several = |count: usize, one: &str, many: &str| {
@@ -131,7 +164,7 @@ fn summarise(run: &Run, samples: &Samples, profile: &Path) {
     ));
     let hottest = time.hottest().into_iter().take(3);
     let named: Vec<String> = hottest
-        .map(|it| format!("{} ({})", demangle(&it.name), share(it.own.samples, total)))
+        .map(|it| format!("{} ({})", brief(&it.name), share(it.own.samples, total)))
         .collect();
     if !named.is_empty() {
         say(format!("most time: {}", named.join(", ")));

@@ -23,6 +23,8 @@ pub struct Run {
     pub ended: u64,
     /// Exit status, or 128 + signal; `None` if nobody saw the end.
     pub status: Option<i32>,
+    /// Whether it saw only a part of what the program did: that ran already, or went on.
+    pub is_part: bool,
     /// The machine's name for its processor.
     pub cpu: String,
     /// The name of the machine that took it into a profile; empty if unknown.

@@ -60,7 +60,7 @@ pub fn attach(
     settings: &Settings<'_>,
 ) -> Result<Outcome, Error> {
     check(pid)?;
-    let journal = begin_journal(folder, proc::command(pid), settings)?;
+    let journal = begin_journal(folder, proc::command(pid), settings, true)?;
     let requests = Requests::listen(None);
     let monitor = Monitor::new(settings, journal, requests, pid);
     let mut monitor = monitor.map_err(|it| Error::Io("the journal", it))?;

@@ -29,7 +29,7 @@ use crate::own_folder::OwnFolder;
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines, or of what is where in a window.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";
@@ -72,6 +72,8 @@ pub enum Entry {
         key: String,
         /// The same for all runs of one command; empty if this is its only one.
         batch: String,
+        /// Whether the program ran already.
+        in_the_middle: bool,
     },
     /// A module that is counted; the counters are in `counters.N`, N from 0 in this order.
     Module {

@@ -60,7 +60,7 @@ fn prepare<'a>(
     settings: &'a Settings<'a>,
 ) -> Result<Monitor<'a>, Error> {
     let the_journal = |it| Error::Io("the journal", it);
-    let journal = begin_journal(folder, words, settings)?;
+    let journal = begin_journal(folder, words, settings, false)?;
     match kernel::seize(pid, true) {
         // Killed before it began: that is how it ends.
         Err(_) if proc::is_zombie(pid) => {}
@@ -74,7 +74,7 @@ fn prepare<'a>(
 
 /// Is this the path of a program in the kernel's own format? What else the kernel does not know is
 /// handed to a shell, for it may be a script; but what is broken or for another machine is not.
-fn is_elf(path: &Path) -> bool {
+pub fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
     let is_path = path.as_os_str().as_bytes().contains(&b'/');
     let read = |mut file: File| file.read_exact(&mut magic);
@@ -90,11 +90,12 @@ fn c_strings(words: &[OsString]) -> io::Result<Vec<CString>> {
     }
 }
 
-/// Begins the journal of a run.
+/// Begins the journal of a run; of a program that runs already, if it is `in_the_middle`.
 pub fn begin_journal(
     folder: &OwnFolder,
     command: Vec<String>,
     settings: &Settings<'_>,
+    in_the_middle: bool,
 ) -> Result<Journal, Error> {
     let started = now();
     let first = Entry::Run {
@@ -104,6 +105,7 @@ pub fn begin_journal(
         cpu: processor(),
         key: format!("monitor-{started}-{}", std::process::id()),
         batch: settings.batch.to_owned(),
+        in_the_middle,
     };
     Journal::create(folder, &first).map_err(|it| Error::Io("the journal", it))
 }

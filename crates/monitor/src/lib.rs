@@ -311,7 +311,7 @@ pub use attach::{attach, descendants};
 pub use inherited::{give_back_to, limits_left, with_room};
 pub use keeper::leave_to_keeper;
 pub use kernel::kill;
-pub use launch::run;
+pub use launch::{is_elf, run};
 pub use tallies::{KeyedIn, TallyAsked, Tallying};
 pub use trial::{Step, trace_a_child};
 pub use wait::Ending;

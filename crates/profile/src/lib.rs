@@ -25,6 +25,7 @@ mod packed;
 mod plain;
 mod read;
 mod remove;
+mod same_work;
 mod samples;
 mod shape;
 mod sum;
@@ -39,6 +40,7 @@ pub use module_facts::{FunctionFacts, ModuleFacts};
 pub use plain::{PlainTables, Value};
 pub use read::{Executed, Loaded, RunInfo, RunSelection, Timed};
 pub use remove::Removed;
+pub use same_work::Work;
 pub use write::{Added, ModuleCounted, SparseCounts};
 
 /// Makes counts, and notes for the user, of what the counters of a module said. An error is a

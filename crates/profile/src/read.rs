@@ -2,6 +2,7 @@
 
 use crate::facts::{Decoder, Numbers};
 use crate::module_facts::{FunctionFacts, ModuleFacts, place};
+use crate::same_work::{self, Work};
 use crate::sum::{executed, sum};
 use crate::write::Stored;
 use crate::{Problem, Profile, Recover, Result, packed, samples, system_calls};
@@ -49,6 +50,8 @@ pub struct RunInfo {
     pub ended: u64,
     /// Exit status, or 128 + signal; `None` if nobody saw the end.
     pub status: Option<i32>,
+    /// Whether it saw only a part of what the program did.
+    pub is_part: bool,
     /// The machine's name for its processor.
     pub cpu: String,
     /// The name of the machine that took it into a profile; empty if unknown.
@@ -82,6 +85,8 @@ pub struct Loaded {
     /// The runs that tell of time: of those that were chosen; and if that was the last one, the last
     /// of the same command.
     pub timed: Vec<Timed>,
+    /// What these have in common with the counts.
+    pub work: Work,
     /// What calls cost, of those of the counted runs that were asked for it.
     pub calls: Vec<CallCosts>,
     /// What the counted runs found by value, of those that were asked for it.
@@ -208,6 +213,7 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
         system_calls::add(db, *id, &mut system_calls)?;
     }
     let runs = ids.into_iter().map(|id| run_info(db, id));
+    let runs: Vec<RunInfo> = runs.collect::<Result<_, _>>()?;
     let timed = timed.into_iter().map(|id| {
         let damaged = || damaged("the samples of a run are missing");
         Ok(Timed {
@@ -215,10 +221,12 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
             samples: samples::read(db, id)?.ok_or_else(damaged)?,
         })
     });
+    let timed: Vec<Timed> = timed.collect::<Result<_, Problem>>()?;
     Ok(Loaded {
+        work: same_work::work(db, &runs, &timed)?,
         counted,
-        runs: runs.collect::<Result<_, _>>()?,
-        timed: timed.collect::<Result<_, Problem>>()?,
+        runs,
+        timed,
         calls,
         values,
         system_calls,
@@ -613,6 +621,7 @@ fn run_info(db: &Connection, id: i64) -> Result<RunInfo, Problem> {
         started: run.started,
         ended: run.ended,
         status: run.status,
+        is_part: run.is_part,
         cpu: run.cpu,
         host: run.host,
         processes: run.processes,
@@ -625,7 +634,7 @@ fn run_info(db: &Connection, id: i64) -> Result<RunInfo, Problem> {
 /// A run without its counts.
 pub(crate) fn run(db: &Connection, id: i64) -> Result<Run, Problem> {
     let query = "SELECT key, command, started, ended, status, cpu, notes, batch, phase,
-                 host FROM runs WHERE id = ?";
+                 host, part FROM runs WHERE id = ?";
     let (mut run, command, notes) = db.prepare_cached(query)?.query_row([id], |row| {
         let run = Run {
             key: row.get(0)?,
@@ -636,6 +645,7 @@ pub(crate) fn run(db: &Connection, id: i64) -> Result<Run, Problem> {
             batch: row.get(7)?,
             phase: row.get(8)?,
             host: row.get(9)?,
+            is_part: row.get(10)?,
             ..Run::default()
         };
         Ok((run, row.get::<_, String>(1)?, row.get::<_, String>(6)?))

@@ -76,6 +76,7 @@ CREATE TABLE runs (
     command TEXT    NOT NULL,        -- a JSON array of strings
     started INTEGER NOT NULL,        -- nanoseconds since 1970; 0 if unknown
     ended   INTEGER NOT NULL,
+    part    INTEGER NOT NULL,        -- 1 if it saw only a part of what the program did, else 0
     status  INTEGER,                 -- exit status, or 128 + signal; null if nobody saw the end
     cpu     TEXT    NOT NULL,
     host    TEXT    NOT NULL,        -- the machine that took it into a profile; empty if unknown

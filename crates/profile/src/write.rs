@@ -314,8 +314,8 @@ fn add_files_and_refusals(db: &Connection, id: i64, module: &ModuleFacts) -> Res
 /// Stores a run without its counts; says under which number.
 pub(crate) fn add_run(db: &Connection, run: &Run) -> Result<i64, Problem> {
     db.prepare_cached(
-        "INSERT INTO runs (key, batch, phase, command, started, ended, status, cpu, host,
-         notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO runs (key, batch, phase, command, started, ended, part, status, cpu,
+         host, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         run.key,
@@ -328,6 +328,7 @@ pub(crate) fn add_run(db: &Connection, run: &Run) -> Result<i64, Problem> {
         serde_json::Value::from(run.command.clone()).to_string(),
         fit(run.started, "the time of the run's start")?,
         fit(run.ended, "the time of the run's end")?,
+        run.is_part,
         run.status,
         run.cpu,
         run.host,

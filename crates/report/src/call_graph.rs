@@ -119,6 +119,11 @@ impl<'a> CallGraph<'a> {
         })
     }
 
+    /// For each function, the number of the cycle that it is in; alone, it has one of its own.
+    pub fn cycles(&self) -> Vec<usize> {
+        cycles(&self.calls())
+    }
+
     /// What all functions executed.
     pub fn total(&self) -> u64 {
         let own = self.nodes.iter().map(|it| it.own);
@@ -340,7 +345,7 @@ fn part(whole: u64, count: u64, of: u64) -> u64 {
 }
 
 /// Shares in proportion that add up to all of it.
-fn shares(whole: u64, counts: &[u64]) -> Vec<u64> {
+pub fn shares(whole: u64, counts: &[u64]) -> Vec<u64> {
     let all: u128 = counts.iter().map(|it| u128::from(*it)).sum();
     let mut before = 0;
     let mut given = 0;

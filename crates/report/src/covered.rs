@@ -130,8 +130,13 @@ pub fn covered(
             }
         }
     }
-    for (name, lines) in all_lines(counted, true, only)? {
-        let lines = Part::of_lines(lines.values());
+    for (name, counts) in all_lines(counted, true, only)? {
+        let file = covered.files.get_mut(name.as_ref());
+        for (line, function) in file.into_iter().flat_map(|it| &mut it.functions) {
+            let begun = counts.get(line).and_then(LineCount::least);
+            function.ran |= begun.is_some_and(|it| it > 0);
+        }
+        let lines = Part::of_lines(counts.values());
         if lines.all > 0 && is_meant(&name) {
             covered.files.entry(name.to_string()).or_default().lines = lines;
         }

@@ -28,11 +28,14 @@ impl<'a> InlinedRuns<'a> {
 
     /// Whether a copy of this function ran.
     pub fn has(&self, named: &Named<'_>) -> bool {
+        let Some((file, first)) = named.function.source else {
+            return false;
+        };
         let runs = named.function.blocks.iter().flat_map(|it| &it.lines);
-        let mut own = runs.filter(|it| it.inline_copy == 0 && it.instructions > 0);
-        own.any(|it| {
-            let file = named.file(it.file);
-            file.is_some_and(|file| self.0.contains(&(file, it.line)))
-        })
+        let own = runs.filter(|it| it.inline_copy == 0 && it.instructions > 0);
+        // What is of another file, or from above, somebody else wrote, and a macro put it there.
+        let mut own = own.filter(|it| it.file == file && it.line >= first);
+        let file = named.file(file);
+        own.any(|it| file.is_some_and(|file| self.0.contains(&(file, it.line))))
     }
 }

@@ -72,6 +72,7 @@ pub use number::{plural, share, thousands, time_text};
 pub use only::{Filter, Only, line_range, split_module};
 pub use own::{Own, OwnModules, is_of_the_system};
 pub use report::{Decode, Refused, Report, Request, RunSummary, refused};
+pub use shorten::brief;
 pub use table::{Cell, Row, Table, Unit};
 pub use unknown_name::{no_function_called, no_function_in, no_module_called, nothing_called};
 pub use values::{Tallied, TalliedPlace, TalliedValue, tallied};

@@ -25,6 +25,7 @@ pub struct Only {
     /// Where it must be.
     module: Option<Pattern>,
     unmet: Vec<String>,
+    missing: Vec<String>,
 }
 
 /// What the user typed to narrow a result.
@@ -72,19 +73,17 @@ impl Only {
 
     /// The same for all that narrows a result.
     pub fn narrowed(filter: Filter<'_>, counted: &[&[Counted]], demangle: bool) -> Self {
-        let mut unmet = Vec::new();
-        let mut meant = |texts: &[String]| {
+        let meant = |texts: &[String]| {
             let wishes = texts.iter().map(|it| Wish::new(it, filter.here)).collect();
-            let (wishes, missing) = meant(wishes, texts, counted, demangle);
-            unmet.extend(missing);
-            wishes
+            meant(wishes, texts, counted, demangle)
         };
-        let (wishes, skipped) = (meant(filter.only), meant(filter.skip));
+        let (wanted, skipped) = (meant(filter.only), meant(filter.skip));
         Self {
-            wishes,
-            skipped,
+            wishes: wanted.wishes,
+            skipped: skipped.wishes,
             module: filter.module.map(Pattern::new),
-            unmet,
+            unmet: [wanted.unmet, skipped.unmet].concat(),
+            missing: wanted.missing,
         }
     }
 
@@ -101,6 +100,17 @@ impl Only {
     /// What nothing that was counted is called.
     pub fn unmet(&self) -> &[String] {
         &self.unmet
+    }
+
+    /// What of that is wanted, and no function at all is called.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// Is code wanted that was seen to run, in this function of this file?
+    pub fn wants_sampled(&self, module: &str, names: &[&str], file: &str) -> bool {
+        let names_it = |it: &Wish| it.is_called(module, names) || it.is_path_of(&it.whole, file);
+        self.admits(module, names_it)
     }
 
     /// Is this function wanted, by its own name, by its file's, or by its module's?
@@ -149,15 +159,7 @@ impl Only {
 
     /// Is a function wanted that has these names?
     pub fn wants_name(&self, module: &str, names: &[&str]) -> bool {
-        let is_called = |it: &Pattern| {
-            let mut names = names.iter();
-            names.any(|name| {
-                it.matches(name) || it.matches(without_parameters(name)) || is_made_of(name, it)
-            })
-        };
-        let names_it =
-            |it: &Wish| is_called(&it.whole) || it.within_path(module).is_some_and(is_called);
-        self.admits(module, names_it)
+        self.admits(module, |it: &Wish| it.is_called(module, names))
     }
 
     /// Is all of this source file wanted that is in this module?
@@ -194,16 +196,20 @@ impl Only {
     }
 }
 
-/// What texts mean for some modules, and which of them nothing is called.
-fn meant(
-    mut wishes: Vec<Wish>,
-    texts: &[String],
-    counted: &[&[Counted]],
-    demangle: bool,
-) -> (Vec<Wish>, Vec<String>) {
-    let mut unmet = Vec::new();
+/// What texts mean for some modules.
+#[derive(Default)]
+struct Meant {
+    wishes: Vec<Wish>,
+    /// The texts that nothing counted is called.
+    unmet: Vec<String>,
+    /// Those of them that no function is called, either.
+    missing: Vec<String>,
+}
+
+fn meant(mut wishes: Vec<Wish>, texts: &[String], counted: &[&[Counted]], demangle: bool) -> Meant {
+    let (mut unmet, mut missing) = (Vec::new(), Vec::new());
     if texts.is_empty() {
-        return (wishes, unmet);
+        return Meant::default();
     }
     let modules = || counted.iter().copied().flatten();
     let found = found(&wishes, modules(), demangle);
@@ -214,10 +220,18 @@ fn meant(
             Found::Nothing if wish.within.is_none() && modules().any(is_module) => {
                 wish.within = Some((wish.whole.clone(), Pattern::new("*")));
             }
-            Found::Nothing | Found::Uncounted => unmet.push(text.clone()),
+            Found::Nothing => {
+                unmet.push(text.clone());
+                missing.push(text.clone());
+            }
+            Found::Uncounted => unmet.push(text.clone()),
         }
     }
-    (wishes, unmet)
+    Meant {
+        wishes,
+        unmet,
+        missing,
+    }
 }
 
 /// What there is for each wish.
@@ -283,6 +297,17 @@ impl Wish {
                 || is_made_of(name, it)
         };
         is_called(&self.whole) || self.within(named.module).is_some_and(is_called)
+    }
+
+    /// Does it name a function of a module that has these names?
+    fn is_called(&self, module: &str, names: &[&str]) -> bool {
+        let is_called = |it: &Pattern| {
+            let mut names = names.iter();
+            names.any(|name| {
+                it.matches(name) || it.matches(without_parameters(name)) || is_made_of(name, it)
+            })
+        };
+        is_called(&self.whole) || self.within_path(module).is_some_and(is_called)
     }
 
     /// Does it name all of a function, or all of the file that code of it comes from?

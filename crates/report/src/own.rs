@@ -24,6 +24,20 @@ const FETCHED: [(&str, usize); 3] = [
 /// Where sources of Rust's own library are.
 const OF_RUST: [&str; 3] = ["/rustc/", "/.rustup/", "/rust/deps/"];
 
+/// Crates that Rust's own library is built with, and brings along in compiled form.
+const BUNDLED: [&str; 10] = [
+    "addr2line::",
+    "adler::",
+    "adler2::",
+    "compiler_builtins::",
+    "gimli::",
+    "hashbrown::",
+    "memchr::",
+    "miniz_oxide::",
+    "object::read::",
+    "rustc_demangle::",
+];
+
 /// What functions belong to that a compiler adds, or that are of a library without any source.
 const STANDARD: &str = "standard library";
 
@@ -105,9 +119,24 @@ fn is_stub(name: &str) -> bool {
 
 /// Whether the name of a function says that it is of the standard library of Rust or C++.
 fn is_standard(name: &str) -> bool {
-    let name = name.trim_start_matches('<');
+    let Some(inside) = name.strip_prefix('<') else {
+        return is_of_standard_crate(name);
+    };
+    // The types of programs have their crates in their names, those of the language have none.
+    let (type_of, rest) = match inside.split_once(" as ") {
+        Some((type_of, of_trait)) => (type_of, Some(of_trait)),
+        None => (inside.split('>').next().unwrap_or(inside), None),
+    };
+    match type_of.contains("::") {
+        true => is_of_standard_crate(type_of.trim_start_matches(['<', '&', '['])),
+        false => rest.is_none_or(is_of_standard_crate),
+    }
+}
+
+/// Whether a path begins in a crate of Rust's library.
+fn is_of_standard_crate(path: &str) -> bool {
     let crates = ["std::", "core::", "alloc::"];
-    crates.iter().any(|it| name.starts_with(it))
+    crates.iter().chain(&BUNDLED).any(|it| path.starts_with(it))
 }
 
 /// Whether the compiler made this function, by the linker's name, to lead from Rust to what allocates
@@ -379,6 +408,32 @@ mod tests {
         assert_eq!(library(std).as_deref(), Some("Rust's library"));
         let header = "/usr/include/c++/12/bits/stl_vector.h";
         assert_eq!(library(header).as_deref(), Some("system headers"));
+    }
+
+    #[test]
+    fn what_rusts_library_brings_along_is_no_ones_own() {
+        for name in [
+            "core::fmt::write",
+            "<rustc_demangle::legacy::Demangle as core::fmt::Display>::fmt",
+            "miniz_oxide::inflate::core::decompress",
+            "gimli::read::abbrev::Attributes::push",
+            "<str>::trim_start_matches::<&str>",
+            "<[u8] as core::fmt::Debug>::fmt",
+            "<&[u8] as object::read::read_ref::ReadRef>::read_bytes_at_until",
+            "<&core::num::error::IntErrorKind as core::fmt::Debug>::fmt",
+        ] {
+            assert!(is_standard(name), "{name}");
+        }
+        for name in [
+            "main",
+            "object::area",
+            "my_gimli::read",
+            "hashbrown_user",
+            "<shop::Cart as core::fmt::Debug>::fmt",
+            "<[u8] as shop::Sum>::sum",
+        ] {
+            assert!(!is_standard(name), "{name}");
+        }
     }
 
     #[test]

@@ -134,8 +134,12 @@ pub struct Refused {
     pub refusal: Refusal,
 }
 
+/// What a cost that nobody counted is worth.
+const ESTIMATED: &str = "What calls cost with all that they lead to is estimated by each caller's share of \
+                         the calls; `headcount run --calls` finds it out exactly.";
+
 /// A table, and what it does not say.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The rows.
     pub table: Table,
@@ -260,6 +264,7 @@ impl Report {
             Unit::CallCost => {
                 let found = callers::find(counted, request)?;
                 self.about = found.about;
+                notes.extend(request.calls.is_none().then(|| ESTIMATED.to_owned()));
                 found.rows
             }
             Unit::Branch => outcomes::rows(counted, request)?,
@@ -304,7 +309,10 @@ impl Report {
                 _ => (),
             }
             if request.why && matches!(self.table.unit, Unit::Function | Unit::Line) {
-                time::add_why(&mut self.table, time, self.runs.len() as u64);
+                time::add_why(&mut self.table, time);
+                if request.only.is_everything() {
+                    time::add_waiting(&mut self.table, time);
+                }
             }
         }
     }

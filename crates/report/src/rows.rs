@@ -6,9 +6,10 @@ use crate::listed::Listed;
 use crate::names::Named;
 use crate::report::Request;
 use crate::table::{Cell, Row, Unit};
-use crate::time::{Cost, Time};
+use crate::time::{Cost, Time, UNKNOWN_CODE};
 use crate::{Error, names::functions};
 use headcount_model::{Counted, LinkAddr};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -139,7 +140,9 @@ fn text(text: &str) -> Cell {
 /// A row for the code of each module, and one for what was counted of its source text.
 pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
+    let mut places = Vec::new();
     for module in counted {
+        places.push(rows.len());
         let is_of_source = |named: &Named<'_>| named.is_of_source();
         let has_source = functions(module, false).iter().any(is_of_source);
         match has_source {
@@ -150,7 +153,59 @@ pub fn modules(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, E
             }
         }
     }
+    if let Some(time) = request.time {
+        add_uncounted_to_modules(time, request, &places, &mut rows);
+    }
     Ok(rows)
+}
+
+/// Books the time in functions that were not counted on the rows of their modules, which begin at these
+/// places; other modules get a row.
+fn add_uncounted_to_modules(
+    time: &Time,
+    request: &Request<'_>,
+    places: &[usize],
+    rows: &mut Vec<Row>,
+) {
+    let mut others: BTreeMap<&str, Cost> = BTreeMap::new();
+    for it in time.uncounted().filter(|it| it.own.samples > 0) {
+        let name = crate::demangle(&it.name);
+        if !request
+            .only
+            .wants_sampled(&it.module, &[&name, &it.name], &it.file)
+        {
+            continue;
+        }
+        let place = it.of.and_then(|of| places.get(of));
+        let row = place.and_then(|place| rows.get_mut(*place));
+        match row.filter(|row| row.cells[0] == text(&it.module)) {
+            Some(row) => add_time(row, it.own),
+            None => others.entry(&it.module).or_default().add(it.own),
+        }
+    }
+    for (module, cost) in others {
+        let name = if module.is_empty() {
+            UNKNOWN_CODE
+        } else {
+            module
+        };
+        let mut cells = vec![text(name)];
+        cells.extend(std::iter::repeat_n(Cell::Count(Count::Unknown), 3));
+        cells.extend(time_cells(cost));
+        rows.push(Row {
+            cells,
+            ran: true,
+            ..Row::default()
+        });
+    }
+}
+
+/// Adds to the time of a row, in which that comes last.
+fn add_time(row: &mut Row, cost: Cost) {
+    if let [.., Cell::Number(samples), Cell::Number(nanoseconds)] = row.cells.as_mut_slice() {
+        *samples = samples.saturating_add(cost.samples);
+        *nanoseconds = nanoseconds.saturating_add(cost.nanoseconds);
+    }
 }
 
 /// One row for the functions of a module that `is_meant` says, if any is wanted.
@@ -162,6 +217,7 @@ pub fn module_row(
     let whole = request.only.wants_module(&module.module);
     let mut tally = Tally::default();
     let mut events = EventSums::default();
+    let mut cost = Cost::default();
     let mut functions = functions(module, request.demangle);
     functions.retain(is_meant);
     // Nothing is not zero: of a module without a counted function there is nothing to tell.
@@ -172,11 +228,18 @@ pub fn module_row(
             tally.join(Tally::of(&named)?)?;
             let own = FunctionEvents::new(&named, &request.events);
             events.join(own.all(&named)?)?;
+            let here = request
+                .time
+                .and_then(|it| it.of_function(&named.module.build_id, named.index));
+            cost.add(here.map(|it| it.own).unwrap_or_default());
             any = true;
         }
     }
     let mut cells = vec![text(&module.module.path)];
     cells.extend(tally.cells());
+    if request.time.is_some() {
+        cells.extend(time_cells(cost));
+    }
     Ok(any.then(|| Row {
         cells,
         counted: true,
@@ -221,7 +284,10 @@ pub fn have_inclusive(unit: Unit) -> bool {
 
 /// Whether the rows of a unit can tell of time.
 pub fn have_time(unit: Unit) -> bool {
-    matches!(unit, Unit::Function | Unit::Line | Unit::Instruction)
+    matches!(
+        unit,
+        Unit::Module | Unit::File | Unit::Function | Unit::Line | Unit::Instruction
+    )
 }
 
 /// The cells `samples` and `nanoseconds`.
@@ -236,7 +302,8 @@ pub fn uncounted_functions(time: &Time, request: &Request<'_>, rows: &mut Vec<Ro
             true => crate::demangle(&it.name),
             false => it.name.as_str().into(),
         };
-        if !request.only.wants_name(&it.module, &[&name, &it.name]) {
+        let names = [name.as_ref(), it.name.as_str()];
+        if !request.only.wants_sampled(&it.module, &names, &it.file) {
             continue;
         }
         let mut cells = vec![

@@ -3,6 +3,12 @@
 /// What stands for what is left out.
 const LEFT_OUT: char = '…';
 
+/// The name of a function in a sentence, by the linker's name.
+pub fn brief(name: &str) -> String {
+    const MOST: usize = 60;
+    shorten_middle(&crate::demangle(name), MOST)
+}
+
 /// A text of at most so many characters: the end is left out.
 pub fn shorten_end(text: &str, most: usize) -> String {
     match text.chars().count() <= most {

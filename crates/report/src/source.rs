@@ -9,7 +9,7 @@ use crate::only::Only;
 use crate::report::Request;
 use crate::rows::{Tally, time_cells};
 use crate::table::{Cell, Row};
-use crate::time::Time;
+use crate::time::{Cost, Time};
 use headcount_model::Counted;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -103,10 +103,10 @@ pub fn add_time(time: &Time, request: &Request<'_>, rows: &mut Vec<Row>) {
             row.cells.extend(time_cells(cost));
         }
     }
-    let is_everything = request.only.is_everything();
     for ((file, line), cost) in &time.lines {
         let file: Arc<str> = file.as_str().into();
-        if counted.contains(&(file.clone(), *line)) || !is_everything {
+        let is_wanted = request.only.wants_sampled("", &[], &file);
+        if counted.contains(&(file.clone(), *line)) || !is_wanted {
             continue;
         }
         let library = request.own.and_then(|own| own.library_of_file(&file));
@@ -201,7 +201,56 @@ pub fn files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Err
         of_source,
         ..file_row(&file, tally, library(counted, request, &file))
     };
-    Ok(files.into_iter().map(row).collect())
+    let mut rows: Vec<Row> = files.into_iter().map(row).collect();
+    if let Some(time) = request.time {
+        add_time_of_files(time, counted, request, &mut rows)?;
+    }
+    Ok(rows)
+}
+
+/// Puts the time beside files: that of their lines, as the table of lines has it.
+fn add_time_of_files(
+    time: &Time,
+    counted: &[Counted],
+    request: &Request<'_>,
+    rows: &mut Vec<Row>,
+) -> Result<(), Error> {
+    let lines = match request.only.is_everything() {
+        true => BTreeMap::new(),
+        false => all_lines(counted, request.demangle, &request.only)?,
+    };
+    let mut costs: BTreeMap<&str, Cost> = BTreeMap::new();
+    for ((file, line), cost) in &time.lines {
+        let has_row = || {
+            lines
+                .get(file.as_str())
+                .is_some_and(|it| it.contains_key(line))
+        };
+        if request.only.wants_sampled("", &[], file) || has_row() {
+            costs.entry(file).or_default().add(*cost);
+        }
+    }
+    for row in rows.iter_mut() {
+        // Of a file that was counted as source, too, the code took the time.
+        let file = match row.cells.first() {
+            Some(Cell::Text(file)) if !row.of_source => file.clone(),
+            _ => "".into(),
+        };
+        let cost = costs.remove(file.as_ref()).unwrap_or_default();
+        row.cells.extend(time_cells(cost));
+    }
+    rows.extend(costs.into_iter().map(|(file, cost)| {
+        let mut cells = vec![Cell::Text(file.into())];
+        cells.extend(std::iter::repeat_n(Cell::Count(Count::Unknown), 6));
+        cells.extend(time_cells(cost));
+        Row {
+            cells,
+            ran: true,
+            library: library(counted, request, file),
+            ..Row::default()
+        }
+    }));
+    Ok(())
 }
 
 /// One row for each file.

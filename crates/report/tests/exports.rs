@@ -132,6 +132,7 @@ fn export(
         only: &only,
         own: &Own::new(counted, Only::default()),
         demangle: true,
+        with_checks: false,
         max_count,
         source: &found,
         decode: &|_| Vec::new(),

@@ -108,6 +108,6 @@ fn sample(
     }
     Samples {
         is_counted: true,
-        ..sampling.finish()
+        ..sampling.finish().0
     }
 }

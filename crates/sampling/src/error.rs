@@ -9,7 +9,7 @@ pub enum Error {
     #[error("{0}: not found")]
     NotFound(String),
     /// It cannot be run.
-    #[error("{}: cannot run it: {}", .0, words(.1))]
+    #[error("{}: {}", .0, why_not_run(.1))]
     CannotRun(String, io::Error),
     /// There is no such process.
     #[error("process {0}: no such process")]
@@ -30,6 +30,14 @@ pub enum Error {
     /// Something else is missing.
     #[error("{}: {}", .0, words(.1))]
     Io(&'static str, io::Error),
+}
+
+/// What the system says, or somebody who knows better.
+fn why_not_run(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(_) => format!("cannot run it: {}", words(error)),
+        None => error.to_string(),
+    }
 }
 
 /// What the system says, without the number.

@@ -27,6 +27,8 @@ pub struct Processes<'a> {
     /// Records that the kernel had no room for.
     pub lost: u64,
     spaces: HashMap<u32, Space>,
+    /// What became another program, and has no code yet: its name.
+    begun: BTreeMap<u32, String>,
     /// The copies of code, by the number of their rooms: where each is, and what it stands for.
     copies: HashMap<usize, Vec<(Range<u64>, OriginalOf)>>,
     cache: CacheX86_64,
@@ -124,6 +126,7 @@ impl<'a> Processes<'a> {
             threads: BTreeMap::new(),
             lost: 0,
             spaces: HashMap::new(),
+            begun: BTreeMap::new(),
             copies: HashMap::new(),
             cache: CacheX86_64::new(),
             now: 0,
@@ -148,6 +151,7 @@ impl<'a> Processes<'a> {
             What::Mapped(mapping) => self.map(pid, mapping),
             What::Exec(name) => {
                 self.spaces.remove(&pid);
+                self.begun.insert(pid, name.clone());
                 let thread = self.thread(pid, tid);
                 thread.name = name;
                 // Another thread may have become the program in the name of one that had ended.
@@ -198,6 +202,15 @@ impl<'a> Processes<'a> {
         }
     }
 
+    /// The programs that began, and of which nothing else was seen, not even their code: the kernel ends
+    /// sampling there if they have more rights than their user.
+    pub fn unseen(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.begun.values().cloned().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// How many samples were not taken because clocks of such a period stood still: at least one each time.
     pub fn throttled(&self, period: u64) -> u64 {
         let pauses = self.threads.values().flat_map(|it| &it.throttled);
@@ -238,6 +251,7 @@ impl<'a> Processes<'a> {
 
     /// Code is at a new place, instead of what was there.
     fn map(&mut self, pid: u32, mapping: Mapping) {
+        self.begun.remove(&pid);
         let space = self.spaces.entry(pid).or_default();
         let is_touched =
             |it: &Placed| it.mapping.begin < mapping.end && mapping.begin < it.mapping.end;

@@ -37,6 +37,8 @@ pub struct Settings<'a> {
     pub read: &'a ReadFile<'a>,
     /// Finds the file that the debug information of a program was moved to.
     pub debug_file: &'a naming::FindDebugFile<'a>,
+    /// Whether the program is one in the kernel's own format, and never for a shell.
+    pub as_it_is: bool,
     /// Gives a program what it would have without headcount.
     pub prepare: &'a dyn Fn(&mut Command),
     /// A signal that somebody sent to headcount. While the program runs: one that is meant for it, and
@@ -50,6 +52,8 @@ pub struct Settings<'a> {
 pub struct Outcome {
     /// The samples.
     pub samples: Samples,
+    /// The programs of which the kernel allowed none.
+    pub unseen: Vec<String>,
     /// Exit status, or 128 + signal; none if it was not seen to end.
     pub status: Option<i32>,
     /// How long it took, in nanoseconds.
@@ -58,7 +62,7 @@ pub struct Outcome {
 
 /// Runs a program and samples it.
 pub fn run(command: &[OsString], settings: &Settings<'_>) -> Result<Outcome, Error> {
-    let held = launch::hold(command, settings.prepare)?;
+    let held = launch::hold(command, settings.as_it_is, settings.prepare)?;
     let clocks = Clocks::of(&[held.pid], Begin::AtExec, rate(settings))?;
     let begin = Instant::now();
     let pid = held.pid;
@@ -326,21 +330,24 @@ impl<'a> Sampling<'a> {
 
     fn outcome(self, status: Option<i32>, begin: Instant) -> Outcome {
         let elapsed = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let (samples, unseen) = self.finish();
         Outcome {
-            samples: self.finish(),
+            samples,
+            unseen,
             status,
             elapsed,
         }
     }
 
-    /// All that was seen, with names.
-    pub fn finish(mut self) -> Samples {
+    /// All that was seen, with names; and the programs of which the kernel allowed nothing to be seen.
+    pub fn finish(mut self) -> (Samples, Vec<String>) {
         self.read();
         for record in std::mem::take(&mut self.pending) {
             self.processes.take(record);
         }
         self.processes.finish(self.end.unwrap_or_else(now));
         let lost = self.processes.throttled(self.clocks.period());
+        let unseen = self.processes.unseen();
         let Processes {
             modules,
             stacks,
@@ -363,7 +370,7 @@ impl<'a> Sampling<'a> {
                 samples,
             }
         });
-        Samples {
+        let samples = Samples {
             interval: self.clocks.interval,
             is_counted: false,
             lost: lost.saturating_add(unread),
@@ -371,7 +378,8 @@ impl<'a> Sampling<'a> {
             sites,
             stacks: stacks.stacks,
             threads: threads.collect(),
-        }
+        };
+        (samples, unseen)
     }
 }
 

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 fn sampled(script: &str) -> Outcome {
     let command = ["/bin/sh", "-c", script].map(OsString::from);
     let settings = Settings {
+        as_it_is: false,
         frequency: 1000,
         stack: 8192,
         wait: false,

@@ -1,7 +1,10 @@
 //! Bytes in, instructions out.
 
 use headcount_model::{LinkAddr, Span, Target, Transfer, TransferKind, Transfers};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, OpKind, Register};
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, InstructionInfoFactory,
+    Mnemonic, OpAccess, OpKind, Register,
+};
 
 /// One instruction, for people to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,14 +49,67 @@ pub fn decode(span: &Span) -> Result<Vec<Instruction>, NotCode> {
 /// The calls and jumps of a span, as far as it is code.
 pub fn transfers(span: &Span) -> Transfers {
     let mut transfers = Transfers::default();
+    let mut registers = Registers {
+        known: Vec::new(),
+        facts: InstructionInfoFactory::new(),
+    };
     for it in walk(span).map_while(Result::ok) {
-        transfers.all.extend(transfer(transfers.instructions, &it));
+        transfers
+            .all
+            .extend(transfer(transfers.instructions, &it, &registers));
+        registers.follow(&it);
         transfers.instructions += 1;
     }
     transfers
 }
 
-fn transfer(index: u32, it: &iced_x86::Instruction) -> Option<Transfer> {
+/// What is in registers, where the instructions before say so: compilers that do not optimise load the
+/// address of a function first, and then call what is in the register.
+struct Registers {
+    known: Vec<(Register, Target)>,
+    facts: InstructionInfoFactory,
+}
+
+impl Registers {
+    fn get(&self, register: Register) -> Target {
+        let mut known = self.known.iter();
+        known
+            .find(|it| it.0 == register)
+            .map_or(Target::Unknown, |it| it.1)
+    }
+
+    /// An instruction was executed.
+    fn follow(&mut self, it: &iced_x86::Instruction) {
+        if it.flow_control() != FlowControl::Next {
+            self.known.clear();
+        }
+        if !self.known.is_empty() {
+            let used = self.facts.info(it).used_registers();
+            let is_written = |register: Register| {
+                used.iter().any(|it| {
+                    it.register().full_register() == register
+                        && !matches!(it.access(), OpAccess::Read | OpAccess::CondRead)
+                })
+            };
+            self.known.retain(|it| !is_written(it.0));
+        }
+        self.known.extend(loaded(it));
+    }
+}
+
+/// The register that an instruction loads, and what is in there then, if that is always the same.
+fn loaded(it: &iced_x86::Instruction) -> Option<(Register, Target)> {
+    let register = it.op0_register();
+    let is_whole = it.op0_kind() == OpKind::Register && register.is_gpr64();
+    let place = fixed_place(it).filter(|_| is_whole && it.op1_kind() == OpKind::Memory)?;
+    match it.mnemonic() {
+        Mnemonic::Mov => Some((register, Target::Pointer(place))),
+        Mnemonic::Lea => Some((register, Target::Code(place))),
+        _ => None,
+    }
+}
+
+fn transfer(index: u32, it: &iced_x86::Instruction, registers: &Registers) -> Option<Transfer> {
     let kind = match it.flow_control() {
         // System calls have such a flow, too, but nothing leads elsewhere.
         FlowControl::Call | FlowControl::IndirectCall => {
@@ -71,6 +127,7 @@ fn transfer(index: u32, it: &iced_x86::Instruction) -> Option<Transfer> {
         next: LinkAddr(it.next_ip()),
         kind,
         to: match it.near_branch_target() {
+            0 if it.op0_kind() == OpKind::Register => registers.get(it.op0_register()),
             0 => pointer(it).map_or(Target::Unknown, Target::Pointer),
             target => Target::Code(LinkAddr(target)),
         },
@@ -79,10 +136,15 @@ fn transfer(index: u32, it: &iced_x86::Instruction) -> Option<Transfer> {
 
 /// The place of the pointer that says where an indirect transfer leads, if that is always the same.
 fn pointer(it: &iced_x86::Instruction) -> Option<LinkAddr> {
+    fixed_place(it).filter(|_| it.op0_kind() == OpKind::Memory)
+}
+
+/// The place in memory that an instruction names, if that is always the same.
+fn fixed_place(it: &iced_x86::Instruction) -> Option<LinkAddr> {
     let is_fixed = it.memory_index() == Register::None
         && matches!(it.memory_base(), Register::None | Register::RIP)
         && it.segment_prefix() == Register::None;
-    (it.op0_kind() == OpKind::Memory && is_fixed).then(|| LinkAddr(it.memory_displacement64()))
+    is_fixed.then(|| LinkAddr(it.memory_displacement64()))
 }
 
 /// The calls and the jumps in the code of a block that say where they go: the number of the
@@ -187,5 +249,31 @@ mod tests {
             assert_eq!(of(bytes), [wanted], "{bytes:x?}");
         }
         assert_eq!(of(&[0x0f, 0x05, 0x90, 0x0f, 0x0b]), []); // syscall; nop; ud2
+    }
+
+    #[test]
+    fn a_call_of_a_register_leads_where_the_register_was_loaded_from() {
+        use Target::{Code, Pointer, Unknown};
+        let load = [0x48, 0x8b, 0x05, 0x09, 0, 0, 0]; // mov 0x9(%rip), %rax
+        let address = [0x48, 0x8d, 0x05, 0x09, 0, 0, 0]; // lea 0x9(%rip), %rax
+        let call: &[u8] = &[0xff, 0xd0]; // call *%rax
+        let at = LinkAddr(0x1010);
+        let called = |before: &[&[u8]]| {
+            let bytes = [before.concat().as_slice(), call].concat();
+            of(&bytes).last().map(|it| it.1)
+        };
+        assert_eq!(called(&[&load]), Some(Pointer(at)));
+        assert_eq!(called(&[&address]), Some(Code(at)));
+        let mov = [0x48, 0x89, 0xfb]; // mov %rdi, %rbx
+        assert_eq!(called(&[&load, &mov]), Some(Pointer(at)));
+        for between in [
+            &[0x89, 0xc8][..],         // mov %ecx, %eax
+            &[0x0f, 0xa2],             // cpuid
+            &[0xff, 0xd3],             // call *%rbx
+            &[0x48, 0x8b, 0x40, 0x08], // mov 8(%rax), %rax
+            &[0x48, 0x0f, 0x44, 0xc1], // cmove %rcx, %rax
+        ] {
+            assert_eq!(called(&[&load, between]), Some(Unknown), "{between:x?}");
+        }
     }
 }

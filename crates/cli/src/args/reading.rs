@@ -36,7 +36,8 @@ pub struct Report {
     /// Say of the functions (or, with `--by line`, lines) that took the most time why they did. The
     /// reason is `often`: each call (or execution of the line) is quick, and there are
     /// many; `slow`: each instruction takes more than 2 ns, as where a processor waits for memory; or
-    /// `long`: each call executes many instructions. Needs samples of `headcount time`.
+    /// `long`: each call executes many instructions. A row tells how long threads waited. Needs samples
+    /// of `headcount time`.
     #[arg(long, conflicts_with_all = ["never", "callers", "callees"])]
     pub why: bool,
     /// Charge the time in libraries to the line of your own code that led there: one row for each such
@@ -322,6 +323,10 @@ pub struct Export {
     /// With `--format parquet`: fill in the columns of these events, or of `all`; see `report --events`.
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = event_names())]
     pub events: Vec<String>,
+    /// With `--format lcov` or `cobertura`: export also branches that lead into panics, failed assertions
+    /// and other checks.
+    #[arg(long)]
+    pub checks: bool,
     /// The largest count to write: some readers fail above 2147483647 or 9223372036854775807.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_count: Option<u64>,

@@ -26,7 +26,7 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
         true => all_that_ran(&loaded, &own, args)?,
         false => chosen(&loaded, &names)?,
     };
-    narrow(&mut chosen, &loaded, args);
+    narrow(&mut chosen, &loaded, args)?;
     let tallied = super::tallied(&loaded, Only::default(), None, !args.names.no_demangle)?;
     if let Some(suffix) = &args.write {
         return write_beside(&loaded, &chosen, suffix, &sources);
@@ -122,14 +122,15 @@ fn chosen(loaded: &Loaded, names: &[String]) -> anyhow::Result<Chosen> {
 }
 
 /// Leaves out what is not wanted.
-fn narrow(chosen: &mut Chosen, loaded: &Loaded, args: &Annotate) {
+fn narrow(chosen: &mut Chosen, loaded: &Loaded, args: &Annotate) -> anyhow::Result<()> {
     // What is wanted was chosen already, by rules that know more.
     let filter = Filter {
         only: &[],
         ..args.filter.get()
     };
-    let only = super::only(filter, &[loaded], !args.names.no_demangle);
+    let only = super::only(filter, &[loaded], !args.names.no_demangle)?;
     chosen.narrow(&loaded.counted, &only);
+    Ok(())
 }
 
 fn listings(
@@ -166,7 +167,7 @@ fn listings(
             None => {
                 let times = time
                     .as_ref()
-                    .map(|it| annotate::line_times(it, file, counts, loaded.runs.len()));
+                    .map(|it| annotate::line_times(it, file, counts));
                 let values = annotate::line_values(tallied, file);
                 let view = View {
                     times: times.as_ref(),
@@ -388,6 +389,7 @@ fn ending(
         _ => text::not_counted(&refused, others.len(), &modules.collect::<Vec<_>>()),
     };
     let mut notes = super::notes(loaded);
+    notes.extend(super::time_note(loaded));
     notes.retain(|note| !own.is_some_and(|own| own.is_of_library(note)));
     notes.extend(coverage_notes(&loaded.counted, demangle));
     notes.extend(doubts);

@@ -51,6 +51,16 @@ pub fn run(args: &Cc) -> Result<ExitCode> {
             become_it(&command[..=at], arguments)
         ));
     }
+    if is_for_us && let Some(machine) = other_machine(compiler, arguments) {
+        talk::say(format!(
+            "not counted: it is compiled for {machine}, and headcount counts x86-64 programs only; \
+             `headcount csource` counts C for any machine"
+        ));
+        bail!(cannot_run(
+            &command[0],
+            become_it(&command[..=at], arguments)
+        ));
+    }
     if args.via == Route::Source && is_for_us {
         return count_source(args, &command[..=at], arguments);
     }
@@ -178,6 +188,38 @@ fn not_countable(compiler: &OsStr, arguments: &[OsString]) -> Option<String> {
     let is_ours = machine.starts_with("x86_64") && machine.contains("linux");
     (!is_ours && !machine.is_empty())
         .then(|| format!("it compiles for {machine}; `headcount csource` counts C for any machine"))
+}
+
+/// The machine that a compiler makes code for, if it is said, in its name or to it, and is another than
+/// ours: `aarch64-linux-gnu-gcc`, `--target=riscv64`.
+fn other_machine(compiler: &OsStr, arguments: &[OsString]) -> Option<String> {
+    let arguments = response_files::expanded(arguments);
+    let options = target_options(&arguments);
+    let name = Path::new(compiler).file_name()?.to_string_lossy();
+    let is_named = name.split('-').count() > 2;
+    if !is_named && options.is_empty() {
+        return None;
+    }
+    let mut ask = Command::new(compiler);
+    let answer = ask.args(options).arg("-dumpmachine").output().ok()?;
+    let machine = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+    let is_ours = ["x86_64", "amd64"].iter().any(|it| machine.starts_with(it));
+    (answer.status.success() && !machine.is_empty() && !is_ours).then_some(machine)
+}
+
+/// What clang is told of the machine.
+fn target_options(arguments: &[OsString]) -> Vec<&OsString> {
+    let mut options = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if word == "-target" {
+            options.push(word);
+            options.extend(words.next());
+        } else if word.to_string_lossy().starts_with("--target=") {
+            options.push(word);
+        }
+    }
+    options
 }
 
 /// The last word on how wide addresses are, if they are not those of x86-64.

@@ -536,6 +536,7 @@ impl Collector {
             let now = UNIX_EPOCH.elapsed().unwrap_or_default();
             run.key.push_str(&format!("@{}", now.as_nanos()));
             run.ended = now.as_nanos() as u64;
+            run.is_part = true;
             run.notes.push(
                 "the program was still running: these are its counts at one moment, and blocks that \
                  threads were in at that moment count whole"

@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let mut said = BTreeSet::new();
     notes.retain(|it| said.insert(it.clone()));
-    let only = super::only(args.filter.get(), &[&old.middle, &new.middle], true);
+    let only = super::only(args.filter.get(), &[&old.middle, &new.middle], true)?;
     let compare = || -> anyhow::Result<Diff> {
         let of = |chosen: &Chosen| chosen.repetitions(args, &only, by_line);
         let [old_side, new_side] = [side(&old.middle, of(&old)?), side(&new.middle, of(&new)?)];
@@ -186,15 +186,31 @@ fn load(args: &Args) -> anyhow::Result<[Chosen; 2]> {
 /// The runs of the last two commands.
 fn last_two(named: Option<&PathBuf>) -> anyhow::Result<(RunSelection, RunSelection)> {
     let profile = super::open(named)?;
-    let runs = profile.runs()?;
+    let mut runs = profile.runs()?;
+    runs.retain(|it| it.samples.is_none());
     let mut batches = runs.chunk_by(|one, other| one.batch == other.batch);
+    let profile = named.map_or(super::DEFAULT_PROFILE.as_ref(), |it| it.as_path());
     match (batches.next_back(), batches.next_back()) {
         (Some(new), Some(old)) => Ok((numbers(old).into(), numbers(new).into())),
+        (Some(all), None) => last_two_of(all).with_context(|| profile.display().to_string()),
+        _ => bail!("{}: has no run that was counted", profile.display()),
+    }
+}
+
+/// The last two of the runs that were taken into a profile at once: a program that counts itself may
+/// have run several times before anybody read its counts.
+fn last_two_of(runs: &[RunInfo]) -> anyhow::Result<(RunSelection, RunSelection)> {
+    let is_repeated = |it: &RunInfo| it.phase.is_empty() && it.command == runs[0].command;
+    match runs {
+        [.., old, new] if runs.iter().all(is_repeated) => {
+            Ok((vec![old.id].into(), vec![new.id].into()))
+        }
+        [_] => bail!("has only one run: nothing to compare it with"),
         _ => bail!(
-            "{}: has only one run: nothing to compare it with",
-            named
-                .map_or(super::DEFAULT_PROFILE.as_ref(), |it| it.as_path())
-                .display()
+            "its runs were taken in at once, and are not all of one command: name two, such as --runs \
+             {},{}",
+            runs[0].id,
+            runs[runs.len() - 1].id
         ),
     }
 }

@@ -9,7 +9,7 @@ use anyhow::bail;
 use headcount_model::{Counted, Span};
 use headcount_profile::Loaded;
 use headcount_report::export::{self, Format, Material, TimeMaterial};
-use headcount_report::{Pattern, Request, Unit, coverage_notes, no_module_called, thousands};
+use headcount_report::{Only, Pattern, Request, Unit, coverage_notes, no_module_called, thousands};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,17 +35,17 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         return time(args, format, &loaded);
     }
     super::has_counts(&loaded)?;
+    let demangle = !args.names.no_demangle;
+    let only = super::only(args.filter.get(), &[&loaded], demangle)?;
     choose_modules(&mut loaded, args.filter.module.as_deref(), format)?;
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
     source_flows::follow(&mut loaded, &sources);
     let Some(format) = text_format(format) else {
-        return plain_tables(args, &loaded);
+        return plain_tables(args, &loaded, only);
     };
     let files = Files::default();
     let mut notes = super::notes(&loaded);
     notes.extend(coverage_notes(&loaded.counted, true));
-    let demangle = !args.names.no_demangle;
-    let only = super::only(args.filter.get(), &[&loaded], demangle);
     let own = super::own(&args.own, &loaded, demangle);
     let material = Material {
         counted: &loaded.counted,
@@ -57,6 +57,7 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         only: &only,
         own: &own,
         demangle,
+        with_checks: args.checks,
         max_count: args.max_count,
         source: &|file| sources.whole(file),
         decode: &super::decode,
@@ -106,14 +107,14 @@ fn time(args: &Export, format: ExportFormat, loaded: &Loaded) -> anyhow::Result<
 }
 
 /// Writes a database.
-fn plain_tables(args: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+fn plain_tables(args: &Export, loaded: &Loaded, only: Only) -> anyhow::Result<ExitCode> {
     if args.max_count.is_some() {
         bail!("--max-count is not for the format sqlite, which has room for every count");
     }
     let files = Files::default();
     let demangle = !args.names.no_demangle;
     let request = Request {
-        only: super::only(args.filter.get(), &[loaded], demangle),
+        only,
         demangle,
         transfers: &headcount_x86::transfers,
         pointers: &|module| files.pointers(module),

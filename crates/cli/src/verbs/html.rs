@@ -36,7 +36,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let own = super::own(&args.own, &loaded, demangle);
     let files = Files::default();
     let both: Vec<_> = old.iter().chain([&loaded]).collect();
-    let only = super::only(args.filter.get(), &both, demangle);
+    let only = super::only(args.filter.get(), &both, demangle)?;
     let side = |loaded| diff::side(loaded, Vec::new());
     let compare = |old| Diff::new(&side(old), &side(&loaded), &only, false);
     let changes = old.as_ref().map(compare).transpose()?;
@@ -46,6 +46,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     };
     let tallied = super::tallied(&loaded, only.clone(), Some(&own), demangle)?;
     let mut notes = super::notes(&loaded);
+    notes.extend(super::time_note(&loaded));
     notes.extend(tallied.doubts.iter().chain(&tallied.notes).cloned());
     let page = Page {
         counted: &loaded.counted,
@@ -61,6 +62,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
         with_checks: args.checks,
         source: &|file| sources.quietly(file).map(|lines| lines.to_vec()),
         samples: &samples,
+        times_counted: super::times_counted(&loaded),
         calls: &loaded.calls,
         values: &loaded.values,
         tallied: &tallied,

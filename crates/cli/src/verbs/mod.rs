@@ -28,11 +28,11 @@ use crate::args::{ALL_EVENTS, OwnArgument, RunsArgument};
 use crate::recovered::VALUES;
 use crate::{progress, readings, talk, threads_alone};
 use anyhow::bail;
-use headcount_model::{Counted, Event, InstructionEvents, LinkAddr, Samples, Span};
-use headcount_profile::{Loaded, Profile, RunInfo, RunSelection};
+use headcount_model::{Counted, Event, Frame, InstructionEvents, LinkAddr, Samples, Span};
+use headcount_profile::{Loaded, Profile, RunInfo, RunSelection, Work};
 use headcount_report::time::Time;
 use headcount_report::{
-    Filter, Only, Own, Pattern, Request, RunSummary, Tallied, Unit, no_module_called,
+    Filter, Only, Own, Pattern, Request, RunSummary, Tallied, Unit, demangle, no_module_called,
     nothing_called,
 };
 use std::collections::BTreeMap;
@@ -153,28 +153,60 @@ fn shorten(file: &mut String, here: &Path) {
     }
 }
 
-/// What is wanted of some profiles; says which names nothing has in the last of them.
-fn only(filter: Filter<'_>, loaded: &[&Loaded], demangle: bool) -> Only {
+/// What is wanted of some profiles. Fails if something is wanted that none of them has; says which
+/// other names nothing counted has in the last of them.
+fn only(filter: Filter<'_>, loaded: &[&Loaded], demangle: bool) -> anyhow::Result<Only> {
+    let only = narrowed(filter, loaded, demangle);
+    let last = loaded.last().map_or(&[][..], |it| &it.counted);
+    let is_known = |name: &str| {
+        let mut loaded = loaded.iter();
+        loaded.any(|it| is_refused_or_sampled(it, name))
+    };
+    if let Some(name) = only.missing().iter().find(|it| !is_known(it)) {
+        bail!("{}", nothing_called(last, name));
+    }
+    for name in only.unmet().iter().filter(|it| !is_known(it)) {
+        talk::say(nothing_called(last, name));
+    }
+    match filter.module.filter(|it| !has_module(loaded, it)) {
+        Some(module) => bail!("{}", no_module_called(last, module)),
+        None => Ok(only),
+    }
+}
+
+/// Is something called so that was not counted, but refused, or seen by a clock?
+fn is_refused_or_sampled(loaded: &Loaded, name: &str) -> bool {
+    let only = Only::new(&[name.to_owned()], &[], true);
+    let is_refused = |it: &Counted| {
+        let mut refusals = it.module.refusals.iter();
+        refusals.any(|refusal| only.wants_refused(&it.module, refusal))
+    };
+    let is_sampled = |frame: &Frame| {
+        let names = [frame.function.as_str(), &demangle(&frame.function)];
+        only.wants_sampled("", &names, &frame.file)
+    };
+    let sites = loaded.timed.iter().flat_map(|it| &it.samples.sites);
+    loaded.counted.iter().any(is_refused) || sites.flat_map(|it| &it.frames).any(is_sampled)
+}
+
+fn has_module(loaded: &[&Loaded], name: &str) -> bool {
+    let pattern = Pattern::new(name);
+    let mut counted = loaded.iter().flat_map(|it| &it.counted);
+    let timed = loaded.iter().flat_map(|it| &it.timed);
+    let mut sampled = timed.flat_map(|it| &it.samples.modules);
+    counted.any(|it| pattern.matches_module(&it.module.path))
+        || sampled.any(|it| pattern.matches_module(&it.path))
+}
+
+/// What some words mean for profiles.
+fn narrowed(filter: Filter<'_>, loaded: &[&Loaded], demangle: bool) -> Only {
     let counted: Vec<&[Counted]> = loaded.iter().map(|it| it.counted.as_slice()).collect();
     let here = std::env::current_dir().unwrap_or_default();
     let filter = Filter {
         here: &here.to_string_lossy(),
         ..filter
     };
-    let only = Only::narrowed(filter, &counted, demangle);
-    let last = counted.last().copied().unwrap_or_default();
-    for name in only.unmet() {
-        talk::say(nothing_called(last, name));
-    }
-    let is_called = |name: &&str| {
-        let pattern = Pattern::new(name);
-        last.iter()
-            .any(|it| pattern.matches_module(&it.module.path))
-    };
-    if let Some(module) = filter.module.filter(|it| !is_called(it)) {
-        talk::say(no_module_called(last, module));
-    }
-    only
+    Only::narrowed(filter, &counted, demangle)
 }
 
 /// What is the user's own; says which names nothing has.
@@ -183,7 +215,11 @@ fn own(said: &OwnArgument, loaded: &Loaded, demangle: bool) -> Own {
         only: &said.own,
         ..Filter::default()
     };
-    Own::new(&loaded.counted, only(said, &[loaded], demangle))
+    let only = narrowed(said, &[loaded], demangle);
+    for name in only.unmet() {
+        talk::say(nothing_called(&loaded.counted, name));
+    }
+    Own::new(&loaded.counted, only)
 }
 
 /// The runs, as far as reports tell of them.
@@ -206,7 +242,26 @@ fn samples(loaded: &Loaded) -> Vec<&Samples> {
 
 /// Where the time went, if anything tells.
 fn time(loaded: &Loaded) -> Option<Time> {
-    Time::new(&loaded.counted, &samples(loaded))
+    Time::new(&loaded.counted, &samples(loaded), times_counted(loaded))
+}
+
+/// How many times the work that was timed was counted, if anybody knows.
+fn times_counted(loaded: &Loaded) -> Option<f64> {
+    match loaded.work {
+        Work::Same { counted, sampled } => Some(counted as f64 / sampled as f64),
+        Work::Alone | Work::Unrelated(_) => None,
+    }
+}
+
+/// Why nothing is said of the time for each call, if there are counts and samples.
+fn time_note(loaded: &Loaded) -> Option<String> {
+    match &loaded.work {
+        Work::Unrelated(why) => Some(format!(
+            "The time for each call or execution is left out: {why}. `headcount run --time` counts and \
+             samples the same work."
+        )),
+        Work::Alone | Work::Same { .. } => None,
+    }
 }
 
 /// The notes of all runs, and of their sum.

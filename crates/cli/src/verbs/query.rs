@@ -43,6 +43,11 @@ fn ask(pid: i32) -> anyhow::Result<(Profile, Option<Moment>)> {
 
 fn told(moment: &Moment) -> String {
     let threads = match moment.threads {
+        // All of them waited for something.
+        0 => {
+            return "The program was running: none of its threads had to be held to read these counts."
+                .to_owned();
+        }
         1 => "its thread was".to_owned(),
         many => format!("its {many} threads were"),
     };

@@ -85,7 +85,7 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         source_flows::follow(&mut loaded, &sources);
     }
     let demangle = !args.names.no_demangle;
-    let only = super::only(args.filter.get(), &[&loaded], demangle);
+    let only = super::only(args.filter.get(), &[&loaded], demangle)?;
     let is_text = args.format.get() == Format::Text;
     // Who names what to show sees all of it.
     let is_part = is_text && !args.all && only.names_nothing();
@@ -146,6 +146,7 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     };
     let runs = super::summaries(&loaded);
     let mut notes = super::notes(&loaded);
+    notes.extend(super::time_note(&loaded).filter(|_| time.is_some() && !wish.never));
     notes.extend(wish.threads.note());
     let mut report = progress::during("making the report", || {
         report::Report::new(&loaded.counted, runs, notes, &request)

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 use headcount_monitor::{Onlooker, Outcome, Reached};
 
-use crate::args::{Run, Then};
+use crate::args::{Counting, Run, Then};
 use crate::monitored::{self, NothingChosen};
 use crate::talk::say;
 use crate::timed::{self, Sampled, WhileCounted};
@@ -25,31 +25,27 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     let onlooker = args.time.then(WhileCounted::default);
     let onlooker_of = onlooker.as_ref().map(|it| it as &dyn Onlooker);
     let started = timed::now();
+    let counting = &counting(args, started);
     let countdown = args.until.clone().map(|until| Countdown {
         until,
         then: args.then,
     });
-    let ran = monitored::run(
-        &args.counting,
-        &args.program,
-        onlooker_of,
-        countdown.as_ref(),
-    )?;
+    let ran = monitored::run(counting, &args.program, onlooker_of, countdown.as_ref())?;
     let sampled = onlooker
         .and_then(WhileCounted::finish)
         .map(|samples| Sampled {
             command: timed::words(command),
+            batch: counting.batch.clone().unwrap_or_default(),
+            is_part: ran.outcome.status.is_none(),
             started,
             ended: timed::now(),
             status: ran.outcome.status,
             samples,
+            // Counting tells of them.
+            unseen: Vec::new(),
         });
     if let Some(sampled) = sampled {
-        let stored = timed::store(
-            &sampled,
-            &monitored::profile(&args.counting),
-            args.counting.quiet,
-        );
+        let stored = timed::store(&sampled, &monitored::profile(counting), counting.quiet);
         if let Err(error) = stored {
             say(format!("{error:#}"));
         }
@@ -67,6 +63,15 @@ pub fn run(args: &Run) -> Result<ExitCode> {
         _ => ran.outcome.status.unwrap_or(125),
     };
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
+}
+
+/// What to count. What is counted and timed at once has a name by which counts and samples find each other.
+fn counting(args: &Run, started: u64) -> Counting {
+    let mut counting = args.counting.clone();
+    if args.time && counting.batch.is_none() {
+        counting.batch = Some(format!("run-{started}-{}", std::process::id()));
+    }
+    counting
 }
 
 /// Does what was to be done when a thread has come to its last event. The program's status.

@@ -1,17 +1,19 @@
 //! `headcount time`: samples a program that runs at its own speed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use headcount_monitor::{find_debug_file, give_back_to};
-use headcount_sampling::Settings;
+use headcount_monitor::{find_debug_file, give_back_to, is_elf};
+use headcount_sampling::{Error, Settings};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::DEFAULT_PROFILE;
 use crate::args::Time;
+use crate::monitored::foreign_kind;
 use crate::talk::say;
 use crate::timed::{self, Sampled};
 
@@ -25,6 +27,7 @@ pub fn run(args: &Time) -> Result<ExitCode> {
         duration: args.duration,
         read: &timed::read,
         debug_file: &find_debug_file,
+        as_it_is: args.command.first().is_some_and(|it| is_elf(Path::new(it))),
         prepare: &|command| _ = give_back_to(command),
         signal: &|is_there| signals.take(is_there && args.pid.is_none()),
         begun: &|| begun(args),
@@ -36,14 +39,21 @@ pub fn run(args: &Time) -> Result<ExitCode> {
     let started = timed::now();
     let outcome = match args.pid {
         Some(pid) => headcount_sampling::attach(pid, &settings)?,
-        None => headcount_sampling::run(&args.command, &settings)?,
+        None => headcount_sampling::run(&args.command, &settings).map_err(explained)?,
     };
+    // Whoever was told when to end may have left the program to itself.
+    let is_over = |it: Duration| u128::from(outcome.elapsed) >= it.as_nanos();
     let sampled = Sampled {
         command,
+        batch: String::new(),
+        is_part: args.pid.is_some()
+            || outcome.status.is_none()
+            || args.duration.is_some_and(is_over),
         started,
         ended: started.saturating_add(outcome.elapsed),
         status: outcome.status,
         samples: outcome.samples,
+        unseen: outcome.unseen,
     };
     let profile = args.output.clone();
     let profile = profile.unwrap_or_else(|| PathBuf::from(DEFAULT_PROFILE));
@@ -62,6 +72,18 @@ pub fn run(args: &Time) -> Result<ExitCode> {
         }
     };
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
+}
+
+/// Of a file that is no program for this machine, the kernel says only that it does not know its
+/// format.
+fn explained(error: Error) -> Error {
+    match error {
+        Error::CannotRun(name, why) if why.raw_os_error() == Some(libc::ENOEXEC) => {
+            let better = foreign_kind(Path::new(&name)).map(std::io::Error::other);
+            Error::CannotRun(name, better.unwrap_or(why))
+        }
+        other => other,
+    }
 }
 
 fn begun(args: &Time) {

@@ -137,7 +137,7 @@ fn read(live: &Live, by: LiveUnit, filter: &FilterArgument) -> Result<Option<Rea
         LiveUnit::Line => Unit::Line,
     };
     let request = Request {
-        only: super::only(filter.get(), &[&loaded], true),
+        only: super::only(filter.get(), &[&loaded], true)?,
         transfers: &headcount_x86::transfers,
         ..Request::all(by, &super::decode)
     };

@@ -2,7 +2,7 @@
 
 mod judged;
 
-use crate::workshop::Workshop;
+use crate::workshop::{HEADCOUNT, Workshop};
 
 use std::collections::BTreeMap;
 
@@ -52,6 +52,45 @@ fn executed(shop: &Workshop) -> u64 {
     let csv = shop.report(&["--by", "module", "--format", "csv"]);
     let rows = rows(&csv, &["executed"]).into_iter();
     rows.map(|it| number(&it[0])).sum()
+}
+
+/// Functions that call themselves, and each other, with others in between.
+const CYCLES: &str = "\
+static volatile int sink;
+__attribute__((noinline)) static int leaf(int n) { for (int i = 0; i < n; i++) sink += i; return n; }
+int odd(int n);
+__attribute__((noinline)) int even(int n) { leaf(n); return n ? odd(n - 1) + leaf(1) : 1; }
+__attribute__((noinline)) int odd(int n) { return n ? even(n - 1) + even(n / 2) : 0; }
+__attribute__((noinline)) int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+int main(void) { return (even(12) + odd(9) + fib(12)) == 0; }
+";
+
+#[test]
+fn in_callgrinds_format_no_function_of_a_cycle_costs_more_than_it_did() {
+    let shop = Workshop::new();
+    shop.write("work.c", CYCLES);
+    shop.must(&["gcc", "-g", "-O1", "-o", "work", "work.c"]);
+    shop.must_count(&["--calls", "./work"]);
+    shop.must(&[HEADCOUNT, "export", "--format", "callgrind", "-o", "it.out"]);
+    let words = [
+        "callgrind_annotate",
+        "--inclusive=yes",
+        "--threshold=100",
+        "it.out",
+    ];
+    let text = shop.must(&words);
+    let total = executed(&shop);
+    for (name, (_, inclusive)) in functions(&shop) {
+        let end = format!("work.c:{name}");
+        let row = text.lines().find(|it| {
+            let mut words = it.split_whitespace();
+            words.any(|it| it.ends_with(&end))
+        });
+        let row = row.unwrap_or_else(|| panic!("{name}: {text}"));
+        let cost = number(&row.split_whitespace().next().unwrap().replace(',', ""));
+        assert_eq!(cost, inclusive, "{row}");
+        assert!(cost <= total, "{row}");
+    }
 }
 
 /// The sum of all contexts, and what contains a name.

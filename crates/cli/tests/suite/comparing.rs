@@ -1,6 +1,6 @@
 //! Two runs compared, and one program run several times.
 
-use crate::workshop::{self, Said, Workshop, said};
+use crate::workshop::{self, HEADCOUNT, Said, Workshop, said};
 use headcount_ground::program::Program;
 use headcount_ground::real::{self, Amount};
 use headcount_ground::registry::Sources;
@@ -55,6 +55,23 @@ fn changed(shop: &Workshop, program: &Program) -> (Program, u32) {
 
 fn json(said: &Said) -> Value {
     serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+}
+
+#[test]
+fn the_last_two_runs_of_a_program_that_counts_itself_are_compared() {
+    let shop = Workshop::with_sources();
+    shop.cc(&["gcc", "-g", "main.c", "helper.c", "-o", "prog"]);
+    for _ in 0..3 {
+        shop.must(&["./prog"]);
+    }
+    let said = shop.headcount(&["diff"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let runs = shop.must(&[HEADCOUNT, "runs", "--format", "csv"]);
+    assert_eq!(runs.lines().count(), 4, "{runs}");
+    // What was only timed is nothing to compare.
+    shop.must(&[HEADCOUNT, "time", "-q", "--", "./prog"]);
+    let said = shop.headcount(&["diff"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 pub mod schema;
 mod subject;
 
+use crate::workshop::{HEADCOUNT, Workshop};
 use flate2::read::GzDecoder;
 use prost::Message;
 use serde_json::Value;
@@ -182,6 +183,107 @@ fn a_line_whose_branch_was_taken_has_run_in_every_coverage_format() {
             assert!(!has_not_run || !some_taken, "{}: {line}", it.name);
         }
     }
+}
+
+/// Functions of which all calls were inlined, and checks that the compiler put in.
+const CHECKED_RS: &str = "\
+fn add(a: u32, b: u32) -> u32 {
+    a + b
+}
+#[inline]
+pub fn larger(a: u32, b: u32) -> u32 {
+    if a > b {
+        a
+    } else {
+        b
+    }
+}
+fn main() {
+    let numbers: Vec<u32> = (0..100).collect();
+    let mut sums = [0_u32; 7];
+    for i in 0..numbers.len() {
+        sums[i % 7] = add(sums[i % 7], numbers[i]);
+        sums[0] += 1;
+    }
+    println!(\"{}\", larger(sums[1], sums[2]));
+}
+";
+
+/// Complaints about a tracefile that contradicts itself, as lcov 2 has them.
+fn contradictions(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (file, record) in records(text) {
+        let rows = |key: &str| -> Vec<Vec<String>> {
+            let of_key = record.iter().filter(|it| it.0 == key);
+            of_key
+                .map(|it| it.1.split(',').map(str::to_owned).collect())
+                .collect()
+        };
+        let counts: BTreeMap<String, u64> = rows("DA")
+            .into_iter()
+            .map(|it| (it[0].clone(), it[1].parse().unwrap()))
+            .collect();
+        for (begin, calls) in rows("FN").into_iter().zip(rows("FNDA")) {
+            let begun = counts.get(&begin[0]);
+            if begun.is_some_and(|it| (*it > 0) != (calls[0] != "0")) {
+                found.push(format!("{file}:{} {calls:?} {begun:?}", begin[0]));
+            }
+        }
+        for branch in rows("BRDA") {
+            let has_run = counts[&branch[0]] > 0;
+            if has_run == (branch[3] == "-") {
+                found.push(format!("{file} {branch:?} {}", counts[&branch[0]]));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_tracefile_agrees_with_itself() {
+    for it in subject::all() {
+        for only in [&[][..], &["--only", "*"]] {
+            let text = String::from_utf8(it.exported_with("lcov", only)).unwrap();
+            let (text, _) = text.split_once('\0').unwrap();
+            assert_eq!(contradictions(text), [""; 0], "{} {only:?}", it.name);
+        }
+    }
+    let shop = Workshop::new();
+    shop.write("checked.rs", CHECKED_RS);
+    for level in ["0", "2"] {
+        let level = format!("opt-level={level}");
+        shop.must(&["rustc", "-g", "-C", &level, "checked.rs"]);
+        shop.forget();
+        shop.must_count(&["--modules", "main", "./checked"]);
+        let text = shop.must(&[HEADCOUNT, "export", "--format", "lcov", "--only", "*"]);
+        assert_eq!(contradictions(&text), [""; 0], "{level}");
+    }
+}
+
+#[test]
+fn overflow_checks_are_no_branches_unless_somebody_asks_for_them() {
+    let shop = Workshop::new();
+    shop.write("checked.rs", CHECKED_RS);
+    shop.must(&["rustc", "-g", "checked.rs"]);
+    shop.must_count(&["--modules", "main", "./checked"]);
+    let lines = |more: &[&str]| -> BTreeSet<String> {
+        let words = [&[HEADCOUNT, "export", "--format", "lcov"], more].concat();
+        let text = shop.must(&words);
+        let ways = text.lines().filter_map(|it| it.strip_prefix("BRDA:"));
+        ways.map(|it| it.split(',').next().unwrap().to_owned())
+            .collect()
+    };
+    let of = |lines: &[&str]| lines.iter().map(|it| (*it).to_owned()).collect();
+    // What is written there: the `if`, and the loop.
+    assert_eq!(lines(&[]), of(&["15", "6"]));
+    assert_eq!(lines(&["--checks"]), of(&["15", "16", "17", "2", "6"]));
+    let listing = shop.must(&[HEADCOUNT, "annotate", "--no-pager", "checked.rs"]);
+    let told = |line: &str| {
+        let row = listing.lines().find(|it| it.contains(line)).unwrap();
+        row.contains("<-")
+    };
+    assert!(!told("a + b") && !told("add(sums") && !told("+= 1"));
+    assert!(told("if a > b"), "{listing}");
 }
 
 /// What callgrind_annotate shows in front of a function; a dot is nothing.

@@ -94,6 +94,23 @@ fn where_nothing_can_be_kept_counts_wait_elsewhere_and_nothing_is_lost() {
 }
 
 #[test]
+fn where_nothing_can_be_kept_samples_are_kept_elsewhere() {
+    if !is_root() {
+        return;
+    }
+    let shop = read_only();
+    let time = [HEADCOUNT, "time", "--", "./prog"];
+    let timed = as_nobody(&shop, "closed", &time);
+    assert_eq!((timed.stdout.as_str(), timed.status), (ANSWER, Some(0)));
+    let (_, rest) = timed.stderr.split_once("`headcount report ").unwrap();
+    let (profile, _) = rest.split_once('`').unwrap();
+    let report = as_nobody(&shop, "closed", &[HEADCOUNT, "report", profile]);
+    fs::remove_file(profile).unwrap();
+    assert_eq!(report.status, Some(0), "{report:?}");
+    assert!(report.stdout.contains("./prog"), "{report:?}");
+}
+
+#[test]
 fn the_doctor_says_that_nothing_can_be_kept_here() {
     if !is_root() {
         return;
@@ -124,22 +141,68 @@ fn a_program_for_another_machine_is_told_from_a_broken_one() {
     }
     let shop = Workshop::with_sources();
     shop.must(&["aarch64-linux-gnu-gcc", "main.c", "helper.c", "-o", "arm"]);
-    let said = shop.headcount(&["run", "--", "./arm"]);
-    // Where an emulator is registered for such programs, it is that which runs.
-    if said.status == Some(126) {
-        assert_eq!(
-            said.stderr,
-            "headcount: ./arm: is for AArch64, not for x86-64; count it on a build for this machine\n"
-        );
+    for verb in ["run", "time"] {
+        let said = shop.headcount(&[verb, "--", "./arm"]);
+        // Where an emulator is registered for such programs, it is that which runs.
+        if said.status == Some(126) || !have("qemu-aarch64-static") {
+            assert_eq!(said.status, Some(126), "{said:?}");
+            assert_eq!(
+                said.stderr,
+                "headcount: ./arm: is for AArch64, not for x86-64; count it on a build for this \
+                 machine\n"
+            );
+        }
     }
     shop.write("broken", b"\x7fELF\x02");
     fs::set_permissions(shop.path("broken"), fs::Permissions::from_mode(0o755)).unwrap();
-    let said = shop.headcount(&["run", "--", "./broken"]);
-    assert_eq!(said.status, Some(126), "{said:?}");
-    assert!(
-        said.stderr.contains("./broken: Exec format error"),
-        "{said:?}"
-    );
+    for (verb, why) in [
+        ("run", "./broken: Exec format error"),
+        ("time", "./broken: cannot run it: Exec format error"),
+    ] {
+        let said = shop.headcount(&[verb, "--", "./broken"]);
+        assert_eq!(said.status, Some(126), "{said:?}");
+        assert!(said.stderr.contains(why), "{said:?}");
+    }
+    // But what has no format may be a script.
+    shop.write("script", "echo $1\n");
+    fs::set_permissions(shop.path("script"), fs::Permissions::from_mode(0o755)).unwrap();
+    let said = shop.headcount(&["time", "-q", "--", "./script", "it"]);
+    assert_eq!((said.stdout.as_str(), said.status), ("it\n", Some(0)));
+}
+
+#[test]
+fn what_is_compiled_for_another_machine_is_told_of() {
+    let shop = Workshop::new();
+    shop.write("one.c", "int one(void) { return 1; }\n");
+    let is_for_arm = |object: &str| {
+        let bytes = fs::read(shop.path(object)).unwrap();
+        assert_eq!(bytes[18], 183, "{object}");
+        fs::remove_file(shop.path(object)).unwrap();
+    };
+    for compiler in [
+        &["aarch64-linux-gnu-gcc"][..],
+        &["clang", "--target=aarch64-linux-gnu"],
+        &["clang", "-target", "aarch64-linux-gnu"],
+    ] {
+        if !have(compiler[0]) {
+            continue;
+        }
+        for via in ["assembly", "source"] {
+            let ours = ["cc", "--via", via, "--"];
+            let said = shop.headcount(&[&ours[..], compiler, &["-c", "one.c"]].concat());
+            assert_eq!(said.status, Some(0), "{said:?}");
+            let told = "headcount: not counted: it is compiled for aarch64";
+            let lines = said.stderr.lines().filter(|it| it.starts_with(told));
+            assert_eq!(lines.count(), 1, "{said:?}");
+            assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+            is_for_arm("one.o");
+        }
+    }
+    // What names our own machine is counted.
+    if have("x86_64-linux-gnu-gcc") {
+        let said = shop.headcount(&["cc", "--", "x86_64-linux-gnu-gcc", "-c", "one.c"]);
+        assert_eq!((said.stderr.as_str(), said.status), ("", Some(0)));
+    }
 }
 
 #[test]

@@ -339,7 +339,7 @@ fn what_the_format_cannot_is_said() {
         "{said:?}"
     );
     let said = shop.headcount(&[&parquet[..], &["it", "--only", "nosuch"]].concat());
-    assert_eq!(said.status, Some(0), "{said:?}");
+    assert_eq!(said.status, Some(2), "{said:?}");
     assert_eq!(
         said.stderr.matches("is called nosuch").count(),
         1,

@@ -226,30 +226,51 @@ fn a_name_that_nothing_has_is_told_with_a_near_one() {
     let nothing = "nothing counted is called libnumber.so.2: no function, source file or module; \
                    did you mean libnumber.so.1?";
     let name = "libnumber.so.2";
-    assert_eq!(told(&["report", "--only", name], nothing), Some(0));
-    assert_eq!(
-        told(&["html", "-o", "page", "--only", name], nothing),
-        Some(0)
-    );
-    let lcov = ["export", "--format", "lcov", "-o", "lcov", "--only", name];
-    assert_eq!(told(&lcov, nothing), Some(0));
+    for verb in [
+        &["report"][..],
+        &["report", "--by", "line", "--format", "csv"],
+        &["html", "-o", "page"],
+        &["export", "--format", "lcov", "-o", "lcov"],
+        &["export", "--format", "sqlite", "-o", "it.sqlite"],
+        &["export", "--format", "parquet", "-o", "it.parquet"],
+        &["annotate", "main"],
+        &["diff", "headcount.db", "headcount.db"],
+    ] {
+        assert_eq!(told(&[verb, &["--only", name]].concat(), nothing), Some(2));
+    }
     assert_eq!(told(&["annotate", name], nothing), Some(2));
+    for made in ["page", "lcov", "it.sqlite", "it.parquet"] {
+        assert!(!shop.path(made).exists(), "{made}");
+    }
+    // To leave out what is not there is no mistake.
+    assert_eq!(told(&["report", "--skip", name], nothing), Some(0));
     let no_module = "no module that was counted is called libnumbers; did you mean libnumber.so.1?";
-    assert_eq!(
-        told(&["report", "--only", "libnumbers!"], no_module),
-        Some(0)
-    );
-    let lcov = ["export", "--format", "lcov", "--module", "libnumbers"];
-    assert_eq!(told(&lcov, no_module), Some(2));
+    let report = ["report", "--only", "libnumbers!"];
+    assert_eq!(told(&report, no_module), Some(2));
+    for verb in [&["report"][..], &["export", "--format", "lcov"]] {
+        let words = [verb, &["--module", "libnumbers"]].concat();
+        assert_eq!(told(&words, no_module), Some(2));
+    }
     let no_function = "no function or source file of libnumber that was counted is called \
                        thirce; did you mean thrice, twice?";
-    assert_eq!(
-        told(&["report", "--only", "libnumber!thirce"], no_function),
-        Some(0)
-    );
+    let report = ["report", "--only", "libnumber!thirce"];
+    assert_eq!(told(&report, no_function), Some(2));
     // One name that is there does not hide another that is not.
-    let said = shop.headcount(&["report", "--only", "twice", "--only", "nowhere"]);
-    assert!(said.stdout.contains("twice") && said.stderr.contains("is called nowhere"));
+    let both = ["report", "--only", "twice", "--only", "nowhere"];
+    assert_eq!(told(&both, "is called nowhere"), Some(2));
+    // What is there and never ran, or is left out by another option, is no mistake.
+    let never = shop.report(&["--only", "libnumber!thrice", "--format", "csv"]);
+    assert!(never.contains(",thrice,"), "{never}");
+    for words in [
+        &["report", "--only", "twice", "--never"][..],
+        &["report", "--only", "twice", "--skip", "twice"],
+        &["report", "--only", "twice", "--module", "program"],
+        &[
+            "export", "--format", "lcov", "--only", "twice", "--module", "program",
+        ],
+    ] {
+        assert_eq!(told(words, ""), Some(0), "{words:?}");
+    }
 }
 
 #[test]

@@ -133,6 +133,36 @@ fn a_program_that_loses_capabilities_is_told_of() {
 }
 
 #[test]
+fn why_a_program_with_other_rights_has_no_samples_is_told() {
+    if !is_root() {
+        return;
+    }
+    const WHY: &str = "The kernel allows no samples of who, nor of what it starts";
+    for (mode, command) in [
+        (0o4755, &["./who"][..]),
+        (0o4755, &["sh", "-c", "./who; :"]),
+        (0o711, &["./who"]),
+    ] {
+        let shop = who(mode);
+        let said = as_nobody(&shop, &[&[HEADCOUNT, "time", "--"], command].concat());
+        assert_eq!(said.status, Some(0), "{said:?}");
+        if said.stderr.contains("does not allow sampling") {
+            eprintln!("skipped: {}", said.stderr);
+            return;
+        }
+        assert!(said.stderr.contains(WHY), "{mode:o} {command:?}: {said:?}");
+        let report = as_nobody(&shop, &[HEADCOUNT, "report"]);
+        assert!(report.stdout.contains(WHY), "{report:?}");
+        // Root may see everything, and others what is nobody's secret.
+        let said = shop.headcount(&["time", "-o", "root.db", "--", "./who"]);
+        assert!(!said.stderr.contains("allows no samples"), "{said:?}");
+    }
+    let shop = who(0o755);
+    let said = as_nobody(&shop, &[HEADCOUNT, "time", "--", "sh", "-c", "./who; :"]);
+    assert!(!said.stderr.contains("allows no samples"), "{said:?}");
+}
+
+#[test]
 fn a_program_that_may_not_be_read_runs_all_the_same() {
     if !is_root() {
         return;

@@ -232,6 +232,92 @@ fn time_and_counts_of_one_command_stand_side_by_side() {
     );
 }
 
+/// Works and sleeps by turns.
+const SLEEPS: &str = r#"
+#include <unistd.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) void work(void) {
+    for (int i = 0; i < 3000000; i++)
+        sink += i;
+}
+int main(void) {
+    for (int i = 0; i < 20; i++) {
+        work();
+        usleep(10000);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn who_asks_why_is_told_of_waiting_and_of_all_else_on_a_narrow_terminal() {
+    let shop = Workshop::new();
+    build(&shop, "sleeps", SLEEPS);
+    headcount(&shop, &["run", "-q", "--", "./sleeps"]);
+    headcount(&shop, &["time", "-q", "-F", "4000", "--", "./sleeps"]);
+    let words = ["report", "--why", "--format", "csv"];
+    let rows = table(&headcount(&shop, &words));
+    let waiting: Vec<_> = rows.iter().filter(|it| it["why"] == "waits").collect();
+    let [row] = waiting[..] else {
+        panic!("{rows:?}");
+    };
+    assert_eq!(
+        (row["function"].as_str(), number(row, "samples")),
+        ("(waiting)", 0)
+    );
+    assert!(number(row, "nanoseconds") > 200_000_000, "{row:?}");
+    for by in ["function", "line"] {
+        let (out, report) = (
+            shop.path("screen"),
+            format!("{HEADCOUNT} report --why --by {by}"),
+        );
+        let ours = format!("stty cols 80; PAGER=cat LC_ALL=C.UTF-8 {report}");
+        let screen = ["script", "-qec", &ours, out.to_str().unwrap()];
+        let said = shop.run(&screen);
+        assert_eq!(said.status, Some(0), "{said:?}");
+        let head = said.stdout.lines().find(|it| it.contains("time %"));
+        let head = head.unwrap_or_else(|| panic!("{}", said.stdout));
+        for column in ["time", "time %", "each ", "why", "per ns", by] {
+            assert!(head.contains(column), "{column}: {}", said.stdout);
+        }
+        assert!(said.stdout.contains("waits"), "{}", said.stdout);
+        let widest = said.stdout.lines().map(|it| it.trim_end().chars().count());
+        assert!(widest.max() <= Some(80), "{}", said.stdout);
+    }
+}
+
+const LONG_NAMES: &str = r#"
+#include <map>
+#include <string>
+#include <vector>
+template <typename K, typename V> struct Table {
+    std::map<K, std::vector<V>> all;
+    __attribute__((noinline)) void put(const K &k, const V &v) {
+        for (volatile int i = 0; i < 1000; i++);
+        all[k].push_back(v);
+    }
+};
+int main() {
+    Table<std::string, std::string> table;
+    for (int i = 0; i < 100000; i++)
+        table.put("key", "value");
+}
+"#;
+
+#[test]
+fn long_names_are_shortened_where_the_end_of_a_run_names_functions() {
+    let shop = Workshop::new();
+    shop.write("long.cc", LONG_NAMES);
+    shop.must(&["g++", "-g", "-O1", "-o", "long", "long.cc"]);
+    for verb in [&["time"][..], &["run", "--modules", "main"]] {
+        let said = shop.headcount(&[verb, &["--", "./long"]].concat());
+        let most = said.stderr.lines().find(|it| it.contains(": most "));
+        let most = most.unwrap_or_else(|| panic!("{said:?}"));
+        assert!(most.contains("Table<…>::put("), "{most}");
+        assert!(most.chars().count() < 300, "{most}");
+    }
+}
+
 #[test]
 fn all_sums_are_the_number_of_samples() {
     let shop = Workshop::new();
@@ -242,7 +328,7 @@ fn all_sums_are_the_number_of_samples() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let total = json["time"]["samples"].as_u64().unwrap();
     assert!(total > 100, "{total}");
-    for by in ["function", "line", "thread"] {
+    for by in ["function", "line", "thread", "file", "module"] {
         let rows = table(&headcount(
             &shop,
             &["report", "--by", by, "--format", "csv"],
@@ -511,6 +597,64 @@ fn a_program_that_runs_is_sampled_from_outside() {
     let rows = table(&headcount(&shop, &["report", "--format", "csv"]));
     let seen = samples_by(&rows, "function");
     assert!(seen["sixty"] > seen["ten"], "{seen:?}");
+}
+
+/// Reports must show samples, but no time for each call, and say why.
+fn leaves_out_each(shop: &Workshop, why: &str) {
+    let rows = table(&headcount(shop, &["report", "--format", "csv"]));
+    let sixty = rows.iter().find(|it| it["function"] == "sixty").unwrap();
+    assert!(number(sixty, "executed") > 0 && number(sixty, "samples") > 0);
+    for words in [
+        &["report"][..],
+        &["report", "--by", "line"],
+        &["report", "--why"],
+        &["annotate", "shares.c"],
+    ] {
+        let text = headcount(shop, words);
+        assert!(!text.contains(" ± "), "{words:?}: {text}");
+        assert!(text.contains('%'), "{words:?}: {text}");
+        let notes = text.matches("is left out: ").count();
+        assert!(notes == 1 && text.contains(why), "{words:?}: {text}");
+    }
+    let words = ["report", "--why", "--format", "csv"];
+    let rows = table(&headcount(shop, &words));
+    let is_open = |it: &BTreeMap<String, String>| ["", "waits"].contains(&it["why"].as_str());
+    assert!(rows.iter().all(is_open), "{rows:?}");
+}
+
+#[test]
+fn a_window_of_counts_and_a_window_of_samples_give_no_time_for_each_call() {
+    let shop = Workshop::new();
+    build(&shop, "shares", &SHARES.replace("i < 200", "i < 2000000"));
+    let mut program = shop.command(shop.path("shares")).spawn().unwrap();
+    let pid = program.id().to_string();
+    let counted = shop.headcount(&["attach", "-q", &pid, "--for", "500ms"]);
+    let timed = shop.headcount(&["time", "-q", "--pid", &pid, "--for", "500ms"]);
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert_eq!(
+        (counted.status, timed.status),
+        (Some(0), Some(0)),
+        "{counted:?} {timed:?}"
+    );
+    leaves_out_each(&shop, "run 1 saw only a part of what its program did");
+}
+
+#[test]
+fn samples_of_a_part_and_counts_of_all_give_no_time_for_each_call() {
+    let shop = Workshop::new();
+    build(&shop, "shares", SHARES);
+    headcount(&shop, &["run", "-q", "--", "./shares"]);
+    headcount(&shop, &["time", "-q", "--for", "100ms", "--", "./shares"]);
+    leaves_out_each(&shop, "run 2 saw only a part of what its program did");
+    // Both of a part, but of the same.
+    let words = [
+        "run", "--time", "-q", "--", "timeout", "-s", "KILL", "1", "./shares", "again",
+    ];
+    let ended = shop.headcount(&words);
+    assert!(matches!(ended.status, Some(0 | 137)), "{ended:?}");
+    let text = headcount(&shop, &["report"]);
+    assert!(text.contains(" ± "), "{text}");
 }
 
 #[test]

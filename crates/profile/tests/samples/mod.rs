@@ -130,6 +130,7 @@ pub fn run(key: &str, module: &Module, count: u64) -> Run {
         command: vec!["./max".into(), "a \"b\"\n".into()],
         started: 1_700_000_000_000_000_000,
         ended: 1_700_000_001_000_000_000,
+        is_part: true,
         status: Some(139),
         cpu: "some cpu".into(),
         host: "some host".into(),
@@ -173,6 +174,7 @@ fn values(module: &Module) -> ValueCounts {
         amount: -1,
     };
     ValueCounts {
+        unfinished: 3,
         builds: vec![module.build_id.clone()],
         texts: vec![b"a \"b\"\n\xff".to_vec()],
         tallies: vec![Tally {

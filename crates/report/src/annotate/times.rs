@@ -4,7 +4,7 @@ use super::QUIET;
 use crate::count::Count;
 use crate::lines::LineCount;
 use crate::number::share;
-use crate::time::{Cost, Estimate, Time};
+use crate::time::{Cost, Time};
 use std::collections::BTreeMap;
 
 /// What is said of the time of a line.
@@ -18,20 +18,18 @@ pub struct LineTime {
     pub each: String,
 }
 
-/// The time of the lines of a file that were seen. Counts are sums of so many runs.
+/// The time of the lines of a file that were seen.
 pub fn line_times(
     time: &Time,
     file: &str,
     counts: &BTreeMap<u32, LineCount>,
-    runs: usize,
 ) -> BTreeMap<u32, LineTime> {
     let whole = time.totals.sampled.nanoseconds;
-    let runs = runs.max(1) as f64 / time.totals.runs.max(1) as f64;
     let here = (file.to_owned(), 0)..=(file.to_owned(), u32::MAX);
     let line_time = |((_, line), cost): (&(String, u32), &Cost)| {
         let count = counts.get(line).map(|it| it.count);
         let each = match count {
-            Some(Count::Exact(count)) => Estimate::new(*cost, count as f64 / runs),
+            Some(Count::Exact(count)) => time.totals.each(*cost, count),
             _ => None,
         };
         let shown = LineTime {

@@ -8,7 +8,7 @@
 
 use super::limit::Limit;
 use super::{Exported, Material, code};
-use crate::call_graph::CallGraph;
+use crate::call_graph::{CallGraph, shares};
 use crate::callees::{Callee, Callees, Site};
 use crate::calls::text_of;
 use crate::exact_calls::ExactCalls;
@@ -49,6 +49,10 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
         demangle: material.demangle,
         total: 0,
         unknown: 0,
+        within: match &exact {
+            Some(_) => within_cycles(&graph),
+            None => HashMap::new(),
+        },
     };
     body.outside();
     for (number, node) in graph.nodes.iter().enumerate() {
@@ -77,7 +81,7 @@ pub fn write(material: &Material<'_>, limit: &Limit) -> Result<Exported, Error> 
 
 fn header(material: &Material<'_>, total: u64, is_exact: bool) -> String {
     let inclusive = match is_exact {
-        true => "exact; of what calls itself, the outermost call",
+        true => "exact; calls within a cycle share what their callee cost besides",
         false => "estimated; a callee's is shared among call sites by their counts",
     };
     let commands: Vec<String> = material.runs.iter().map(crate::text::command).collect();
@@ -108,6 +112,8 @@ struct Body<'g, 'a> {
     total: u64,
     /// How many call sites may lead anywhere.
     unknown: u64,
+    /// What is written of calls within a cycle, by caller, address and callee.
+    within: HashMap<CallWithin, u64>,
 }
 
 impl Body<'_, '_> {
@@ -184,7 +190,10 @@ impl Body<'_, '_> {
             Some(callee) if callee == caller && !site.is_call => return,
             Some(callee) => {
                 self.callee(callee, count);
-                self.graph.cost(caller, callee, site)
+                let known = self.within.get(&(caller, site.address, callee));
+                known
+                    .copied()
+                    .unwrap_or_else(|| self.graph.cost(caller, callee, site))
             }
             None => {
                 self.stranger(&site.callee, count);
@@ -224,6 +233,48 @@ impl Body<'_, '_> {
         self.put(format_args!("calls={count} {} 0", LinkAddr(0)));
     }
 }
+/// A call of one function by another with which it is in a cycle: caller, where, and callee.
+type CallWithin = (usize, LinkAddr, usize);
+
+/// Readers take for the cost of a function the sum of what calls of it cost. Where functions call each
+/// other in a cycle, that would be more than it was: what is called while it is active already
+/// is in the cost of the call that made it so. So calls within a cycle have together what their callee
+/// cost, less what it cost where it was called from elsewhere; and a function that calls itself does
+/// so at no cost.
+fn within_cycles(graph: &CallGraph<'_>) -> HashMap<CallWithin, u64> {
+    let cycle = graph.cycles();
+    let mut rest: Vec<u64> = graph.nodes.iter().map(|it| it.inclusive).collect();
+    for edge in &graph.edges {
+        let is_outer = |caller: usize| cycle[caller] != cycle[edge.callee];
+        if edge.caller.is_none_or(is_outer) {
+            rest[edge.callee] = rest[edge.callee].saturating_sub(edge.inclusive);
+        }
+    }
+    let mut within: Vec<Vec<(CallWithin, u64)>> = vec![Vec::new(); graph.nodes.len()];
+    for (caller, node) in graph.nodes.iter().enumerate() {
+        for (_, site) in node.sites() {
+            let callee = match &site.callee {
+                Callee::Function(id) => graph.node(*id),
+                _ => None,
+            };
+            if let Some(callee) = callee.filter(|it| cycle[*it] == cycle[caller]) {
+                let cost = match callee == caller {
+                    true => 0,
+                    false => graph.cost(caller, callee, site),
+                };
+                within[callee].push(((caller, site.address, callee), cost));
+            }
+        }
+    }
+    let mut all = HashMap::new();
+    for (calls, rest) in within.into_iter().zip(rest) {
+        let costs: Vec<u64> = calls.iter().map(|it| it.1).collect();
+        let calls = calls.into_iter().map(|it| it.0);
+        all.extend(calls.zip(shares(rest, &costs)));
+    }
+    all
+}
+
 /// Names that were written before are written as numbers.
 #[derive(Default)]
 struct Names {

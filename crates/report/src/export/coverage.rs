@@ -3,13 +3,16 @@
 use super::exclusions::Exclusions;
 use super::{Exported, Material, several};
 use crate::Error;
-use crate::count::{Count, edges};
+use crate::branches::{Branch as Known, last_line};
+use crate::callees::Callees;
+use crate::checks::Checks;
+use crate::count::Count;
 use crate::covered::without_arguments;
 use crate::inlined::InlinedRuns;
 use crate::lines::all_lines;
 use crate::names::{Named, functions, is_part, origin};
 use crate::rows;
-use headcount_model::{EdgeKind, FileId};
+use headcount_model::FileId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -45,7 +48,10 @@ impl CoveredFunction {
     }
 }
 
-/// How often each way out of a block was taken; nothing if the block never ran.
+/// How often each way out of a block was taken.
+type Taken = Vec<u64>;
+
+/// The same as formats have it; nothing if its line never ran.
 pub type Branch = Vec<Option<u64>>;
 
 impl CoveredFile {
@@ -173,7 +179,7 @@ impl Coverage {
 
     fn add_functions(&mut self, material: &Material<'_>) -> Result<(), Error> {
         let inlined = InlinedRuns::of(material.counted);
-        for named in wanted(material) {
+        for (_, named) in wanted(material) {
             let Some((file, line @ 1..)) = named.function.source else {
                 continue;
             };
@@ -191,6 +197,8 @@ impl Coverage {
             function.ran_elsewhere |= inlined.has(&named) || is_part && calls > 0;
             let calls = if is_part { 0 } else { calls };
             function.called = function.called.checked_add(calls).ok_or(Error::TooLarge)?;
+            // It may have left no code of its own there.
+            function.ran_elsewhere |= covered.lines.get(&line).is_some_and(|it| *it > 0);
         }
         Ok(())
     }
@@ -198,9 +206,11 @@ impl Coverage {
     /// The branches of a line, in each function and inlined copy. Copies whose branches have the
     /// same shape are summed; others, which were compiled in another way, stay apart.
     fn add_branches(&mut self, material: &Material<'_>) -> Result<(), Error> {
-        let mut sums: BTreeMap<(Arc<str>, u32, Vec<usize>), Vec<Branch>> = BTreeMap::new();
-        for named in wanted(material) {
-            let (branches, uncounted) = branches_of(&named);
+        let mut sums: BTreeMap<(Arc<str>, u32, Vec<usize>), Vec<Taken>> = BTreeMap::new();
+        let callees = Callees::new(material.counted, material.transfers, material.pointers);
+        let checks = Checks::new(&callees, material.with_checks);
+        for (module, named) in wanted(material) {
+            let (branches, uncounted) = branches_of(&named, &checks.branches(module, &named));
             self.uncounted_branches += uncounted;
             for (place, branches) in branches {
                 let Some(file) = named.file(place.file) else {
@@ -213,8 +223,11 @@ impl Coverage {
         }
         for ((file, line, _), branches) in sums {
             if let Some(covered) = self.files.get_mut(&file)
-                && covered.lines.contains_key(&line)
+                && let Some(count) = covered.lines.get(&line)
             {
+                let way = |taken: u64| (*count > 0).then_some(taken);
+                let branches = branches.into_iter();
+                let branches = branches.map(|it| it.into_iter().map(way).collect());
                 covered.branches.entry(line).or_default().extend(branches);
             }
         }
@@ -249,11 +262,15 @@ fn written_name(named: &Named<'_>, demangle: bool) -> String {
     }
 }
 
-/// The functions that are wanted, or whose files are.
-fn wanted<'a>(material: &Material<'a>) -> Vec<Named<'a>> {
-    let of_module = |module| functions(module, material.demangle);
-    let all = material.counted.iter().flat_map(of_module);
-    all.filter(|named| material.only.wants(named)).collect()
+/// The functions that are wanted, or whose files are, each with the number of its module.
+fn wanted<'a>(material: &Material<'a>) -> Vec<(usize, Named<'a>)> {
+    let mut all = Vec::new();
+    for (number, module) in material.counted.iter().enumerate() {
+        let functions = functions(module, material.demangle).into_iter();
+        let wanted = functions.filter(|it| material.only.wants(it));
+        all.extend(wanted.map(|it| (number, it)));
+    }
+    all
 }
 
 /// A line in a function, or in one copy of another that was inlined there.
@@ -264,54 +281,41 @@ struct Place {
     inline_copy: u32,
 }
 
-/// The blocks with several ways out, by the line that decides, in the order of their addresses; and
+/// How often branches went which way, by the line that decides, in the order of their addresses; and
 /// how many there are of which not all is known.
-fn branches_of(named: &Named<'_>) -> (HashMap<Place, Vec<Branch>>, usize) {
-    let mut ways = vec![Vec::new(); named.function.blocks.len()];
-    for (edge, count) in named.function.edges.iter().zip(edges(named.counts)) {
-        let from = edge.from.and_then(|from| ways.get_mut(from as usize));
-        if let (Some(ways), true) = (from, edge.kind != EdgeKind::Lost) {
-            ways.push((edge.kind, edge.to, count));
-        }
-    }
-    let mut found: HashMap<Place, Vec<Branch>> = HashMap::new();
+fn branches_of(named: &Named<'_>, branches: &[Known]) -> (HashMap<Place, Vec<Taken>>, usize) {
+    let mut found: HashMap<Place, Vec<Taken>> = HashMap::new();
     let mut uncounted = 0;
-    for (block, mut ways) in named.blocks().zip(ways) {
-        let (Some(run), 2..) = (block.block.lines.last(), ways.len()) else {
+    for branch in branches {
+        let block = named.function.blocks.get(branch.block as usize);
+        let Some(run) = block.and_then(last_line) else {
             continue;
         };
-        if run.line == 0 {
-            continue;
-        }
-        ways.sort_by_key(|(kind, to, _)| (*kind, *to));
-        let counts: Option<Vec<u64>> = ways.iter().map(|(.., count)| count.value()).collect();
+        let mut ways = branch.ways.clone();
+        ways.sort_by_key(|way| (way.kind, way.to));
+        let counts: Option<Vec<u64>> = ways.iter().map(|way| way.count.value()).collect();
         let Some(counts) = counts else {
             uncounted += 1;
             continue;
         };
-        let ran = block.count() != Count::Exact(0) || counts.iter().any(|it| *it > 0);
         let place = Place {
             file: run.file,
             line: run.line,
             inline_copy: run.inline_copy,
         };
-        let branch = counts.into_iter().map(|count| ran.then_some(count));
-        found.entry(place).or_default().push(branch.collect());
+        found.entry(place).or_default().push(counts);
     }
     (found, uncounted)
 }
 
-fn add(sums: &mut Vec<Branch>, more: Vec<Branch>) -> Result<(), Error> {
+fn add(sums: &mut Vec<Taken>, more: Vec<Taken>) -> Result<(), Error> {
     if sums.is_empty() {
         *sums = more;
         return Ok(());
     }
     let ways = sums.iter_mut().flatten().zip(more.iter().flatten());
     for (sum, more) in ways {
-        *sum = match (*sum, *more) {
-            (Some(a), Some(b)) => Some(a.checked_add(b).ok_or(Error::TooLarge)?),
-            (a, b) => a.or(b),
-        };
+        *sum = sum.checked_add(*more).ok_or(Error::TooLarge)?;
     }
     Ok(())
 }

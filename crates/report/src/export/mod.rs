@@ -88,6 +88,8 @@ pub struct Material<'a> {
     pub own: &'a Own,
     /// Whether names are shown as the programmer wrote them, where the format does not care.
     pub demangle: bool,
+    /// Whether ways into failed checks are branches, too.
+    pub with_checks: bool,
     /// The largest count to write.
     pub max_count: Option<u64>,
     /// Finds a source file.

@@ -122,7 +122,7 @@ fn wanted_times(
     file: &str,
     lines: &BTreeMap<u32, LineCount>,
 ) -> BTreeMap<u32, LineTime> {
-    let mut times = line_times(time, file, lines, page.runs.len());
+    let mut times = line_times(time, file, lines);
     times.retain(|line, _| page.only.is_everything() || lines.contains_key(line));
     times
 }

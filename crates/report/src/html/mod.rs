@@ -89,6 +89,8 @@ pub struct Page<'a> {
     pub source: SourceText<'a>,
     /// What tells of time.
     pub samples: &'a [&'a Samples],
+    /// How many times the work that was timed was counted, if anybody knows.
+    pub times_counted: Option<f64>,
     /// What calls cost, of those runs that were asked for it.
     pub calls: &'a [CallCosts],
     /// What was found by value, of those runs that were asked for it.
@@ -121,7 +123,7 @@ pub struct RunFacts {
 /// The whole page.
 pub fn write(page: &Page<'_>) -> Result<String, Error> {
     let functions = functions::all(page)?;
-    let time = Time::new(page.counted, page.samples);
+    let time = Time::new(page.counted, page.samples, page.times_counted);
     let mut callees = Callees::new(page.counted, page.transfers, page.pointers);
     if page.calls.is_empty() {
         callees = callees.with_targets(page.values);

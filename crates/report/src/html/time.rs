@@ -3,7 +3,7 @@
 use super::functions::Functions;
 use super::{Page, value};
 use crate::demangle;
-use crate::time::{Estimate, Time, TimedFunction, UNKNOWN_CODE, frames};
+use crate::time::{Time, TimedFunction, UNKNOWN_CODE, frames};
 use headcount_model::Samples;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -30,14 +30,13 @@ pub fn time(page: &Page<'_>, time: &Time, functions: &Functions<'_>) -> Value {
 /// The functions that were seen: place in the index or -1, name, samples, time, time with callees, and
 /// how long each call took.
 fn rows(page: &Page<'_>, time: &Time, functions: &Functions<'_>) -> Vec<Value> {
-    let runs = page.runs.len().max(1) as f64 / time.totals.runs.max(1) as f64;
     let row = |it: &TimedFunction| {
         let place = it.counted.and_then(|(module, index)| {
             let entry = page.counted[module].module.functions[index].address;
             functions.at(module, entry)
         });
         let calls = place.and_then(|it| functions.list[it].calls.value());
-        let each = calls.and_then(|calls| Estimate::new(it.own, calls as f64 / runs));
+        let each = calls.and_then(|calls| time.totals.each(it.own, calls));
         json!([
             place.map_or(Value::from(-1), Value::from),
             value::name(&shown(&it.name, page.demangle)),

@@ -19,8 +19,10 @@ mod tree;
 
 use crate::Error;
 use crate::count::Count;
-use crate::names::{Named, all_functions, is_counted};
+use crate::inlined::InlinedRuns;
+use crate::names::{Named, all_functions, is_counted, is_part};
 use crate::only::Only;
+use crate::rows;
 use evidence::Evidence;
 use headcount_model::{Counted, EdgeKind, FileId, LineRun};
 use optimised::Uncounted;
@@ -147,13 +149,39 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
             }
         }
     }
+    let begun = headings_of_what_ran(counted);
     let finish = |(name, lines): (Arc<str>, BTreeMap<u32, LineSums>)| {
         let lines = lines
             .into_iter()
             .map(|(line, sum)| Ok((line, sum.finish()?)));
-        Ok((name, lines.collect::<Result<_, Error>>()?))
+        let mut lines: BTreeMap<u32, LineCount> = lines.collect::<Result<_, Error>>()?;
+        for line in begun.get(name.as_ref()).into_iter().flatten() {
+            // Whoever ran began somewhere, even if there is no code for that.
+            let never = lines.get_mut(line).filter(|it| it.count.is_never());
+            if let Some(it) = never {
+                it.count = Count::AtLeast(1);
+                it.may_have_run = true;
+            }
+        }
+        Ok((name, lines))
     };
     sums.into_iter().map(finish).collect()
+}
+
+/// The lines where functions begin that were entered, or that ran where they were inlined, by file.
+fn headings_of_what_ran(counted: &[Counted]) -> HashMap<&str, Vec<u32>> {
+    let runs = InlinedRuns::of(counted);
+    let mut headings: HashMap<&str, Vec<u32>> = HashMap::new();
+    for named in counted.iter().flat_map(|it| all_functions(it, false)) {
+        let is_entered = rows::calls(&named).value().is_some_and(|it| it > 0);
+        let has_run = is_entered && !is_part(&named.function.name) || runs.has(&named);
+        let source = named.function.source.filter(|_| has_run);
+        let heading = source.and_then(|(file, line)| Some((named.file(file)?, line)));
+        if let Some((file, line)) = heading {
+            headings.entry(file).or_default().push(line);
+        }
+    }
+    headings
 }
 
 /// A line in a function, or in one copy of another that was inlined there.

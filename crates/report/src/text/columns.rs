@@ -8,7 +8,7 @@ use crate::number::{share, thousands, time_text};
 use crate::report::Report;
 use crate::shorten::{shorten_end, shorten_middle, shorten_start};
 use crate::table::{Cell, Row, Unit};
-use crate::time::{Cost, Estimate};
+use crate::time::Cost;
 
 /// Longest column of names that is still filled up with blanks; longer names stick out.
 const WIDEST: usize = 40;
@@ -357,12 +357,10 @@ fn with_time(report: &Report, rows: &[&Row], columns: Vec<Column>) -> Vec<Column
         _ => ("count", "each time"),
     };
     let whole = report.time.unwrap_or_default();
-    // Time and counts may be sums of different numbers of runs.
-    let runs = report.runs.len() as f64 / whole.runs.max(1) as f64;
     let each = |row: &Row| {
         let cost = cost(row);
         let visits = number(row, visits).unwrap_or(0);
-        match (Estimate::new(cost, visits as f64 / runs), cost.samples) {
+        match (whole.each(cost, visits), cost.samples) {
             (Some(each), _) => each.to_string(),
             (None, 1..) if visits > 0 => "too few samples".to_owned(),
             _ => String::new(),
@@ -376,23 +374,34 @@ fn with_time(report: &Report, rows: &[&Row], columns: Vec<Column>) -> Vec<Column
     let nanoseconds = whole.sampled.nanoseconds;
     let mut timed = vec![
         column("time", &|row| time_text(cost(row).nanoseconds)),
-        column("time %", &|row| share(cost(row).nanoseconds, nanoseconds)),
-        column(title, &each),
+        column("time %", &|row| match cost(row) {
+            // Waiting is no part of the time on a processor.
+            Cost {
+                samples: 0,
+                nanoseconds: 1..,
+            } => String::new(),
+            cost => share(cost.nanoseconds, nanoseconds),
+        }),
     ];
-    let why = report.table.column("why").map(|place| Column {
+    // Of time and counts of different work, nobody knows.
+    let has_each = whole.times_counted.is_some()
+        && matches!(
+            report.table.unit,
+            Unit::Function | Unit::Line | Unit::Instruction
+        );
+    timed.extend(has_each.then(|| column(title, &each)));
+    let why = report.table.column("why");
+    let why = why.map(|place| Column {
         title: "why",
         right: false,
         cells: rows.iter().map(|row| show(&row.cells[place])).collect(),
     });
     // How many instructions were executed in a nanosecond.
-    let pace = |row: &Row| {
-        let executed = number(row, "executed").unwrap_or(0) as f64 / runs;
-        match Estimate::new(cost(row), executed) {
-            Some(each) => format!("{:.2}", 1.0 / each.each),
-            None => String::new(),
-        }
+    let pace = |row: &Row| match whole.each(cost(row), number(row, "executed").unwrap_or(0)) {
+        Some(each) => format!("{:.2}", 1.0 / each.each),
+        None => String::new(),
     };
-    let pace = why.is_some().then(|| column("per ns", &pace));
+    let pace = (why.is_some() && has_each).then(|| column("per ns", &pace));
     timed.extend(why.into_iter().chain(pace));
     timed.extend(
         columns
@@ -444,6 +453,9 @@ const MAKE_ROOM: [&str; 10] = [
     "executed",
 ];
 
+/// The same where a table says why: all that says so stays.
+const MAKE_ROOM_FOR_WHY: [&str; 5] = ["share", "executed", "source", "calls", "count"];
+
 impl Column {
     /// The width that it is filled up to.
     fn width(&self) -> usize {
@@ -479,9 +491,13 @@ fn sum(columns: &[Column]) -> usize {
 /// width.
 fn narrow(columns: &mut Vec<Column>, width: usize) {
     // What says how hot a row is stays: time, if there is any.
-    let is_timed = columns.iter().any(|it| it.title == "time");
-    let spared = if is_timed { 0 } else { 2 };
-    for title in &MAKE_ROOM[..MAKE_ROOM.len() - spared] {
+    let has = |title: &str| columns.iter().any(|it| it.title == title);
+    let make_room = match (has("why"), has("time")) {
+        (true, _) => &MAKE_ROOM_FOR_WHY[..],
+        (false, true) => &MAKE_ROOM,
+        (false, false) => &MAKE_ROOM[..MAKE_ROOM.len() - 2],
+    };
+    for title in make_room {
         if sum(columns.split_last().map_or(&[], |it| it.1)) + NARROWEST <= width {
             break;
         }

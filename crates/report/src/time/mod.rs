@@ -11,11 +11,11 @@ mod why;
 
 pub use charge_back::{Charge, ITSELF, NOBODY, charge_back, frames};
 pub use estimate::Estimate;
-pub use tables::{add_why, call_charges, charges, threads};
+pub use tables::{add_waiting, add_why, call_charges, charges, threads};
 pub use why::Why;
 
 use crate::source::UNKNOWN;
-use headcount_model::{Counted, LinkAddr, SampledThread, Samples, Site};
+use headcount_model::{Counted, LinkAddr, SampledModule, SampledThread, Samples, Site};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The name of code that is in no function that anybody knows.
@@ -38,14 +38,15 @@ impl Cost {
         }
     }
 
-    fn add(&mut self, other: Self) {
+    /// Adds another.
+    pub fn add(&mut self, other: Self) {
         self.samples = self.samples.saturating_add(other.samples);
         self.nanoseconds = self.nanoseconds.saturating_add(other.nanoseconds);
     }
 }
 
 /// What all threads did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
     /// How many runs were timed.
     pub runs: u64,
@@ -61,9 +62,22 @@ pub struct Totals {
     pub lost: u64,
     /// Whether a program was counted while it was timed.
     pub is_counted: bool,
+    /// How many times the work that was timed was counted. None, if nobody knows: then nothing can be
+    /// said of the time for each call.
+    pub times_counted: Option<f64>,
 }
 
 impl Totals {
+    /// How many of these visits there were in the time. None, if nobody knows.
+    fn visits(&self, counted: u64) -> Option<f64> {
+        self.times_counted.map(|times| counted as f64 / times)
+    }
+
+    /// The time for each of what was counted so often; none, if that cannot be told.
+    pub fn each(&self, cost: Cost, counted: u64) -> Option<Estimate> {
+        Estimate::new(cost, self.visits(counted)?)
+    }
+
     /// Nanoseconds in the kernel.
     pub fn in_kernel(&self) -> u64 {
         self.on_processor.saturating_sub(self.sampled.nanoseconds)
@@ -90,6 +104,8 @@ impl Totals {
 pub struct TimedFunction {
     /// Its module and its place there, if it was counted.
     pub counted: Option<(usize, usize)>,
+    /// The module that was counted, if it is in the same build of it.
+    pub of: Option<usize>,
     /// The path of its module; empty for code in none.
     pub module: String,
     /// The linker's name.
@@ -119,8 +135,12 @@ pub struct Time {
 
 impl Time {
     /// Books samples on what was counted, as far as it is the same build, and on other code. None, if
-    /// there are none.
-    pub fn new(counted: &[Counted], samples: &[&Samples]) -> Option<Self> {
+    /// there are none. What was timed was counted so many times, if anybody knows.
+    pub fn new(
+        counted: &[Counted],
+        samples: &[&Samples],
+        times_counted: Option<f64>,
+    ) -> Option<Self> {
         let mut booking = Booking {
             time: Self::default(),
             numbers: HashMap::new(),
@@ -129,6 +149,7 @@ impl Time {
             booking.add(counted, samples);
         }
         let mut time = booking.time;
+        time.totals.times_counted = times_counted;
         for (number, function) in time.functions.iter().enumerate() {
             if let Some((module, index)) = function.counted {
                 let build_id = counted[module].module.build_id.clone();
@@ -180,7 +201,7 @@ impl Time {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Counted(usize, usize),
-    Other(String, String),
+    Other(Option<usize>, String, String),
 }
 
 struct Booking {
@@ -192,9 +213,10 @@ impl Booking {
     fn add(&mut self, counted: &[Counted], samples: &Samples) {
         self.time.totals.add(samples);
         let owners = owners(counted, samples);
+        let builds = builds(counted, samples);
         let sites = samples.sites.iter().zip(owners.iter().copied());
         let functions: Vec<usize> = sites
-            .map(|(site, owner)| self.function(samples, site, owner))
+            .map(|(site, owner)| self.function(samples, site, owner, &builds))
             .collect();
         let mut by_stack: BTreeMap<u32, u64> = BTreeMap::new();
         for (stack, count) in samples.threads.iter().flat_map(|it| &it.samples) {
@@ -228,7 +250,14 @@ impl Booking {
     }
 
     /// The number of the function that a site belongs to.
-    fn function(&mut self, samples: &Samples, site: &Site, owner: Option<(usize, usize)>) -> usize {
+    fn function(
+        &mut self,
+        samples: &Samples,
+        site: &Site,
+        owner: Option<(usize, usize)>,
+        builds: &[Option<usize>],
+    ) -> usize {
+        let of = site.module.and_then(|it| *builds.get(it as usize)?);
         let module = site.module.and_then(|it| samples.modules.get(it as usize));
         let module = module.map_or("", |it| it.path.as_str());
         let outermost = site.frames.first().map(|it| it.function.as_str());
@@ -238,12 +267,13 @@ impl Booking {
             .unwrap_or(UNKNOWN_CODE);
         let key = match owner {
             Some((module, function)) => Key::Counted(module, function),
-            None => Key::Other(module.to_owned(), name.to_owned()),
+            None => Key::Other(of, module.to_owned(), name.to_owned()),
         };
         let functions = &mut self.time.functions;
         *self.numbers.entry(key).or_insert_with(|| {
             functions.push(TimedFunction {
                 counted: owner,
+                of,
                 module: module.to_owned(),
                 name: name.to_owned(),
                 file: file.to_owned(),
@@ -260,16 +290,24 @@ fn line_of(site: &Site) -> (String, u32) {
     known.map_or((UNKNOWN.to_owned(), 0), |it| (it.file.clone(), it.line))
 }
 
+/// Whether a file with code that ran is the build that was counted.
+fn is_same_build(counted: &Counted, seen: &SampledModule) -> bool {
+    let rest = counted.module.build_id.strip_prefix("elf-");
+    let rest = rest.and_then(|rest| rest.strip_prefix(seen.file_id.as_str()));
+    !seen.file_id.is_empty() && rest.is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// For each file with code that ran, the counted module that it is the build of.
+fn builds(counted: &[Counted], samples: &Samples) -> Vec<Option<usize>> {
+    let build = |seen: &SampledModule| counted.iter().position(|it| is_same_build(it, seen));
+    samples.modules.iter().map(build).collect()
+}
+
 /// For each site, the counted module and the function in there that it belongs to.
 fn owners(counted: &[Counted], samples: &Samples) -> Vec<Option<(usize, usize)>> {
     let mut owners = vec![None; samples.sites.len()];
     for (number, module) in counted.iter().enumerate() {
-        let is_same = |it: &headcount_model::SampledModule| {
-            let rest = module.module.build_id.strip_prefix("elf-");
-            let rest = rest.and_then(|rest| rest.strip_prefix(it.file_id.as_str()));
-            !it.file_id.is_empty() && rest.is_some_and(|rest| rest.starts_with('-'))
-        };
-        let same = samples.modules.iter().map(is_same);
+        let same = samples.modules.iter().map(|it| is_same_build(module, it));
         let same: HashSet<u32> = (0..).zip(same).filter(|it| it.1).map(|it| it.0).collect();
         let sites = samples.sites.iter().enumerate();
         let is_here = |site: &Site| site.module.is_some_and(|it| same.contains(&it));
@@ -299,9 +337,7 @@ fn owners(counted: &[Counted], samples: &Samples) -> Vec<Option<(usize, usize)>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headcount_model::{
-        Block, Frame, Function, FunctionCounts, Module, SampledModule, Span, Stack,
-    };
+    use headcount_model::{Block, Frame, Function, FunctionCounts, Module, Span, Stack};
 
     fn site(address: u64, function: &str, line: u32) -> Site {
         Site {
@@ -389,7 +425,7 @@ mod tests {
     fn every_sample_is_booked_once() {
         let samples = samples();
         for counted in [vec![], vec![counted()]] {
-            let time = Time::new(&counted, &[&samples]).unwrap();
+            let time = Time::new(&counted, &[&samples], None).unwrap();
             let functions = time.functions.iter().map(|it| it.own.samples);
             assert_eq!(functions.sum::<u64>(), 13);
             assert_eq!(time.lines.values().map(|it| it.samples).sum::<u64>(), 13);
@@ -401,7 +437,7 @@ mod tests {
     #[test]
     fn recursion_counts_once_for_the_function() {
         let samples = samples();
-        let time = Time::new(&[counted()], &[&samples]).unwrap();
+        let time = Time::new(&[counted()], &[&samples], None).unwrap();
         let work = time.of_function("elf-77-x", 1).unwrap();
         assert_eq!((work.own.samples, work.with_callees.samples), (7, 7));
         let main = time.of_function("elf-77-x", 0).unwrap();
@@ -418,7 +454,7 @@ mod tests {
         let samples = samples();
         let mut other = counted();
         other.module.build_id = "elf-7-x".to_owned();
-        let time = Time::new(&[other], &[&samples]).unwrap();
+        let time = Time::new(&[other], &[&samples], None).unwrap();
         assert_eq!(time.uncounted().count(), 3);
     }
 }

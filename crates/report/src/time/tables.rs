@@ -5,6 +5,7 @@ use crate::count::Count;
 use crate::demangle;
 use crate::report::Request;
 use crate::rows::time_cells;
+use crate::source::UNKNOWN;
 use crate::table::{Cell, Row, Table, Unit};
 use headcount_model::{Counted, Samples};
 
@@ -80,8 +81,30 @@ fn charged(
     charges.into_iter().map(row).collect()
 }
 
+/// What stands for the time off the processor in a table that says why.
+const WAITING: &str = "(waiting)";
+
+/// Adds a row for the time in which threads waited. No sample tells of it: the kernel's records do.
+pub fn add_waiting(table: &mut Table, time: &Time) {
+    let cell = |column: &&str| match *column {
+        "function" => text(WAITING),
+        "file" if table.unit == Unit::Line => text(WAITING),
+        "file" => text(UNKNOWN),
+        "module" | "exactness" => text(""),
+        "line" | "samples" => Cell::Number(0),
+        "nanoseconds" => Cell::Number(time.totals.waiting),
+        "instructions" => Cell::Number(0),
+        "why" => text("waits"),
+        _ => Cell::Count(Count::Unknown),
+    };
+    if time.totals.waiting > 0 {
+        let cells = table.columns().iter().map(cell).collect();
+        table.rows.push(row(cells));
+    }
+}
+
 /// Says of functions or lines why they took so long. Those without samples are left out.
-pub fn add_why(table: &mut Table, time: &Time, counted_runs: u64) {
+pub fn add_why(table: &mut Table, time: &Time) {
     let columns = table.columns();
     let place = |name: &str| columns.iter().position(|it| *it == name).unwrap_or(0);
     let visits = match table.unit {
@@ -89,7 +112,6 @@ pub fn add_why(table: &mut Table, time: &Time, counted_runs: u64) {
         _ => place("count"),
     };
     let [executed, samples, nanoseconds] = ["executed", "samples", "nanoseconds"].map(place);
-    let runs = counted_runs.max(1) as f64 / time.totals.runs.max(1) as f64;
     table.has_why = true;
     table.rows.retain_mut(|row| {
         let number = |place: usize| match row.cells.get(place) {
@@ -101,9 +123,9 @@ pub fn add_why(table: &mut Table, time: &Time, counted_runs: u64) {
             samples: number(samples),
             nanoseconds: number(nanoseconds),
         };
-        let visits = number(visits) as f64 / runs;
-        let executed = number(executed) as f64 / runs;
-        let why = Why::new(cost, visits, executed);
+        let each = time.totals.each(cost, number(visits));
+        let pace = time.totals.each(cost, number(executed));
+        let why = each.zip(pace).map(|(each, pace)| Why::new(each, pace));
         row.cells.push(text(why.map_or("", Why::name)));
         cost.samples > 0
     });

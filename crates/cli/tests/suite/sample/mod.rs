@@ -159,6 +159,7 @@ pub fn run(key: &str, found: u64, status: i32) -> Run {
         started: 4_000_000_000_000_000_000,
         ended: 4_000_000_001_000_000_000,
         status: Some(status),
+        is_part: false,
         cpu: "a processor".into(),
         host: "a machine".into(),
         processes: vec![Process {
