@@ -63,14 +63,21 @@ pub fn find(counted: &[Counted], request: &Request<'_>) -> Result<Found, Error> 
             .map(|it| about(&graph.nodes[*it], total, exact.is_some()))
             .collect(),
     };
+    let stubs = match wanted.direction {
+        Direction::Callers => stubs(&graph, &nodes),
+        Direction::Callees => BTreeSet::new(),
+    };
+    let is_wanted = |it: &usize| nodes.contains(it) || stubs.contains(it);
     for (caller, node) in graph.nodes.iter().enumerate() {
-        for (named, site) in node.sites() {
+        // Who called by way of a stub is a caller, and the stub is none.
+        let is_stub = stubs.contains(&caller);
+        for (named, site) in node.sites().filter(|_| !is_stub) {
             let callee = match &site.callee {
                 Callee::Function(id) => graph.node(*id),
                 _ => None,
             };
             let is_meant = match wanted.direction {
-                Direction::Callers => callee.is_some_and(|it| nodes.contains(&it)),
+                Direction::Callers => callee.is_some_and(|it| is_wanted(&it)),
                 Direction::Callees => nodes.contains(&caller),
             };
             // Jumps between the parts of a function are its own affair.
@@ -88,7 +95,7 @@ pub fn find(counted: &[Counted], request: &Request<'_>) -> Result<Found, Error> 
     }
     if wanted.direction == Direction::Callers {
         let unseen = graph.edges.iter().filter(|it| it.caller.is_none());
-        let unseen = unseen.filter(|it| nodes.contains(&it.callee));
+        let unseen = unseen.filter(|it| is_wanted(&it.callee));
         found.rows.extend(unseen.map(|edge| {
             let callee = &graph.nodes[edge.callee];
             let count = match edge.is_assumed {
@@ -111,6 +118,22 @@ pub fn find(counted: &[Counted], request: &Request<'_>) -> Result<Found, Error> 
         }
     }
     Ok(found)
+}
+
+/// The linker's stubs by which a module calls some functions of others.
+fn stubs(graph: &CallGraph<'_>, functions: &BTreeSet<usize>) -> BTreeSet<usize> {
+    let leads_there = |site: &Site| match &site.callee {
+        Callee::Function(id) => graph.node(*id).is_some_and(|it| functions.contains(&it)),
+        _ => false,
+    };
+    let all = graph.nodes.iter().enumerate();
+    let stubs = all.filter(|(number, node)| {
+        !functions.contains(number)
+            && node.name().ends_with("@plt")
+            && node.sites().all(|(_, site)| leads_there(site))
+            && node.sites().next().is_some()
+    });
+    stubs.map(|(number, _)| number).collect()
 }
 
 /// Name, calls and cost of a function, in a line.

@@ -90,6 +90,27 @@ int main(void) {
 }
 "#;
 
+/// The program calls the library by way of the linker's stub, which is nobody's caller.
+#[test]
+fn callers_in_other_modules_are_told_and_not_their_stubs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = "int add(int n) { return n + 1; }";
+    fs::write(folder.path().join("add.c"), library).expect("written");
+    let program = "int add(int); int main(void) { for (int i = 0; i < 7; i++) add(i); }";
+    fs::write(folder.path().join("p.c"), program).expect("written");
+    let build = "gcc -O1 -fpic -shared add.c -o libadd.so && gcc -O1 p.c -o p ./libadd.so";
+    for binding in ["lazy", "now"] {
+        run(
+            &folder,
+            &format!("{build} -Wl,-z,{binding} && headcount run -q -- ./p"),
+        );
+        let csv = run(&folder, "headcount report --callers add --format csv");
+        let rows: Vec<Vec<&str>> = csv.lines().map(|it| it.split(',').collect()).collect();
+        assert_eq!(rows.len(), 2, "{csv}");
+        assert_eq!((rows[1][1], rows[1][4], rows[1][7]), ("main", "7", "call"));
+    }
+}
+
 #[test]
 fn callers_and_callees_are_told_with_jumps_and_pointers() {
     let folder = tempfile::tempdir().expect("a folder");

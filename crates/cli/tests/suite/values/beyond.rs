@@ -93,6 +93,46 @@ fn what_was_found_outlives_headcount() {
     }
 }
 
+/// What the copies count by is the program's from then on; breakpoints do without.
+#[test]
+fn a_program_that_takes_the_gs_register_is_counted_up_to_then() {
+    let source = "\
+#include <asm/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static long words[2] = {0, 77};
+__attribute__((noipa)) void work(long n) {}
+static void all(void)
+{
+    for (long n = 0; n < 90; n++)
+        work(n % 3);
+}
+int main(void)
+{
+    long found;
+    all();
+    syscall(SYS_arch_prctl, ARCH_SET_GS, words);
+    all();
+    __asm__(\"mov %%gs:8, %0\" : \"=r\"(found));
+    return found != 77;
+}
+";
+    let shop = Workshop::with("it", source, &["-O1"]);
+    for (engine, count) in [("detour", 30), ("breakpoint", 60)] {
+        let tally = ["--tally", "work(arg1)", "--", "./it"];
+        let run = ["run", "-q", "--engine", engine];
+        let said = shop.headcount(&[&run[..], &tally].concat());
+        assert_eq!(said.status, Some(0), "{said:?}");
+        for (key, sum) in found(&table(&shop, &[]), "work", "arg1") {
+            assert_eq!(sum.0, count, "{engine} {key}");
+        }
+        let text = shop.report(&["--by", "value"]);
+        let tells = text.contains("uses the gs register itself");
+        assert_eq!(tells, engine == "detour", "{text}");
+        assert!(!text.contains("do not believe"), "{text}");
+    }
+}
+
 #[test]
 fn beyond_a_million_values_others_are_one() {
     // Half a minute.
