@@ -174,7 +174,6 @@ fn values(module: &Module) -> ValueCounts {
         amount: -1,
     };
     ValueCounts {
-        unfinished: 3,
         builds: vec![module.build_id.clone()],
         texts: vec![b"a \"b\"\n\xff".to_vec()],
         tallies: vec![Tally {
