@@ -16,7 +16,7 @@ use std::io::{self, Read};
 
 use headcount_model::KeyKind;
 use headcount_model::packed::{Packed, Packer};
-use headcount_patch::{KIND_SHIFT, PLACE_SHIFT, SLOT_AMOUNT, SLOT_BYTES, SLOT_COUNT};
+use headcount_patch::{ADDRESS_SHIFT, PLACE_SHIFT, SLOT_AMOUNT, SLOT_BYTES, SLOT_COUNT};
 
 use crate::foreign_file;
 use crate::journal::{Entry, VALUES, WINDOWS};
@@ -141,9 +141,10 @@ pub struct KindOfTally {
 impl Slot {
     /// What its key means in a process that has addresses in these modules.
     pub fn found(&self, tally: u8, kind: KindOfTally, code: &dyn Fn(u64) -> CodeAt) -> Found {
-        let what = KeyKind::of((self.by >> KIND_SHIFT) as u8).unwrap_or(KeyKind::Other);
+        let what = self.by & ((1 << PLACE_SHIFT) - 1);
+        let what = KeyKind::of(what as u8).unwrap_or(KeyKind::Other);
         let place = (self.by >> PLACE_SHIFT) as u16 & (headcount_model::MOST_PLACES - 1);
-        let address = self.by & ((1 << PLACE_SHIFT) - 1);
+        let address = self.by >> ADDRESS_SHIFT;
         Found {
             tally,
             place,

@@ -67,10 +67,13 @@ pub const TABLE_BYTES: u32 = 1 << (MOST_BUCKETS_LOG + BUCKET_BYTES_LOG);
 /// How many of them it has at first.
 pub const LEAST_TABLE_BYTES: u32 = 1 << (LEAST_BUCKETS_LOG + BUCKET_BYTES_LOG);
 
-/// In what else keys are told apart by: an address, the number of a place, and the kind of the key.
-pub const PLACE_SHIFT: u32 = 48;
+/// In what else keys are told apart by, from the lowest bit on: the kind of the key, the number of a
+/// place, and an address.
+pub const PLACE_SHIFT: u32 = 4;
 /// See [`PLACE_SHIFT`].
-pub const KIND_SHIFT: u32 = 60;
+pub const ADDRESS_SHIFT: u32 = 16;
+
+const _: () = assert!(headcount_model::MOST_PLACES as u32 <= 1 << (ADDRESS_SHIFT - PLACE_SHIFT));
 
 /// Where the window notes which slot of a tally's table was added to last, from the table's start.
 pub const fn last_slot(tally: u8) -> u32 {
@@ -120,6 +123,12 @@ const SEED: u64 = 0x6865_6164_636f_756e;
 /// Spreads keys over buckets, and bytes of texts over hashes.
 const MIXER: i32 = 0x9e37_79b9_u32.cast_signed();
 
+/// Spreads keys over buckets by itself, in the upper bits of a product.
+const WIDE_MIXER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// How far down the upper bits of a product go, to be places of buckets.
+const TO_PLACES: u32 = 64 - MOST_BUCKETS_LOG - BUCKET_BYTES_LOG;
+
 /// What a text is counted by: of these bytes, all before a zero.
 pub fn hash(text: &[u8]) -> u64 {
     let mixer = i64::from(MIXER).cast_unsigned();
@@ -153,6 +162,8 @@ struct Work<'e, 'a> {
     state: State,
     undo: Undo,
     faults: Vec<u32>,
+    /// Is `rdx` used, too, and kept meanwhile?
+    has_third: bool,
 }
 
 impl Emitter<'_> {
@@ -168,6 +179,7 @@ impl Emitter<'_> {
             state,
             undo: Undo::Nothing,
             faults: Vec::new(),
+            has_third: is_careful || !probes.iter().all(is_plain),
         };
         work.save(is_careful)?;
         for probe in probes {
@@ -187,6 +199,7 @@ impl Emitter<'_> {
                 state: it.state,
                 undo: it.undo,
                 faults: Vec::new(),
+                has_third: true,
             };
             work.no_number(&it.probe, KeyKind::Unreadable, it.has_caller)?;
             work.step();
@@ -230,6 +243,10 @@ impl Work<'_, '_> {
     fn save(&mut self, is_careful: bool) -> Result<(), CannotCopy> {
         self.store(word(0), Register::RAX)?;
         self.store(word(event_counter::SCRATCH), Register::RCX)?;
+        if !self.has_third {
+            self.undo = Undo::RestoreRaxAndRcx;
+            return Ok(());
+        }
         self.store(word(THIRD), Register::RDX)?;
         if is_careful {
             self.put(Ok(Instruction::with(Code::Lahf)))?;
@@ -251,7 +268,9 @@ impl Work<'_, '_> {
             self.put(Instruction::with2(Code::Add_AL_imm8, Register::AL, 0x7f))?;
             self.put(Ok(Instruction::with(Code::Sahf)))?;
         }
-        self.load(Register::RDX, word(THIRD))?;
+        if self.has_third {
+            self.load(Register::RDX, word(THIRD))?;
+        }
         self.load(Register::RCX, word(event_counter::SCRATCH))?;
         self.load(Register::RAX, word(0))
     }
@@ -286,6 +305,11 @@ impl Work<'_, '_> {
                 self.step();
                 let at = probe.at.0;
                 self.to.put_distance(&[0x48, 0x8d, 0x15], at, behind)?; // lea rdx, [rip + distance]
+                self.put(Instruction::with2(
+                    Code::Shl_rm64_imm8,
+                    Register::RDX,
+                    ADDRESS_SHIFT,
+                ))?;
             }
         }
         if let Some((least, end)) = probe.within {
@@ -336,22 +360,25 @@ impl Work<'_, '_> {
     }
 
     /// What a key is told apart by besides, in `rdx`.
-    fn told_apart(&mut self, fixed: u64, has_caller: bool) -> Result<(), CannotCopy> {
+    fn told_apart(&mut self, fixed: u16, has_caller: bool) -> Result<(), CannotCopy> {
         match has_caller {
             true => self.caller(fixed),
-            false => self.number(Register::RDX, fixed),
+            false if self.has_third => self.number(Register::RDX, fixed.into()),
+            // It is a number in the instructions that look for it.
+            false => Ok(()),
         }
     }
 
-    /// The address in its word, among what is fixed.
-    fn caller(&mut self, fixed: u64) -> Result<(), CannotCopy> {
-        use Register::{RCX, RDX};
-        let beyond = 64 - PLACE_SHIFT;
+    /// The address in its word, in front of what is fixed.
+    fn caller(&mut self, fixed: u16) -> Result<(), CannotCopy> {
+        use Register::RDX;
         self.load(RDX, word(CALLER))?;
-        self.put(Instruction::with2(Code::Shl_rm64_imm8, RDX, beyond))?;
-        self.put(Instruction::with2(Code::Shr_rm64_imm8, RDX, beyond))?;
-        self.number(RCX, fixed)?;
-        self.on(Code::Or_r64_rm64, RDX, RCX)
+        self.put(Instruction::with2(Code::Shl_rm64_imm8, RDX, ADDRESS_SHIFT))?;
+        self.put(Instruction::with2(
+            Code::Or_rm64_imm32,
+            RDX,
+            i32::from(fixed),
+        ))
     }
 
     /// A key that is no number.
@@ -387,30 +414,51 @@ impl Work<'_, '_> {
     }
 
     fn is_beyond(&mut self, kind: KeyKind) -> Result<(), CannotCopy> {
-        self.number(Register::RCX, (kind as u64) << KIND_SHIFT)?;
-        self.on(Code::Or_r64_rm64, Register::RDX, Register::RCX)?;
+        self.put(Instruction::with2(
+            Code::Or_rm64_imm8,
+            Register::RDX,
+            kind as i32,
+        ))?;
         self.put(zero(Register::EAX))
+    }
+
+    /// Where in a table a key is looked for first, in `rcx`: all of its bits have a part in that.
+    fn place(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
+        use Register::{RAX, RCX, RDX};
+        if self.has_third {
+            self.on(Code::Mov_r64_rm64, RCX, RDX)?;
+            self.put(Instruction::with2(Code::Rol_rm64_imm8, RCX, 25))?;
+            self.on(Code::Xor_r64_rm64, RCX, RAX)?;
+            for _ in 0..2 {
+                let mixed = Instruction::with3(Code::Imul_r64_rm64_imm32, RCX, RCX, MIXER);
+                self.put(mixed)?;
+            }
+        } else {
+            self.number(RCX, WIDE_MIXER)?;
+            self.on(Code::Imul_r64_rm64, RCX, RAX)?;
+        }
+        self.put(Instruction::with2(Code::Shr_rm64_imm8, RCX, TO_PLACES))?;
+        let buckets = word(mask(probe.tally));
+        self.put(Instruction::with2(
+            Code::And_r32_rm32,
+            Register::ECX,
+            buckets,
+        ))
     }
 
     /// Finds the slot of the key in `rax` and `rdx`: how far it is in the table, in `rcx`.
     fn look_up(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
-        use Register::{CL, ECX, RAX, RCX, RDX};
+        use Register::{CL, RAX, RDX};
         let field = |offset: u32| slot_field(table(probe.tally) + offset);
-        // All bits of both words have a part in the upper bits of the product.
-        self.on(Code::Mov_r64_rm64, RCX, RDX)?;
-        self.put(Instruction::with2(Code::Rol_rm64_imm8, RCX, 25))?;
-        self.on(Code::Xor_r64_rm64, RCX, RAX)?;
-        for _ in 0..2 {
-            let mixed = Instruction::with3(Code::Imul_r64_rm64_imm32, RCX, RCX, MIXER);
-            self.put(mixed)?;
-        }
-        self.put(Instruction::with2(Code::Shr_rm64_imm8, RCX, 32))?;
-        let buckets = word(mask(probe.tally));
-        self.put(Instruction::with2(Code::And_r32_rm32, ECX, buckets))?;
+        let by = i32::from(fixed(probe, KeyKind::Number));
+        self.place(probe)?;
         let again = self.to.code.len();
         self.put(Instruction::with2(Code::Cmp_r64_rm64, RAX, field(0)))?;
         let is_other = self.skip(0x75); // jne
-        self.put(Instruction::with2(Code::Cmp_r64_rm64, RDX, field(8)))?;
+        self.put(match self.has_third {
+            true => Instruction::with2(Code::Cmp_r64_rm64, RDX, field(8)),
+            false => Instruction::with2(Code::Cmp_rm64_imm32, field(8), by),
+        })?;
         let is_it = self.skip(0x74); // je
         self.land(is_other);
         let count = field(SLOT_COUNT);
@@ -430,7 +478,10 @@ impl Work<'_, '_> {
             self.to.code.push(0xcc); // int3
         }
         self.store(field(0), RAX)?;
-        self.store(field(8), RDX)?;
+        match self.has_third {
+            true => self.store(field(8), RDX)?,
+            false => self.put(Instruction::with2(Code::Mov_rm64_imm32, field(8), by))?,
+        }
         self.land(is_it);
         Ok(())
     }
@@ -459,7 +510,7 @@ impl Work<'_, '_> {
         use Register::{RAX, RCX};
         match it {
             Expression::Constant(number) => self.number(RAX, number.cast_unsigned()),
-            Expression::Register(number) => match saved(*number) {
+            Expression::Register(number) => match self.saved(*number) {
                 Some(at) => self.load(RAX, word(at)),
                 None => self.on(Code::Mov_r64_rm64, RAX, general(*number)),
             },
@@ -485,7 +536,8 @@ impl Work<'_, '_> {
             Expression::Binary(operation, left, right) => {
                 self.evaluate(left, used)?;
                 let simple = match **right {
-                    Expression::Register(number) => saved(number)
+                    Expression::Register(number) => self
+                        .saved(number)
                         .is_none()
                         .then(|| Instruction::with2(Code::Mov_r64_rm64, RCX, general(number))),
                     Expression::Constant(number) => Some(constant(RCX, number.cast_unsigned())),
@@ -555,6 +607,16 @@ impl Work<'_, '_> {
         self.on(Code::Movzx_r32_rm8, Register::EAX, Register::AL)
     }
 
+    /// The word in which a register's own value is kept meanwhile, if it is.
+    fn saved(&self, number: u8) -> Option<u32> {
+        match number {
+            0 => Some(0),
+            1 => Some(event_counter::SCRATCH),
+            2 if self.has_third => Some(THIRD),
+            _ => None,
+        }
+    }
+
     /// A short jump forwards.
     fn skip(&mut self, code: u8) -> Short {
         self.step();
@@ -576,8 +638,34 @@ impl Work<'_, '_> {
 }
 
 /// What a key is told apart by besides, but for addresses.
-fn fixed(probe: &KeyedProbe, kind: KeyKind) -> u64 {
-    u64::from(probe.place) << PLACE_SHIFT | (kind as u64) << KIND_SHIFT
+fn fixed(probe: &KeyedProbe, kind: KeyKind) -> u16 {
+    probe.place << PLACE_SHIFT | kind as u16
+}
+
+/// Does a probe look for one key, of numbers that can be computed without `rdx` and without a fault?
+fn is_plain(probe: &KeyedProbe) -> bool {
+    let is_plain_key = match &probe.key {
+        KeyOf::Number(key) => is_simple(key),
+        KeyOf::Only(kind) => *kind == KeyKind::Number,
+        KeyOf::Text(..) | KeyOf::Target(_) => false,
+    };
+    is_plain_key
+        && probe.caller.is_none()
+        && probe.within.is_none()
+        && probe.amount.as_ref().is_none_or(is_simple)
+}
+
+fn is_simple(it: &Expression) -> bool {
+    match it {
+        Expression::Constant(_)
+        | Expression::Register(_)
+        | Expression::Address(_)
+        | Expression::ThreadPointer => true,
+        Expression::Load(..) => false,
+        Expression::Narrow(_, number) | Expression::Unary(_, number) => is_simple(number),
+        Expression::Binary(Binary::Divide | Binary::Remainder, ..) => false,
+        Expression::Binary(_, left, right) => is_simple(left) && is_simple(right),
+    }
 }
 
 /// Puts a number into a register, in as few bytes as it takes; flags stay.
@@ -610,16 +698,6 @@ fn extended(width: Width, in_register: Option<()>) -> Result<Instruction, IcedEr
     match in_register {
         Some(()) => Instruction::with2(code, to, from),
         None => Instruction::with2(code, to, MemoryOperand::with_base(RAX)),
-    }
-}
-
-/// The word in which a register's own value is kept meanwhile, if it is.
-fn saved(number: u8) -> Option<u32> {
-    match number {
-        0 => Some(0),
-        1 => Some(event_counter::SCRATCH),
-        2 => Some(THIRD),
-        _ => None,
     }
 }
 
