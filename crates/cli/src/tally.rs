@@ -61,8 +61,14 @@ impl Tallies {
         if args.tally.is_empty() && !args.targets {
             return Ok(None);
         }
-        let asked = args.tally.iter().map(|text| One::new(text));
-        let asked = asked.collect::<Result<Vec<One>>>()?;
+        let mut asked: Vec<One> = Vec::new();
+        for text in &args.tally {
+            let one = One::new(text)?;
+            // Once is enough.
+            if !asked.iter().any(|it| it.asked == one.asked) {
+                asked.push(one);
+            }
+        }
         if asked.len() + usize::from(args.targets) > MOST_TALLIES {
             bail!("at most {MOST_TALLIES} values can be counted at once");
         }

@@ -551,11 +551,15 @@ fn of_kind(kind: KeyKind) -> &'static str {
 /// Where the counts by value do not add up to how often a place was reached: nobody should believe them.
 /// And where nothing was counted at all.
 fn differences(finder: &Finder<'_>, found: &[ValueCounts]) -> Result<Vec<String>, Error> {
-    let mut places: BTreeMap<(String, String, LinkAddr), Reached> = BTreeMap::new();
+    let mut places: BTreeMap<(String, usize, String, LinkAddr), Reached> = BTreeMap::new();
     let mut has_place: BTreeMap<String, bool> = BTreeMap::new();
     for values in found {
+        // The same may be asked for with callers and without.
+        let mut asked: HashMap<String, usize> = HashMap::new();
         for tally in &values.tallies {
             let name = format!("{}({})", tally.place, tally.expression);
+            let time = asked.entry(name.clone()).or_default();
+            *time += 1;
             *has_place.entry(name.clone()).or_default() |=
                 tally.is_targets || !tally.places.is_empty();
             for (point, sum) in sums_of(tally)? {
@@ -563,7 +567,7 @@ fn differences(finder: &Finder<'_>, found: &[ValueCounts]) -> Result<Vec<String>
                     continue;
                 };
                 let build = values.builds[point.build as usize].clone();
-                let reached = places.entry((name.clone(), build, point.at));
+                let reached = places.entry((name.clone(), *time, build, point.at));
                 let reached = reached.or_insert_with(|| Reached {
                     sum: 0,
                     count: finder.count(&place),

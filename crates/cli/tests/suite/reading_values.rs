@@ -503,3 +503,23 @@ fn the_page_has_a_histogram_of_what_was_found() {
     assert_eq!(browser.value(cells), expected);
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
+
+#[test]
+fn what_is_asked_for_twice_or_with_callers_too_is_no_reason_for_doubt() {
+    let tallies = ["take(n)", "take(n) by caller", "take(n)"];
+    let words: Vec<&str> = tallies.iter().flat_map(|it| ["--tally", it]).collect();
+    let shop = counted(VALUES_C, &GCC, &words);
+    let text = shop.report(&["--by", "value"]);
+    assert!(!text.contains("do not believe"), "{text}");
+    let csv = shop.report(&["--by", "value", "--format", "csv"]);
+    let sum = |has_caller: bool| -> u64 {
+        let rows = rows(&csv, &["count", "caller"]);
+        let rows = rows.iter().filter(|it| it[1].is_empty() != has_caller);
+        rows.map(|it| it[0].parse::<u64>().unwrap()).sum()
+    };
+    assert!(sum(true) > 0);
+    assert_eq!(sum(true), sum(false));
+    let calls = shop.report(&["--only", "take", "--format", "csv"]);
+    let calls = rows(&calls, &["calls"]);
+    assert_eq!(calls[0][0], sum(true).to_string());
+}
