@@ -27,6 +27,7 @@ use crate::readings;
 use crate::recovered::{Counts, Facts, Recovered, recover, recover_from, recover_phases};
 use crate::reserve;
 use crate::selection::Selection;
+use crate::started_with;
 use crate::talk::say;
 use crate::tallied;
 use crate::tally::Tallies;
@@ -104,7 +105,10 @@ pub fn run(
         wait: program.wait,
         duration: None,
         onlooker,
-        program: program.command.first().map(Path::new),
+        modules: &|| {
+            let first = program.command.first();
+            first.map_or_else(Vec::new, |it| started_with::modules(Path::new(it)))
+        },
         until,
     };
     let folder = match set_aside().and_then(|()| new_folder(counting)) {
@@ -175,8 +179,8 @@ fn uncounted(program: &ProgramArgument, error: anyhow::Error) -> anyhow::Error {
 /// Whom to count besides the program, and for how long.
 pub struct Following<'a> {
     pub onlooker: Option<&'a dyn Onlooker>,
-    /// The program, if it is yet to be started.
-    pub program: Option<&'a Path>,
+    /// The files of the modules that there are in the beginning.
+    pub modules: &'a dyn Fn() -> Vec<(String, FileBytes)>,
     pub children: bool,
     /// Also when the program has ended.
     pub wait: bool,
@@ -245,9 +249,9 @@ pub fn count(
             std::io::Error::other(why),
         ));
     }
-    if let (Some(tallies), Some(program)) = (&tallies, following.program) {
+    if let Some(tallies) = &tallies {
         tallies
-            .check(program)
+            .check(&(following.modules)())
             .map_err(|error| asked_wrongly(&error))?;
     }
     let probes = |path: &str, key: &str, bytes: &FileBytes| {

@@ -1,4 +1,4 @@
-//! The program that a command starts, and the libraries that it is started with.
+//! The program that a command starts, or that a process is, and its libraries.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,6 +19,17 @@ pub fn modules(program: &Path) -> Vec<(String, FileBytes)> {
         Some((path.to_str()?.to_owned(), bytes))
     })
     .collect()
+}
+
+/// The same of a process that runs; nothing, if not all of them can be read.
+pub fn running(pid: i32) -> Vec<(String, FileBytes)> {
+    let paths = headcount_monitor::code_files(pid).unwrap_or_default();
+    let bytes = |path: &String| {
+        let seen = format!("/proc/{pid}/root{path}");
+        foreign_file::bytes(Path::new(&seen)).ok()
+    };
+    let all = paths.iter().map(|path| Some((path.clone(), bytes(path)?)));
+    all.collect::<Option<_>>().unwrap_or_default()
 }
 
 /// What names the build of one of them.

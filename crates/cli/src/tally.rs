@@ -133,14 +133,13 @@ impl Tallies {
 
     /// Fails if something that is asked for is nowhere in the program and the libraries that it is
     /// started with. Who names a module knows what will be loaded.
-    pub fn check(&self, program: &Path) -> Result<()> {
-        let modules = started_with::modules(program);
+    pub fn check(&self, modules: &[(String, FileBytes)]) -> Result<()> {
         if modules.is_empty() {
             // Why it cannot be started is said when that is tried.
             return Ok(());
         }
         for one in self.asked.iter().filter(|it| it.module.is_none()) {
-            one.check(&modules)?;
+            one.check(modules)?;
         }
         Ok(())
     }

@@ -51,6 +51,16 @@ impl Mapping {
     }
 }
 
+/// The files whose code a process has mapped, by the paths that it sees.
+pub fn code_files(pid: pid_t) -> io::Result<Vec<String>> {
+    let mapped = mappings(pid)?.into_iter();
+    let code = mapped.filter(|it| it.executable && it.path.starts_with('/'));
+    let mut paths: Vec<String> = code.map(|it| it.path).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    Ok(paths)
+}
+
 /// Which file this is, as mappings name it; but for file systems that show another device there.
 pub fn number_of(file: &Metadata) -> FileNumber {
     let (major, minor) = (libc::major(file.dev()), libc::minor(file.dev()));

@@ -11,6 +11,7 @@ use headcount_monitor::Ending;
 use crate::args::Attach;
 use crate::monitored::{self, Following};
 use crate::progress::Sign;
+use crate::started_with;
 use crate::talk::say;
 
 /// Runs the verb.
@@ -46,7 +47,7 @@ fn count(args: &Attach) -> Result<ExitCode> {
         }
     };
     let following = Following {
-        program: None,
+        modules: &|| started_with::running(args.pid),
         children: true,
         wait: true,
         duration: args.duration,

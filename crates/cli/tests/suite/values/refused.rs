@@ -189,3 +189,23 @@ fn who_asks_for_values_of_a_run_without_is_told_how() {
         "{said:?}"
     );
 }
+
+#[test]
+fn places_that_are_nowhere_in_a_process_that_runs() {
+    let shop = Workshop::new();
+    let mut program = shop.command("sleep").arg("60").spawn().unwrap();
+    let pid = program.id().to_string();
+    let attach = |tally: &str| {
+        let words = ["attach", "--for", "100ms", "--tally", tally, &pid];
+        shop.headcount(&words)
+    };
+    let said = attach("nosuch(arg1)");
+    assert_eq!(said.status, Some(125), "{said:?}");
+    let why = "no function is called nosuch";
+    assert!(said.stderr.contains(why), "{said:?}");
+    // What is there is no reason to refuse, whether it is called or not.
+    let said = attach("malloc(arg1)");
+    assert_eq!(said.status, Some(0), "{said:?}");
+    program.kill().unwrap();
+    program.wait().unwrap();
+}
