@@ -129,20 +129,26 @@ pub fn run(
     Ok(Ran { outcome, stored })
 }
 
-/// Of a file that is no program for this machine, the kernel says only that it does not know its
-/// format; what is in the file says more.
 fn explained(error: Error) -> Error {
     match error {
-        Error::CannotRun(name, why) if why.raw_os_error() == Some(libc::ENOEXEC) => {
-            let better = foreign_kind(Path::new(&name)).map(std::io::Error::other);
-            Error::CannotRun(name, better.unwrap_or(why))
+        Error::CannotRun(name, why) => {
+            let why = why_not_run(&name, why);
+            Error::CannotRun(name, why)
         }
         other => other,
     }
 }
 
+/// Of a file that is no program for this machine, the kernel says only that it does not know its
+/// format; what is in the file says more.
+pub fn why_not_run(name: &str, why: std::io::Error) -> std::io::Error {
+    let is_unknown = why.raw_os_error() == Some(libc::ENOEXEC);
+    let better = is_unknown.then(|| foreign_kind(Path::new(name))).flatten();
+    better.map_or(why, std::io::Error::other)
+}
+
 /// What a file is, if that is no program for this machine.
-pub fn foreign_kind(path: &Path) -> Option<String> {
+fn foreign_kind(path: &Path) -> Option<String> {
     const HEADER: u64 = 64;
     let mut header = Vec::new();
     let file = foreign_file::open(path).ok()?;

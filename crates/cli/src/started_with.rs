@@ -6,6 +6,8 @@ use std::process::Command;
 use headcount_binary::Outline;
 use headcount_monitor::{FileBytes, foreign_file};
 
+use crate::timed;
+
 /// The files of the modules that a program begins with: its own first. What cannot be found out is left
 /// out.
 pub fn modules(program: &Path) -> Vec<(String, FileBytes)> {
@@ -24,11 +26,11 @@ pub fn modules(program: &Path) -> Vec<(String, FileBytes)> {
 /// The same of a process that runs; nothing, if not all of them can be read.
 pub fn running(pid: i32) -> Vec<(String, FileBytes)> {
     let paths = headcount_monitor::code_files(pid).unwrap_or_default();
-    let bytes = |path: &String| {
-        let seen = format!("/proc/{pid}/root{path}");
-        foreign_file::bytes(Path::new(&seen)).ok()
-    };
-    let all = paths.iter().map(|path| Some((path.clone(), bytes(path)?)));
+    let bytes = |path: &str| timed::read(pid.cast_unsigned(), Path::new(path));
+    let all = paths.into_iter().map(|path| {
+        let bytes = bytes(&path)?;
+        Some((path, bytes))
+    });
     all.collect::<Option<_>>().unwrap_or_default()
 }
 

@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::DEFAULT_PROFILE;
 use crate::args::Time;
-use crate::monitored::foreign_kind;
+use crate::monitored::why_not_run;
 use crate::talk::say;
 use crate::timed::{self, Sampled};
 
@@ -74,13 +74,11 @@ pub fn run(args: &Time) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
 }
 
-/// Of a file that is no program for this machine, the kernel says only that it does not know its
-/// format.
 fn explained(error: Error) -> Error {
     match error {
-        Error::CannotRun(name, why) if why.raw_os_error() == Some(libc::ENOEXEC) => {
-            let better = foreign_kind(Path::new(&name)).map(std::io::Error::other);
-            Error::CannotRun(name, better.unwrap_or(why))
+        Error::CannotRun(name, why) => {
+            let why = why_not_run(&name, why);
+            Error::CannotRun(name, why)
         }
         other => other,
     }
