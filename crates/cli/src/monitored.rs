@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use headcount_language::Language;
 use headcount_model::{FunctionCounts, PAUSED, Run};
 use headcount_monitor::foreign_file;
 use headcount_monitor::journal;
@@ -218,6 +219,15 @@ fn check_per_thread(args: &Counting, following: &Following<'_>) -> Result<(), Er
     Err(Error::Io("--per-thread", std::io::Error::other(why)))
 }
 
+/// The languages whose programs are counted when an interpreter runs them.
+fn languages(args: &Counting, following: &Following<'_>) -> &'static [Language] {
+    let is_alone = !args.calls && !args.per_thread && args.limit.is_none();
+    match args.engine() == EngineName::Detour && is_alone && following.until.is_none() {
+        true => &Language::ALL,
+        false => &[],
+    }
+}
+
 fn has_tallies(args: &Counting) -> bool {
     args.tallies.targets || !args.tallies.tally.is_empty()
 }
@@ -246,8 +256,7 @@ pub fn count(
         return Err(Error::Io("--until", why));
     }
     check_per_thread(args, following)?;
-    let tallies = Tallies::new(&args.tallies).map_err(|error| asked_wrongly(&error))?;
-    if tallies.is_some() && (args.calls || args.limit.is_some() || following.until.is_some()) {
+    if has_tallies(args) && (args.calls || args.limit.is_some() || following.until.is_some()) {
         let why =
             "they cannot be combined with --calls, --until or --limit; count one after the other";
         return Err(Error::Io(
@@ -255,6 +264,8 @@ pub fn count(
             std::io::Error::other(why),
         ));
     }
+    let languages = languages(args, following);
+    let tallies = Tallies::new(&args.tallies, languages).map_err(|error| asked_wrongly(&error))?;
     if let Some(tallies) = &tallies {
         tallies
             .check(&(following.modules)())

@@ -2,6 +2,7 @@
 
 mod flat;
 mod phases;
+mod programs;
 mod threads;
 mod values;
 
@@ -25,6 +26,8 @@ use crate::machine;
 use crate::readings::ModuleReadings;
 use crate::selection::Selection;
 use flat::Flat;
+use headcount_monitor::values::Values;
+use programs::Programs;
 
 pub use phases::{VALUES, recover_phases};
 
@@ -84,6 +87,19 @@ pub struct Recovered {
 }
 
 impl Recovered {
+    /// Adds what was counted by value, and what interpreters ran, as far as it is chosen.
+    fn add_by_value(&mut self, found: ByValue, selection: Option<&Selection>) {
+        self.name_values(found.values);
+        self.run.notes.extend(found.programs.notes);
+        for (module, mut counts) in found.programs.modules {
+            if let Some(selection) = selection {
+                choose(&mut counts, &selection.choose_functions(&module));
+            }
+            self.facts.push(Facts::Blocks(module));
+            self.counts.push(Counts::Made(counts));
+        }
+    }
+
     /// Adds what was found by value, of which the journal knows where that was.
     fn name_values(&mut self, values: Option<ValueCounts>) {
         self.run.values = values.map(|it| ValueCounts {
@@ -91,6 +107,38 @@ impl Recovered {
             ..it
         });
     }
+}
+
+/// What a run counted by value.
+#[derive(Clone, Default)]
+struct ByValue {
+    /// What was asked for.
+    values: Option<ValueCounts>,
+    /// By the addresses of their instructions.
+    programs: Programs,
+}
+
+impl ByValue {
+    /// What is in a run's folder.
+    fn read(entries: &[Entry], folder: &OwnFolder) -> Result<Self> {
+        let values = Values::read(folder, entries).context("what was counted by value")?;
+        Ok(Self {
+            programs: programs::programs_of(entries, &values)?,
+            values: values::values_of(entries, values),
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.values.is_none() && self.programs.modules.is_empty()
+    }
+}
+
+/// Leaves out functions that are not chosen.
+fn choose(counts: &mut SparseCounts, chosen: &[bool]) {
+    let is_chosen = |number: usize| chosen.get(number) != Some(&false);
+    counts.functions.retain(|(number, _)| is_chosen(*number));
+    let left_out = (0..chosen.len()).filter(|it| !is_chosen(*it));
+    counts.uncounted.extend(left_out.map(|it| it..it + 1));
 }
 
 /// What a run says about a module.
@@ -131,13 +179,13 @@ pub fn recover(
 ) -> Result<Recovered> {
     let written = journal::read(folder)?;
     let asks_for_calls = written.entries.contains(&Entry::Calls);
-    let values = values::values_of(&written.entries, folder)?;
+    let by_value = ByValue::read(&written.entries, folder)?;
     let threads = ThreadRecords::read(folder).context("what threads counted")?;
     let mut recovered = match threads {
         Some(threads) => recover_by_thread(written, &threads, folder, outcome, selection)?,
         None => recover_from(written, folder, outcome, selection)?,
     };
-    recovered.name_values(values);
+    recovered.add_by_value(by_value, selection);
     if asks_for_calls {
         let builds = recovered.builds.clone();
         let costs = journal::call_costs(folder);

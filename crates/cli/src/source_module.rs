@@ -7,11 +7,8 @@ use headcount_csource::map::{FunctionMap, TextMap};
 use headcount_flow::Contradiction;
 use headcount_model::{
     Block, BlockId, BlockKind, FileId, Function, FunctionCounts, GraphCounts, LineRun, LinkAddr,
-    Module, Node, Place, Readings, SourcePlace,
+    Module, NOWHERE, Node, Place, Readings, SourcePlace,
 };
-
-/// Addresses of things that have none begin here: nothing of a program is ever there.
-const NOWHERE: u64 = 0xffff_8000_0000_0000;
 
 /// A text whose functions are in a module.
 pub struct PlacedText {

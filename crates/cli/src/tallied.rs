@@ -1,5 +1,6 @@
 //! What `run` says in the end of what was counted by value.
 
+use crate::progress::during_on_terminal;
 use crate::readings;
 use crate::talk::say;
 use crate::verbs;
@@ -19,7 +20,12 @@ pub fn tell(run: &Run, profile: &Path, quiet: bool) -> Result<()> {
     let part = format!("{}#", run.key);
     let runs = runs.filter(|it| it.key == run.key || it.key.starts_with(&part));
     let numbers: Vec<i64> = runs.map(|it| it.id).collect();
-    let loaded = verbs::load_from(&profile_of_run, &RunSelection::These(numbers))?;
+    let runs = RunSelection::These(numbers);
+    let load = || verbs::load_silently(&profile_of_run, &runs);
+    let loaded = match quiet {
+        true => load()?,
+        false => during_on_terminal("reading the profile", load)?,
+    };
     let tallied = verbs::tallied(&loaded, Only::default(), None, true)?;
     sentences(&tallied, profile, quiet).iter().for_each(say);
     Ok(())

@@ -9,7 +9,8 @@ use headcount_model::{
     Block, Expression, Function, KeyKind, KeyOf, KeyedProbe, LineRun, LinkAddr, MOST_TALLIES,
     Module, Width,
 };
-use headcount_monitor::{FileBytes, KeyedIn, TallyAsked, Tallying, find_debug_file};
+use headcount_language::Language;
+use headcount_monitor::{FileBytes, Interpreted, KeyedIn, TallyAsked, Tallying, find_debug_file};
 use headcount_patch::MOST_TEMPORARIES;
 use headcount_report::{no_function_in, split_module};
 use headcount_tally::{
@@ -26,6 +27,8 @@ use crate::started_with;
 pub struct Tallies {
     asked: Vec<One>,
     targets: bool,
+    /// Of which languages the instructions are counted that interpreters run.
+    languages: Vec<Language>,
 }
 
 /// One thing that is asked for.
@@ -57,8 +60,8 @@ struct Spot {
 
 impl Tallies {
     /// As the user typed it.
-    pub fn new(args: &Arguments) -> Result<Option<Self>> {
-        if args.tally.is_empty() && !args.targets {
+    pub fn new(args: &Arguments, languages: &[Language]) -> Result<Option<Self>> {
+        if args.tally.is_empty() && !args.targets && languages.is_empty() {
             return Ok(None);
         }
         let mut asked: Vec<One> = Vec::new();
@@ -69,12 +72,14 @@ impl Tallies {
                 asked.push(one);
             }
         }
-        if asked.len() + usize::from(args.targets) > MOST_TALLIES {
-            bail!("at most {MOST_TALLIES} values can be counted at once");
+        let own = usize::from(args.targets) + languages.len();
+        if asked.len() + own > MOST_TALLIES {
+            bail!("at most {} values can be counted at once", MOST_TALLIES - own);
         }
         Ok(Some(Self {
             asked,
             targets: args.targets,
+            languages: languages.to_vec(),
         }))
     }
 
@@ -93,6 +98,11 @@ impl Tallies {
                 ..TallyAsked::default()
             });
         }
+        tallies.extend(self.languages.iter().map(|it| TallyAsked {
+            place: it.name().to_owned(),
+            language: Some(*it),
+            ..TallyAsked::default()
+        }));
         Tallying {
             tallies,
             probes,
@@ -100,9 +110,48 @@ impl Tallies {
         }
     }
 
+    /// Adds the probes of an interpreter, if this is one.
+    fn add_program(&self, path: &str, bytes: &[u8], found: &mut KeyedIn) {
+        if self.languages.is_empty() {
+            return;
+        }
+        let interpreter = match headcount_language::find(bytes) {
+            None => return,
+            Some(Ok(interpreter)) => interpreter,
+            Some(Err(why)) => {
+                let note = format!("The programs that {path} interprets are not counted: {why}.");
+                found.notes.push(note);
+                return;
+            }
+        };
+        let mut languages = self.languages.iter();
+        let Some(number) = languages.position(|it| *it == interpreter.language) else {
+            return;
+        };
+        let before = self.asked.len() + usize::from(self.targets);
+        let tally = (before + number) as u8;
+        let probes = interpreter.fetches.into_iter().map(|it| KeyedProbe {
+            at: it.at,
+            tally,
+            place: 0,
+            key: KeyOf::Number(it.address),
+            within: None,
+            amount: None,
+            caller: None,
+        });
+        found.probes.extend(probes);
+        found.interpreted = Some(Interpreted {
+            interpreter: interpreter.interpreter,
+            tally,
+            frees: interpreter.frees,
+            name: interpreter.language.name().to_owned(),
+        });
+    }
+
     /// The probes of a module.
     pub fn probes(&self, path: &str, key: &str, bytes: &FileBytes) -> KeyedIn {
         let mut found = KeyedIn::default();
+        self.add_program(path, (**bytes).as_ref(), &mut found);
         let may_be_there = |it: &&One| it.may_be_in(path, (**bytes).as_ref());
         if !self.asked.iter().any(|it| may_be_there(&it)) {
             return found;
@@ -173,6 +222,7 @@ impl One {
             by_caller: self.asked.by_caller,
             has_amount: self.asked.amount.is_some(),
             is_targets: false,
+            language: None,
             is_text: matches!(self.asked.scale, Scale::Text(_)),
         }
     }

@@ -68,6 +68,9 @@ pub fn join_ranges(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges
 }
 
+/// Addresses of things that have none begin here: nothing of a program is ever there.
+pub const NOWHERE: u64 = 0xffff_8000_0000_0000;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -87,6 +87,10 @@ pub struct KeyedProbes {
     pub probes: Vec<KeyedProbe>,
     /// Which tally says where indirect calls and jumps lead, if that is asked for.
     pub targets: Option<u8>,
+    /// Instructions of which headcount is told before they run, in order.
+    pub notices: Vec<LinkAddr>,
+    /// If they are the same in every run: what tells them from others. Copies with them can be kept.
+    pub kept_as: Option<String>,
 }
 
 impl KeyedProbes {
@@ -94,11 +98,13 @@ impl KeyedProbes {
     pub const NONE: Self = Self {
         probes: Vec::new(),
         targets: None,
+        notices: Vec::new(),
+        kept_as: None,
     };
 
     /// Are there none?
     pub fn is_empty(&self) -> bool {
-        self.probes.is_empty() && self.targets.is_none()
+        self.probes.is_empty() && self.targets.is_none() && self.notices.is_empty()
     }
 
     /// The one that counts where the indirect call or jump at an address goes, if that is asked for.
@@ -112,6 +118,11 @@ impl KeyedProbes {
             amount: None,
             caller: None,
         })
+    }
+
+    /// Is headcount told before an instruction runs?
+    pub fn is_noticed(&self, at: LinkAddr) -> bool {
+        self.notices.binary_search(&at).is_ok()
     }
 
     /// Those before an instruction, in the order of their tallies.

@@ -27,7 +27,7 @@ mod thread_counts;
 mod transfer;
 mod value_counts;
 
-pub use address::{LinkAddr, LoadAddr, LoadBias, join_ranges};
+pub use address::{LinkAddr, LoadAddr, LoadBias, NOWHERE, join_ranges};
 pub use call_costs::{CallContext, CallCosts, CallEdge, CalledFunction};
 pub use event::{Bounds, Event, Events, InstructionEvents, Varies};
 pub use expression::{Binary, Expression, Unary, Width};

@@ -33,11 +33,15 @@ pub enum BlockKind {
     RightOperand,
     /// A statement expression.
     StatementExpression,
+    /// A line of a program that is interpreted.
+    Line,
+    /// An operation of such a program.
+    Operation,
 }
 
 impl BlockKind {
     /// All kinds, in the order of their codes.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Function,
         Self::Then,
         Self::Else,
@@ -52,6 +56,8 @@ impl BlockKind {
         Self::FalseOperand,
         Self::RightOperand,
         Self::StatementExpression,
+        Self::Line,
+        Self::Operation,
     ];
 
     /// The word that reports use.
@@ -71,6 +77,8 @@ impl BlockKind {
             Self::FalseOperand => "false operand",
             Self::RightOperand => "right operand",
             Self::StatementExpression => "statement expression",
+            Self::Line => "line",
+            Self::Operation => "operation",
         }
     }
 

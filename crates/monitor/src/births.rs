@@ -257,6 +257,7 @@ impl Monitor<'_> {
         } else if !is_new && !has_left {
             self.leaves(&stopped)?;
         }
+        self.read_before_the_end(&stopped)?;
         let signal = stopped.event_message()? as i32 & 0x7f;
         let fate = self.processes.get(&pid).and_then(|it| it.fate.as_ref());
         if signal != 0 && fate.is_none_or(|fate| fate.signal != signal) {

@@ -101,6 +101,11 @@ impl Monitor<'_> {
             self.met_new_text(stopped)?;
             return Ok(true);
         }
+        if self.has_notice(space, index, offset) {
+            self.hits += 1;
+            self.met_notice(stopped)?;
+            return Ok(true);
+        }
         if let Some(behind) = self.behind_request(space, index, offset) {
             self.hits += 1;
             let trap = LoadAddr(stopped.instruction_pointer()?.wrapping_sub(1));
@@ -159,6 +164,7 @@ impl Monitor<'_> {
                     || self.behind_request(space, index, offset).is_some()
                     || self.has_full_table(space, index, offset)
                     || self.has_new_text(space, index, offset)
+                    || self.has_notice(space, index, offset)
                     || self.ends_countdown(space, index, offset)
             }
             None => false,

@@ -33,8 +33,12 @@ impl EventUse {
             Self::CountDown => Some(format!("{fingerprint}-instructions")),
             Self::CountDownEntries(entries) => entries.is_empty().then(|| fingerprint.to_owned()),
             Self::Log => Some(format!("{fingerprint}-calls")),
-            // Which places these are is the user's choice.
-            Self::Keyed(probes) => probes.is_empty().then(|| fingerprint.to_owned()),
+            Self::Keyed(probes) if probes.is_empty() => Some(fingerprint.to_owned()),
+            // Most are the user's choice.
+            Self::Keyed(probes) => {
+                let kept_as = probes.kept_as.as_ref();
+                kept_as.map(|it| format!("{fingerprint}-{it}"))
+            }
         }
     }
 

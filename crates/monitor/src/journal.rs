@@ -29,7 +29,7 @@ use crate::own_folder::OwnFolder;
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines, or of what is where in a window.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";
@@ -136,6 +136,8 @@ pub enum Entry {
         is_targets: bool,
         /// Are keys texts?
         is_text: bool,
+        /// Are they addresses of instructions of an interpreted program, and of which language?
+        language: Option<String>,
     },
     /// A place of a tally.
     TallyPlace {

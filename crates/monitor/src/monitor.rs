@@ -411,6 +411,9 @@ impl<'a> Monitor<'a> {
         let unused: Vec<usize> = unused.filter(|number| !is_used(*number)).collect();
         for number in unused {
             self.spaces.remove(&number);
+            if let Some(tallies) = &mut self.tallies {
+                tallies.pieces.forget(number);
+            }
         }
     }
 

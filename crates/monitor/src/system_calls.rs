@@ -306,6 +306,9 @@ impl Monitor<'_> {
                 .handlers
                 .retain(|it| it.frame != frame);
         }
+        if matches!(call.number, libc::SYS_execve | libc::SYS_execveat) {
+            self.read_before_exec(&stopped)?;
+        }
         let space = self.thread(&stopped).space;
         let memory = self.spaces.get(&space).map(|it| &it.memory);
         let word = |at: u64| memory.and_then(|it| it.read_word(LoadAddr(at)).ok());

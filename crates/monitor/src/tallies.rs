@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use headcount_language::Language;
 use headcount_model::{KeyedProbe, KeyedProbes, LinkAddr, LoadAddr, MOST_PLACES};
 use headcount_patch::{
     Copy, SLOT_BYTES, Spot, TEXT_LIMIT, TEXT_START, last_amount, last_slot, table, text_hash,
@@ -18,10 +19,11 @@ use libc::pid_t;
 
 use crate::FileBytes;
 use crate::copies::Where;
+use crate::interpreted::{Interpreted, Pieces};
 use crate::journal::{Entry, Journal, VALUES, private_file};
 use crate::monitor::Monitor;
 use crate::values::{
-    CodeAt, Found, KindOfTally, Slot, Sum, Values, of_hits, of_tables, of_text, slots,
+    CodeAt, Found, KindOfTally, Meaning, Slot, Sum, Values, of_hits, of_tables, of_text, slots,
 };
 use crate::wait::Stopped;
 
@@ -53,6 +55,8 @@ pub struct TallyAsked {
     pub is_targets: bool,
     /// Are they texts?
     pub is_text: bool,
+    /// Are they addresses of instructions that interpreters of this language fetch?
+    pub language: Option<Language>,
 }
 
 /// The keyed probes of a module.
@@ -62,6 +66,8 @@ pub struct KeyedIn {
     pub probes: Vec<KeyedProbe>,
     /// Sentences for the report about what cannot be counted.
     pub notes: Vec<String>,
+    /// What it interprets.
+    pub interpreted: Option<Interpreted>,
 }
 
 /// How many bytes a file has that says the same again and again.
@@ -91,6 +97,10 @@ pub struct Tallies {
     meant: HashMap<(u32, u8, u32), Vec<(Found, Slot)>>,
     /// The number of the next place.
     next_place: u16,
+    /// The interpreters among the modules, by number.
+    pub(crate) interpreters: HashMap<usize, Interpreted>,
+    /// What they interpret.
+    pub(crate) pieces: Pieces,
 }
 
 impl Tallies {
@@ -105,12 +115,14 @@ impl Tallies {
                 has_amount: it.has_amount,
                 is_targets: it.is_targets,
                 is_text: it.is_text,
+                language: it.language.map(|it| it.name().to_owned()),
             })?;
         }
         let kinds = asked.tallies.iter().map(|it| KindOfTally {
             is_targets: it.is_targets,
             is_text: it.is_text,
             by_caller: it.by_caller,
+            is_program: it.language.is_some(),
         });
         Ok(Self {
             kinds: kinds.collect(),
@@ -121,6 +133,8 @@ impl Tallies {
             generations: HashMap::new(),
             meant: HashMap::new(),
             next_place: 0,
+            interpreters: HashMap::new(),
+            pieces: Pieces::default(),
         })
     }
 
@@ -173,13 +187,18 @@ impl Tallies {
         self.kinds.len() as u8
     }
 
+    /// Adds to the file.
+    pub(crate) fn write(&mut self, record: &[u8]) -> io::Result<()> {
+        self.file.write_all(record)
+    }
+
     /// What a slot holds, in parts: what its addresses meant before, and what they mean now.
     fn parts(
         &self,
         window: u32,
         tally: u8,
         slot: Slot,
-        code: &dyn Fn(u64) -> CodeAt,
+        meaning: &Meaning<'_>,
     ) -> Vec<(Found, Sum)> {
         let kind = self.kinds[usize::from(tally)];
         let mut rest = slot;
@@ -193,7 +212,7 @@ impl Tallies {
             }
         }
         if rest.sum.count != 0 {
-            parts.push((rest.found(tally, kind, code), rest.sum));
+            parts.push((rest.found(tally, kind, meaning), rest.sum));
         }
         parts
     }
@@ -211,21 +230,35 @@ impl Monitor<'_> {
         let (Some(tallying), Some(tallies)) = (&self.settings.tallying, &mut self.tallies) else {
             return Ok(None);
         };
-        let KeyedIn { mut probes, notes } = (tallying.probes)(path, key, bytes);
+        let KeyedIn {
+            mut probes,
+            notes,
+            interpreted,
+        } = (tallying.probes)(path, key, bytes);
         for note in notes {
             self.journal.write(&Entry::Note(note))?;
         }
         probes.sort_by_key(|it| (it.at, it.tally));
-        let left = usize::from(MOST_PLACES - tallies.next_place);
+        let left = usize::from(MOST_PLACES - tallies.next_place).saturating_sub(1);
         if probes.len() > left {
             probes.truncate(left);
             self.journal.write(&Entry::Note(format!(
                 "Values are counted at {MOST_PLACES} places only: the rest of {path} is left out."
             )))?;
         }
+        let program = interpreted.as_ref().map(|it| it.tally);
+        let is_kept = probes.iter().all(|it| Some(it.tally) == program) && tallying.targets.is_none();
+        let shared = tallies.next_place;
+        tallies.next_place += u16::from(program.is_some());
         for probe in &mut probes {
-            probe.place = tallies.next_place;
-            tallies.next_place += 1;
+            // Wherever an instruction is fetched, it is the same one.
+            probe.place = match Some(probe.tally) == program {
+                true => shared,
+                false => {
+                    tallies.next_place += 1;
+                    tallies.next_place - 1
+                }
+            };
             self.journal.write(&Entry::TallyPlace {
                 place: probe.place,
                 tally: probe.tally,
@@ -233,10 +266,17 @@ impl Monitor<'_> {
                 at: probe.at.0,
             })?;
         }
-        Ok(Some(Rc::new(KeyedProbes {
+        let mut keyed = KeyedProbes {
             probes,
             targets: tallying.targets,
-        })))
+            ..KeyedProbes::NONE
+        };
+        if let Some(it) = interpreted {
+            keyed.notices.extend(it.frees);
+            keyed.kept_as = is_kept.then(|| format!("{}-{}-{shared}", it.name, it.tally));
+            tallies.interpreters.insert(module, it);
+        }
+        Ok(Some(Rc::new(keyed)))
     }
 
     /// A thread is about to count in a window.
@@ -250,14 +290,18 @@ impl Monitor<'_> {
 
     /// The thread of a window stands still, or counts there no more: what it found goes into the file.
     pub fn empty_tables(&mut self, window: u32, space: usize) -> io::Result<()> {
+        self.learn_pieces(window, space)?;
         let (Some(tallies), Some(windows)) = (&self.tallies, &self.windows) else {
             return Ok(());
         };
         let mut found = Vec::new();
+        let meaning = Meaning {
+            code: &|at| self.code_at(space, at),
+            piece: &|at| tallies.pieces.at(space, at),
+        };
         for tally in 0..tallies.count() {
             for slot in slots(&windows.read_table(window, tally)?) {
-                let code = |at: u64| self.code_at(space, at);
-                found.extend(tallies.parts(window, tally, slot, &code));
+                found.extend(tallies.parts(window, tally, slot, &meaning));
             }
         }
         if found.is_empty() {
@@ -290,13 +334,20 @@ impl Monitor<'_> {
         }
         let threads = self.threads.iter().filter(|(_, it)| it.space == space);
         let windows = threads.filter_map(|(tid, _)| self.windows.as_ref()?.of(*tid));
+        let meaning = Meaning {
+            code: &|at| self.code_at(space, at),
+            piece: &|at| tallies.pieces.at(space, at),
+        };
         let mut meant = Vec::new();
         for window in windows {
             for tally in 0..tallies.count() {
                 let table = self.windows.as_ref().map(|it| it.read_table(window, tally));
                 for slot in slots(&table.transpose()?.unwrap_or_default()) {
-                    let code = |at: u64| self.code_at(space, at);
-                    let parts = tallies.parts(window, tally, slot, &code);
+                    // These have their own time.
+                    if kinds[usize::from(tally)].is_program {
+                        continue;
+                    }
+                    let parts = tallies.parts(window, tally, slot, &meaning);
                     let place = (window, tally, slot.offset);
                     let parts = parts
                         .into_iter()
@@ -371,6 +422,11 @@ impl Monitor<'_> {
     /// Does it because a text comes into a table?
     pub fn has_new_text(&self, space: usize, index: usize, offset: u64) -> bool {
         self.is_trap(space, index, offset, Copy::is_new_text)
+    }
+
+    /// Does it because headcount is to be told of it?
+    pub fn has_notice(&self, space: usize, index: usize, offset: u64) -> bool {
+        self.is_trap(space, index, offset, Copy::is_notice)
     }
 
     /// Did a thread fault because a keyed probe read what is not there? Then it goes on with a key

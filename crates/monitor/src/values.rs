@@ -46,6 +46,28 @@ pub enum FoundKey {
     Text(u64),
     /// Something else.
     Kind(KeyKind),
+    /// An instruction of an interpreted program: the number of the piece that it is in, and how many bytes
+    /// behind the first one.
+    Piece(u32, u32),
+}
+
+/// What addresses mean in a process.
+pub struct Meaning<'a> {
+    /// Those of its modules.
+    pub code: &'a dyn Fn(u64) -> CodeAt,
+    /// Those of instructions that it interprets.
+    pub piece: &'a dyn Fn(u64) -> Option<(u32, u32)>,
+}
+
+/// A piece of an interpreted program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Its number.
+    pub number: u32,
+    /// The module of its interpreter, by its number in the journal.
+    pub module: u32,
+    /// What is known of it.
+    pub description: Vec<u8>,
 }
 
 /// What counts are told apart by.
@@ -87,6 +109,8 @@ pub struct Values {
     pub found: HashMap<Found, Sum>,
     /// Texts by their hashes.
     pub texts: HashMap<u64, Vec<u8>>,
+    /// Pieces of interpreted programs by number.
+    pub pieces: BTreeMap<u32, Piece>,
     keys: HashMap<u8, usize>,
     /// How often each window was emptied.
     generations: BTreeMap<u32, u64>,
@@ -136,11 +160,13 @@ pub struct KindOfTally {
     pub is_text: bool,
     /// Are callers told apart?
     pub by_caller: bool,
+    /// Are they addresses of instructions of interpreted programs?
+    pub is_program: bool,
 }
 
 impl Slot {
-    /// What its key means in a process that has addresses in these modules.
-    pub fn found(&self, tally: u8, kind: KindOfTally, code: &dyn Fn(u64) -> CodeAt) -> Found {
+    /// What its key means in a process.
+    pub fn found(&self, tally: u8, kind: KindOfTally, meaning: &Meaning<'_>) -> Found {
         let what = self.by & ((1 << PLACE_SHIFT) - 1);
         let what = KeyKind::of(what as u8).unwrap_or(KeyKind::Other);
         let place = (self.by >> PLACE_SHIFT) as u16 & (headcount_model::MOST_PLACES - 1);
@@ -149,12 +175,16 @@ impl Slot {
             tally,
             place,
             key: match what {
-                KeyKind::Number if kind.is_targets => FoundKey::Code(code(self.key)),
+                KeyKind::Number if kind.is_program => match (meaning.piece)(self.key) {
+                    Some((number, offset)) => FoundKey::Piece(number, offset),
+                    None => FoundKey::Kind(KeyKind::Elsewhere),
+                },
+                KeyKind::Number if kind.is_targets => FoundKey::Code((meaning.code)(self.key)),
                 KeyKind::Number if kind.is_text => FoundKey::Text(self.key),
                 KeyKind::Number => FoundKey::Number(self.key.cast_signed()),
                 other => FoundKey::Kind(other),
             },
-            by: (kind.is_targets || kind.by_caller).then(|| code(address)),
+            by: (kind.is_targets || kind.by_caller).then(|| (meaning.code)(address)),
         }
     }
 }
@@ -224,11 +254,15 @@ impl Values {
             if is_stale {
                 continue;
             }
-            let code = |at: u64| code_of(entries, owner, at);
+            let meaning = Meaning {
+                code: &|at| code_of(entries, owner, at),
+                // Nobody can look now.
+                piece: &|_| None,
+            };
             for (tally, kind) in (0_u8..).zip(kinds) {
                 let table = windows::read_table(file, window, tally)?;
                 for slot in slots(&table) {
-                    self.add(slot.found(tally, *kind, &code), slot.sum);
+                    self.add(slot.found(tally, *kind, &meaning), slot.sum);
                 }
             }
         }
@@ -256,6 +290,17 @@ impl Values {
                 self.texts.insert(hash, from.bytes()?.to_vec());
                 return Some(());
             }
+            RecordKind::Piece => {
+                let (number, module) = (from.number()?, from.number()?);
+                let description = from.bytes()?.to_vec();
+                let piece = Piece {
+                    number,
+                    module,
+                    description,
+                };
+                self.pieces.insert(number, piece);
+                return Some(());
+            }
             RecordKind::Hits => {}
         }
         let found = from.many(|it| {
@@ -278,13 +323,15 @@ enum RecordKind {
     Table,
     /// A text.
     Text,
-    /// Breakpoints.
+    /// Breakpoints, or what was taken out of tables.
     Hits,
+    /// A piece of an interpreted program.
+    Piece,
 }
 
 impl RecordKind {
     fn of(number: u8) -> Option<Self> {
-        [Self::Table, Self::Text, Self::Hits]
+        [Self::Table, Self::Text, Self::Hits, Self::Piece]
             .get(usize::from(number))
             .copied()
     }
@@ -311,6 +358,15 @@ pub fn of_text(hash: u64, text: &[u8]) -> Vec<u8> {
     let mut body = body(RecordKind::Text);
     body.0.extend(hash.to_le_bytes());
     body.bytes(text);
+    record(&body)
+}
+
+/// What is added to it when a piece of an interpreted program is met for the first time.
+pub fn of_piece(piece: &Piece) -> Vec<u8> {
+    let mut body = body(RecordKind::Piece);
+    body.number(piece.number as usize);
+    body.number(piece.module as usize);
+    body.bytes(&piece.description);
     record(&body)
 }
 
@@ -349,6 +405,11 @@ fn pack(to: &mut Packer, it: &Found) {
             to.0.push(3);
             to.0.extend(hash.to_le_bytes());
         }
+        FoundKey::Piece(number, offset) => {
+            to.0.push(4);
+            to.number(number as usize);
+            to.number(offset as usize);
+        }
     }
     match it.by {
         None => to.0.push(0),
@@ -377,7 +438,8 @@ fn unpack(from: &mut Packed<'_>) -> Option<Found> {
             0 => FoundKey::Number(from.signed_wide()?),
             1 => FoundKey::Code(unpack_code(from)?),
             2 => FoundKey::Kind(KeyKind::of(from.u8()?)?),
-            _ => FoundKey::Text(from.u64()?),
+            3 => FoundKey::Text(from.u64()?),
+            _ => FoundKey::Piece(from.number()?, from.number()?),
         },
         by: match from.u8()? {
             0 => None,
@@ -400,11 +462,13 @@ fn kinds(entries: &[Entry]) -> Vec<KindOfTally> {
             by_caller,
             is_targets,
             is_text,
+            language,
             ..
         } => Some(KindOfTally {
             is_targets: *is_targets,
             is_text: *is_text,
             by_caller: *by_caller,
+            is_program: language.is_some(),
         }),
         _ => None,
     });

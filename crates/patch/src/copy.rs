@@ -255,6 +255,11 @@ impl Copy {
         self.template.new_texts.binary_search(&offset).is_ok()
     }
 
+    /// Does it because headcount is to be told that a thread comes there?
+    pub fn is_notice(&self, offset: u32) -> bool {
+        self.template.notices.binary_search(&offset).is_ok()
+    }
+
     /// Where a thread goes on that faults at this offset of the copy because of a keyed probe.
     pub fn behind_fault(&self, offset: u32) -> Option<u32> {
         let faults = &self.template.faults;

@@ -54,6 +54,7 @@ pub fn template(
         tallied: Vec::new(),
         full_tables: Vec::new(),
         new_texts: Vec::new(),
+        notices: Vec::new(),
         faults: Vec::new(),
         unreadables: Vec::new(),
     };
@@ -86,6 +87,7 @@ fn finish(emitter: Emitter<'_>, detours: &Detours, plan: &Plan) -> Result<Templa
         tallied,
         full_tables,
         new_texts,
+        notices,
         mut faults,
         ..
     } = emitter;
@@ -126,6 +128,7 @@ fn finish(emitter: Emitter<'_>, detours: &Detours, plan: &Plan) -> Result<Templa
         tallied,
         full_tables,
         new_texts,
+        notices,
         faults,
     })
 }
@@ -278,6 +281,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) full_tables: Vec<u32>,
     /// Where the copy traps because a text comes into a table.
     pub(crate) new_texts: Vec<u32>,
+    /// Traps before instructions of which headcount is told.
+    pub(crate) notices: Vec<u32>,
     /// Instructions of keyed probes that may fault, and where they go on then.
     pub(crate) faults: Vec<(u32, u32)>,
     pub(crate) unreadables: Vec<Unreadable>,
@@ -401,6 +406,7 @@ impl Emitter<'_> {
             self.resumes.push((offset, resume));
             let lead = self.events.lead(number, index, counter);
             self.leads.extend(lead.map(|lead| (offset, lead)));
+            self.notice(instruction, state(has_run));
             let state = self.tally(number, index, state(has_run))?;
             if index == last {
                 self.end(number, instruction, state)?;
@@ -409,6 +415,15 @@ impl Emitter<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The trap before an instruction of which headcount is told.
+    fn notice(&mut self, instruction: &Instruction, state: State) {
+        if self.keyed_probes.is_noticed(LinkAddr(instruction.ip())) {
+            self.spot(state, Undo::Nothing);
+            self.notices.push(self.code.len() as u32);
+            self.code.push(0xcc); // int3
+        }
     }
 
     /// The keyed probes before an instruction.

@@ -64,6 +64,8 @@ pub struct Template {
     pub(crate) full_tables: Vec<u32>,
     /// Where the copy traps because a text comes into a table.
     pub(crate) new_texts: Vec<u32>,
+    /// Traps before instructions of which headcount is told.
+    pub(crate) notices: Vec<u32>,
     /// Instructions of keyed probes that may fault, and where the thread goes on then.
     pub(crate) faults: Vec<(u32, u32)>,
 }
@@ -193,6 +195,7 @@ impl Template {
         });
         to.ascending(&self.full_tables);
         to.ascending(&self.new_texts);
+        to.ascending(&self.notices);
         to.many(&self.faults, |to, (from, behind)| {
             to.number(*from as usize);
             to.number(*behind as usize);
@@ -243,6 +246,7 @@ impl Template {
             })?,
             full_tables: from.ascending()?,
             new_texts: from.ascending()?,
+            notices: from.ascending()?,
             faults: from.many(pair)?,
         };
         template.is_sound().then_some(template)

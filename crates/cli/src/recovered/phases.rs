@@ -10,7 +10,7 @@ use headcount_monitor::journal::{self, Entry, Written};
 use headcount_monitor::live::Part;
 use headcount_monitor::{Outcome, OwnFolder, live};
 
-use super::{Recovered, recover_from, values};
+use super::{ByValue, Recovered, recover_from};
 use crate::selection::Selection;
 
 /// The phase before the first mark.
@@ -58,9 +58,9 @@ pub fn recover_phases(
         phases.push((PAUSED.to_owned(), None, alone(&last.written, &part)));
     }
     let last = stretches.last().map(|it| &it.written);
-    let values = last.map(|it| values::values_of(&it.entries, folder));
-    let values = values.transpose()?.flatten();
-    if let (Some(_), Some(last)) = (&values, last) {
+    let by_value = last.map(|it| ByValue::read(&it.entries, folder));
+    let by_value = by_value.transpose()?.unwrap_or_default();
+    if let Some(last) = last.filter(|_| !by_value.is_empty()) {
         phases.push((VALUES.to_owned(), None, alone(last, &Part::default())));
     }
     let phases = phases.into_iter().enumerate();
@@ -69,7 +69,7 @@ pub fn recover_phases(
         let has_threads = folder.file(journal::THREADS).exists();
         let mut recovered = recover_from(written, folder, outcome, selection)?;
         if name == VALUES {
-            recovered.name_values(values.clone());
+            recovered.add_by_value(by_value.clone(), selection);
         }
         let run = &mut recovered.run;
         if run.batch.is_empty() {

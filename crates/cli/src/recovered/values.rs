@@ -2,15 +2,13 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context, Result};
 use headcount_model::{Caller, CodePoint, Key, KeyKind, LinkAddr, Tally, TallyRow, ValueCounts};
-use headcount_monitor::OwnFolder;
 use headcount_monitor::journal::Entry;
 use headcount_monitor::values::{CodeAt, Found, FoundKey, Sum, Values};
 
 /// What was found, if that was asked for; builds are still to be named. The numbers of modules are the
 /// journal's.
-pub fn values_of(entries: &[Entry], folder: &OwnFolder) -> Result<Option<ValueCounts>> {
+pub fn values_of(entries: &[Entry], values: Values) -> Option<ValueCounts> {
     let asked = entries.iter().filter_map(|entry| match entry {
         Entry::Tally {
             place,
@@ -18,6 +16,7 @@ pub fn values_of(entries: &[Entry], folder: &OwnFolder) -> Result<Option<ValueCo
             scale,
             has_amount,
             is_targets,
+            language: None,
             ..
         } => Some(Tally {
             place: place.clone(),
@@ -31,7 +30,7 @@ pub fn values_of(entries: &[Entry], folder: &OwnFolder) -> Result<Option<ValueCo
     });
     let mut tallies: Vec<Tally> = asked.collect();
     if tallies.is_empty() {
-        return Ok(None);
+        return None;
     }
     let places = places(entries);
     for (tally, place) in places.values() {
@@ -39,7 +38,6 @@ pub fn values_of(entries: &[Entry], folder: &OwnFolder) -> Result<Option<ValueCo
             tally.places.push(*place);
         }
     }
-    let values = Values::read(folder, entries).context("what was counted by value")?;
     // What was taken back is nothing.
     let all = values.found.into_iter().filter(|it| it.1 != Sum::default());
     let mut all: Vec<(Found, Sum)> = all.collect();
@@ -52,12 +50,12 @@ pub fn values_of(entries: &[Entry], folder: &OwnFolder) -> Result<Option<ValueCo
             tally.rows.push(row);
         }
     }
-    Ok(Some(ValueCounts {
+    Some(ValueCounts {
         tallies,
         texts: texts.used,
         unfinished: unfinished(entries),
         ..ValueCounts::default()
-    }))
+    })
 }
 
 /// How many threads may have been in the middle of something when headcount was killed.
@@ -126,6 +124,8 @@ fn key(found: FoundKey, texts: &mut Texts<'_>) -> Key {
         FoundKey::Kind(kind) => Key::Kind(kind),
         FoundKey::Code(at) => point(at).map_or(Key::Kind(KeyKind::Elsewhere), Key::Code),
         FoundKey::Text(hash) => texts.key(hash),
+        // Those have tallies of their own.
+        FoundKey::Piece(..) => Key::Kind(KeyKind::Elsewhere),
     }
 }
 

@@ -130,7 +130,12 @@ fn open_chosen(
 
 /// The same, from a profile that is open.
 pub fn load_from(profile: &Profile, runs: &RunSelection) -> anyhow::Result<Loaded> {
-    let mut loaded = progress::during("reading the profile", || profile.load(runs))?;
+    progress::during("reading the profile", || load_silently(profile, runs))
+}
+
+/// The same, whatever time it takes.
+pub fn load_silently(profile: &Profile, runs: &RunSelection) -> anyhow::Result<Loaded> {
+    let mut loaded = profile.load(runs)?;
     let here = std::env::current_dir().unwrap_or_default();
     for counted in &mut loaded.counted {
         counted

@@ -1,0 +1,174 @@
+//! Programs that interpreters ran, from the counts of their instructions: each source file is a module of
+//! its own.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use headcount_language::{Language, SourceUnit, Sources, sources};
+use headcount_model::{
+    Block, BlockKind, FileId, Function, FunctionCounts, LineRun, LinkAddr, Module, NOWHERE,
+    SourcePlace,
+};
+use headcount_monitor::journal::Entry;
+use headcount_monitor::values::{FoundKey, Values};
+use headcount_profile::SparseCounts;
+use headcount_report::plural;
+
+/// The source files of what was interpreted, and their counts.
+#[derive(Clone, Default)]
+pub struct Programs {
+    pub modules: Vec<(Module, SparseCounts)>,
+    /// Sentences for the report.
+    pub notes: Vec<String>,
+}
+
+/// What the instructions say that were counted by their addresses.
+pub fn programs_of(entries: &[Entry], values: &Values) -> Result<Programs> {
+    let mut all = Programs::default();
+    for (tally, language) in languages(entries) {
+        let mut counts: BTreeMap<u32, BTreeMap<usize, u64>> = BTreeMap::new();
+        let mut lost = 0_u64;
+        for (found, sum) in &values.found {
+            match found.key {
+                _ if found.tally != tally => {}
+                FoundKey::Piece(number, offset) => {
+                    let piece = counts.entry(number).or_default();
+                    let count = piece.entry(offset as usize).or_default();
+                    *count = count.saturating_add(sum.count);
+                }
+                _ => lost = lost.saturating_add(sum.count),
+            }
+        }
+        if lost > 0 {
+            all.notes.push(format!(
+                "{} of {} ran in code whose source nobody could ask for any more: they are not counted.",
+                plural(lost, "instruction"),
+                language.title(),
+            ));
+        }
+        let pieces = counts.iter().map(|(number, counts)| {
+            let piece = values.pieces.get(number)?;
+            Some((piece.description.as_slice(), counts))
+        });
+        let pieces: Option<Vec<_>> = pieces.collect();
+        let pieces = pieces.context("an interpreted program is not in the counts")?;
+        let found = sources(language, pieces);
+        let found = found.context("an interpreted program makes no sense")?;
+        all.modules.extend(modules(language, found));
+    }
+    Ok(all)
+}
+
+/// The tallies that count instructions of interpreted programs.
+fn languages(entries: &[Entry]) -> Vec<(u8, Language)> {
+    let tallies = entries.iter().filter_map(|entry| match entry {
+        Entry::Tally { language, .. } => Some(language),
+        _ => None,
+    });
+    let numbered = (0_u8..).zip(tallies);
+    let found = numbered.filter_map(|(number, name)| {
+        let language = name.as_ref().and_then(|it| Language::of(it));
+        Some((number, language?))
+    });
+    found.collect()
+}
+
+fn modules(language: Language, sources: Sources) -> Vec<(Module, SparseCounts)> {
+    let mut files: BTreeMap<String, Vec<SourceUnit>> = BTreeMap::new();
+    for unit in sources.units {
+        files.entry(unit.file.clone()).or_default().push(unit);
+    }
+    let modules = files.into_iter().map(|(file, units)| {
+        let mut module = Module {
+            path: file.clone(),
+            files: vec![file],
+            ..Module::default()
+        };
+        let mut counts = Vec::new();
+        let mut next = NOWHERE;
+        for unit in &units {
+            let (function, found) = function(unit, LinkAddr(next));
+            next += function.blocks.len() as u64;
+            counts.push(found);
+            module.functions.push(function);
+        }
+        module.build_id = build_id(language, &module);
+        let counts = SparseCounts {
+            build_id: module.build_id.clone(),
+            functions: counts.into_iter().enumerate().collect(),
+            uncounted: Vec::new(),
+        };
+        (module, counts)
+    });
+    modules.collect()
+}
+
+/// What was compiled from the same source has the same functions, lines and operations.
+fn build_id(language: Language, module: &Module) -> String {
+    let mut digest = blake3::Hasher::new();
+    digest.update(language.name().as_bytes());
+    digest.update(module.path.as_bytes());
+    for function in &module.functions {
+        digest.update(&[0]);
+        digest.update(function.name.as_bytes());
+        for place in function.blocks.iter().filter_map(|it| it.place) {
+            digest.update(&place.line.to_le_bytes());
+            digest.update(&place.column.to_le_bytes());
+            digest.update(&[place.kind.code()]);
+        }
+    }
+    digest.finalize().to_hex()[..40].to_owned()
+}
+
+fn function(unit: &SourceUnit, address: LinkAddr) -> (Function, FunctionCounts) {
+    let file = FileId(0);
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut counts = FunctionCounts::default();
+    let mut add = |place: SourcePlace, is_statement: bool, count: u64, is_exact: bool| {
+        if !is_exact {
+            counts.at_least.push(blocks.len() as u32);
+        }
+        counts.blocks.push(Some(count));
+        let line = LineRun {
+            file,
+            line: place.line,
+            column: 0,
+            is_stmt: true,
+            instructions: 1,
+            inline_copy: 0,
+        };
+        blocks.push(Block {
+            address: LinkAddr(address.0 + blocks.len() as u64),
+            instructions: u32::from(is_statement),
+            lines: is_statement.then_some(line).into_iter().collect(),
+            place: Some(place),
+            ..Block::default()
+        });
+    };
+    let place = |line: u32, column: u32, kind: BlockKind| SourcePlace {
+        file,
+        line,
+        column,
+        kind,
+    };
+    let heading = place(unit.first_line, 1, BlockKind::Function);
+    add(heading, false, unit.calls, true);
+    for line in &unit.lines {
+        let at = place(line.line, 1, BlockKind::Line);
+        add(at, true, line.count, line.is_exact);
+    }
+    for token in &unit.tokens {
+        let at = place(token.at.line, token.at.column, BlockKind::Operation);
+        add(at, false, token.count, true);
+    }
+    let function = Function {
+        name: unit.name.clone(),
+        address,
+        source: Some((file, unit.first_line)),
+        blocks,
+        edges: Vec::new(),
+        counters: 0,
+        compiled: Default::default(),
+    };
+    (function, counts)
+}

@@ -1,0 +1,371 @@
+//! How often each line of a code object began.
+//!
+//! Python's own tracer reports a line when control comes to it from another line, or backwards. How often
+//! that was follows from how often each instruction ran: every time it did, control came from exactly one
+//! other. Of most instructions only one other leads there. Where several do, the counts around them
+//! say how often it was which, nearly always exactly; otherwise there are bounds.
+
+use std::collections::BTreeMap;
+
+use super::code_object::CodeObject;
+use super::opcodes::{self as op, caches};
+use super::positions::positions;
+use crate::{Line, Position, SourceUnit, Token};
+
+/// An instruction of a code object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Instruction {
+    offset: usize,
+    opcode: u8,
+    argument: u32,
+    /// Where the next one is.
+    end: usize,
+    place: Option<Position>,
+}
+
+impl Instruction {
+    fn line(&self) -> Option<u32> {
+        self.place.map(|it| it.line)
+    }
+
+    /// Where it may jump to.
+    fn target(&self) -> Option<usize> {
+        let distance = self.argument as usize * 2;
+        match self.opcode {
+            op::FOR_ITER
+            | op::JUMP_FORWARD
+            | op::JUMP_IF_FALSE_OR_POP
+            | op::JUMP_IF_TRUE_OR_POP
+            | op::POP_JUMP_FORWARD_IF_FALSE
+            | op::POP_JUMP_FORWARD_IF_TRUE
+            | op::POP_JUMP_FORWARD_IF_NONE
+            | op::POP_JUMP_FORWARD_IF_NOT_NONE
+            | op::SEND => self.end.checked_add(distance),
+            op::JUMP_BACKWARD
+            | op::JUMP_BACKWARD_NO_INTERRUPT
+            | op::POP_JUMP_BACKWARD_IF_FALSE
+            | op::POP_JUMP_BACKWARD_IF_TRUE
+            | op::POP_JUMP_BACKWARD_IF_NONE
+            | op::POP_JUMP_BACKWARD_IF_NOT_NONE => self.end.checked_sub(distance),
+            _ => None,
+        }
+    }
+
+    /// May the next one come after it?
+    fn falls_through(&self) -> bool {
+        !matches!(
+            self.opcode,
+            op::JUMP_FORWARD
+                | op::JUMP_BACKWARD
+                | op::JUMP_BACKWARD_NO_INTERRUPT
+                | op::RETURN_VALUE
+                | op::RAISE_VARARGS
+                | op::RERAISE
+        )
+    }
+}
+
+/// A way from one instruction to another, and bounds of how often it was taken.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    from: usize,
+    /// `None`: out of the code object.
+    to: Option<usize>,
+    least: u64,
+    most: u64,
+}
+
+/// What counts of the instructions of a code object say about its source: how often its lines and its
+/// operations began.
+pub(crate) fn source_unit(object: &CodeObject, counts: &BTreeMap<usize, u64>) -> SourceUnit {
+    let code = instructions(object);
+    let counts = all_counts(&code, counts);
+    SourceUnit {
+        file: object.file.clone(),
+        name: object.name.clone(),
+        first_line: object.first_line,
+        calls: counts.first().copied().unwrap_or(0),
+        lines: lines(object, &code, &counts),
+        tokens: tokens(&code, &counts),
+    }
+}
+
+fn instructions(object: &CodeObject) -> Vec<Instruction> {
+    let units = object.code.len() / 2;
+    let places = positions(&object.lines, object.first_line, units);
+    let mut all = Vec::with_capacity(units / 2);
+    let (mut unit, mut argument) = (0, 0_u32);
+    while unit < units {
+        let (opcode, low) = (object.code[2 * unit], object.code[2 * unit + 1]);
+        argument = argument << 8 | u32::from(low);
+        let end = unit + 1 + caches(opcode);
+        all.push(Instruction {
+            offset: 2 * unit,
+            opcode,
+            argument,
+            end: 2 * end,
+            place: places[unit],
+        });
+        if opcode != op::EXTENDED_ARG {
+            argument = 0;
+        }
+        unit = end;
+    }
+    all
+}
+
+/// How often each instruction began.
+fn all_counts(code: &[Instruction], counted: &BTreeMap<usize, u64>) -> Vec<u64> {
+    let of = |it: &Instruction| counted.get(&it.offset).copied().unwrap_or(0);
+    let mut counts: Vec<u64> = code.iter().map(of).collect();
+    for number in 1..code.len() {
+        // Most specialised ones make the call as well; the others lead to it, always.
+        if code[number].opcode == op::CALL && code[number - 1].opcode == op::PRECALL {
+            counts[number] = counts[number - 1];
+        }
+    }
+    counts
+}
+
+/// How often each line began.
+fn lines(object: &CodeObject, code: &[Instruction], counts: &[u64]) -> Vec<Line> {
+    let entry = code.iter().position(|it| it.opcode == op::RESUME);
+    let entry = entry.unwrap_or(0);
+    let ways = ways(object, code, counts);
+    let mut lines: BTreeMap<u32, (i128, i128)> = BTreeMap::new();
+    for (instruction, count) in code.iter().zip(counts).skip(entry + 1) {
+        if let Some(line) = instruction.line() {
+            let bounds = lines.entry(line).or_default();
+            bounds.0 += i128::from(*count);
+            bounds.1 += i128::from(*count);
+        }
+    }
+    for way in &ways {
+        let Some(to) = way.to.filter(|_| way.from > entry) else {
+            continue;
+        };
+        let (one, other) = (&code[way.from], &code[to]);
+        let goes_on = one.line() == other.line() && (way.from < to || other.opcode == op::SEND);
+        if let (true, Some(line)) = (goes_on && to > entry, other.line())
+            && let Some(bounds) = lines.get_mut(&line)
+        {
+            bounds.0 -= i128::from(way.most);
+            bounds.1 -= i128::from(way.least);
+        }
+    }
+    let number = |it: i128| u64::try_from(it.max(0)).unwrap_or(u64::MAX);
+    let line = |(line, (least, most))| Line {
+        line,
+        count: number(least),
+        is_exact: least == most,
+    };
+    lines.into_iter().map(line).collect()
+}
+
+/// All ways that control may take, and how often it did.
+fn ways(object: &CodeObject, code: &[Instruction], counts: &[u64]) -> Vec<Way> {
+    let at = |offset: usize| code.binary_search_by_key(&offset, |it| it.offset).ok();
+    let handlers = handlers(object);
+    let mut ways = Vec::new();
+    for (number, instruction) in code.iter().enumerate() {
+        let next = instruction.falls_through().then_some(number + 1);
+        let next = next.filter(|it| *it < code.len());
+        let target = instruction.target().and_then(at);
+        let handler = handler_of(&handlers, instruction.offset).and_then(at);
+        // What raises, and what is not resumed, has no way but this.
+        let outside = may_raise(instruction.opcode).then_some(handler);
+        let mut add = |to: Option<usize>| {
+            let most = to.map_or(u64::MAX, |it| counts[it]).min(counts[number]);
+            ways.push(Way {
+                from: number,
+                to,
+                least: 0,
+                most,
+            });
+        };
+        next.into_iter().for_each(|it| add(Some(it)));
+        target.into_iter().for_each(|it| add(Some(it)));
+        outside.into_iter().for_each(&mut add);
+    }
+    let frames = frames_lost(code, counts);
+    for way in ways.iter_mut().filter(|it| it.to.is_none()) {
+        if !matches!(code[way.from].opcode, op::RETURN_VALUE) {
+            way.most = way.most.min(frames);
+        }
+    }
+    narrow(&mut ways, counts);
+    ways
+}
+
+/// How many times a function was begun and has not returned.
+fn frames_lost(code: &[Instruction], counts: &[u64]) -> u64 {
+    let begun = counts.first().copied().unwrap_or(0);
+    let returns = code.iter().zip(counts);
+    let returns = returns.filter(|it| it.0.opcode == op::RETURN_VALUE);
+    let returned: u64 = returns.map(|it| *it.1).fold(0, u64::saturating_add);
+    begun.saturating_sub(returned)
+}
+
+/// May control leave an instruction in another way than it says?
+fn may_raise(opcode: u8) -> bool {
+    const NEVER: [&str; 12] = [
+        "COPY",
+        "COPY_FREE_VARS",
+        "JUMP_FORWARD",
+        "KW_NAMES",
+        "LOAD_CONST",
+        "MAKE_CELL",
+        "NOP",
+        "POP_EXCEPT",
+        "PRECALL",
+        "PUSH_EXC_INFO",
+        "PUSH_NULL",
+        "SWAP",
+    ];
+    opcode != op::EXTENDED_ARG && !NEVER.contains(&op::name(opcode))
+}
+
+/// Narrows the bounds: what comes to an instruction is how often it ran, and so is what goes from it.
+fn narrow(ways: &mut [Way], counts: &[u64]) {
+    let mut into: Vec<Vec<usize>> = vec![Vec::new(); counts.len()];
+    let mut out: Vec<Vec<usize>> = vec![Vec::new(); counts.len()];
+    for (number, way) in ways.iter().enumerate() {
+        out[way.from].push(number);
+        if let Some(to) = way.to {
+            into[to].push(number);
+        }
+    }
+    const ROUNDS: usize = 16;
+    for _ in 0..ROUNDS {
+        let mut has_changed = false;
+        for (number, count) in counts.iter().enumerate() {
+            // Nothing of ours leads to the first one, nor to where generators are resumed.
+            if number > 0 {
+                has_changed |= sum_to(ways, &into[number], *count);
+            }
+            has_changed |= sum_to(ways, &out[number], *count);
+        }
+        if !has_changed {
+            return;
+        }
+    }
+}
+
+/// These ways were taken so often altogether.
+fn sum_to(ways: &mut [Way], these: &[usize], count: u64) -> bool {
+    let sum = |of: &dyn Fn(&Way) -> u64| -> u128 {
+        these.iter().map(|it| u128::from(of(&ways[*it]))).sum()
+    };
+    let (least, most) = (sum(&|it| it.least), sum(&|it| it.most));
+    let count = u128::from(count);
+    if most < count || least > count {
+        // What was counted does not fit: nothing follows from it.
+        return false;
+    }
+    let mut has_changed = false;
+    for number in these {
+        let way = &mut ways[*number];
+        let others = (least - u128::from(way.least), most - u128::from(way.most));
+        let narrow = |it: u128| u64::try_from(it).unwrap_or(u64::MAX);
+        let at_least = way.least.max(narrow(count.saturating_sub(others.1)));
+        let at_most = way.most.min(narrow(count.saturating_sub(others.0)));
+        if at_least <= at_most && (at_least, at_most) != (way.least, way.most) {
+            (way.least, way.most) = (at_least, at_most);
+            has_changed = true;
+            // The sums are others now; the next round goes on.
+            break;
+        }
+    }
+    has_changed
+}
+
+/// Where control goes if something is raised: ranges of offsets, and the offset of what handles it.
+fn handlers(object: &CodeObject) -> Vec<(std::ops::Range<usize>, usize)> {
+    let mut bytes = object.exceptions.iter();
+    let mut number = || {
+        let mut number = 0_usize;
+        loop {
+            let byte = *bytes.next()?;
+            number = number.checked_mul(64)? | usize::from(byte & 63);
+            if byte & 64 == 0 {
+                return Some(number);
+            }
+        }
+    };
+    let mut all = Vec::new();
+    while let (Some(start), Some(length), Some(target), Some(_)) =
+        (number(), number(), number(), number())
+    {
+        let end = start.saturating_add(length);
+        all.push((2 * start..2 * end, 2 * target));
+    }
+    all
+}
+
+fn handler_of(handlers: &[(std::ops::Range<usize>, usize)], offset: usize) -> Option<usize> {
+    let found = handlers.iter().find(|it| it.0.contains(&offset));
+    found.map(|it| it.1)
+}
+
+/// The same place, instruction and argument: the compiler's copies of one thing are equal in that.
+type Sign = (Option<Position>, u8, u32);
+
+/// How often each operation began, by its place in the source.
+fn tokens(code: &[Instruction], counts: &[u64]) -> Vec<Token> {
+    // The compiler copies what `finally` and conditions of loops do. Copies are blocks that are equal.
+    let mut blocks: BTreeMap<Vec<Sign>, Vec<u64>> = BTreeMap::new();
+    for (from, end) in blocks_of(code) {
+        let block = &code[from..end];
+        let jumps = block.iter().map(|it| it.target().is_some());
+        let signs = block.iter().zip(jumps).filter(|(_, jumps)| !jumps);
+        let signs: Vec<Sign> = signs
+            .map(|(it, _)| (it.place, it.opcode, it.argument))
+            .collect();
+        let block = block.iter().zip(&counts[from..end]);
+        let own = block.filter(|(it, _)| it.target().is_none());
+        let own: Vec<u64> = own.map(|it| *it.1).collect();
+        let sums = blocks.entry(signs).or_insert_with(|| vec![0; own.len()]);
+        for (sum, more) in sums.iter_mut().zip(own) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+    let mut tokens: BTreeMap<Position, (u8, u64)> = BTreeMap::new();
+    for (signs, sums) in &blocks {
+        for ((place, opcode, _), count) in signs.iter().zip(sums) {
+            // The last instruction at a place is what the others prepare.
+            if let Some(place) = place.filter(|it| it.column != 0) {
+                let token = tokens.entry(place).or_insert((*opcode, 0));
+                if *count >= token.1 {
+                    *token = (*opcode, *count);
+                }
+            }
+        }
+    }
+    let token = |(at, (opcode, count))| Token {
+        at,
+        kind: op::name(opcode).to_owned(),
+        count,
+    };
+    tokens.into_iter().map(token).collect()
+}
+
+/// Runs of instructions that are entered at the first one only, and left behind the last one only, but
+/// for exceptions.
+fn blocks_of(code: &[Instruction]) -> Vec<(usize, usize)> {
+    let mut begins: Vec<usize> = vec![0];
+    for (number, instruction) in code.iter().enumerate() {
+        if let Some(target) = instruction.target()
+            && let Ok(target) = code.binary_search_by_key(&target, |it| it.offset)
+        {
+            begins.push(target);
+        }
+        if instruction.target().is_some() || !instruction.falls_through() {
+            begins.push(number + 1);
+        }
+    }
+    begins.push(code.len());
+    begins.sort_unstable();
+    begins.dedup();
+    let ends = begins.iter().skip(1);
+    begins.iter().zip(ends).map(|(one, other)| (*one, *other)).filter(|it| it.1 <= code.len()).collect()
+}
