@@ -104,6 +104,26 @@ impl ModuleReadings {
         self.functions.iter().any(|it| self.is_counted(*it))
     }
 
+    /// How often instructions ran, altogether; `None` if that is not known.
+    pub fn sum_at(&self, these: &[LinkAddr]) -> Option<u64> {
+        let mut sum = 0_u64;
+        for reading in &self.readings {
+            let ends = reading.blocks.iter().map(|it| u64::from(it.end()));
+            let end = reading.start.0.saturating_add(ends.max().unwrap_or(0));
+            let is_inside = |at: &&LinkAddr| (reading.start.0..end).contains(&at.0);
+            let inside: Vec<&LinkAddr> = these.iter().filter(is_inside).collect();
+            if inside.is_empty() {
+                continue;
+            }
+            let made = stretches(reading);
+            for at in inside {
+                let around = made.iter().find(|it| it.range().contains(&at.0));
+                sum = sum.saturating_add(around?.count?);
+            }
+        }
+        Some(sum)
+    }
+
     fn is_refused(&self, at: u64) -> bool {
         self.refused.iter().any(|it| it.contains(&at))
     }

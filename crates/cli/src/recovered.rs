@@ -27,7 +27,7 @@ use crate::readings::ModuleReadings;
 use crate::selection::Selection;
 use flat::Flat;
 use headcount_monitor::values::Values;
-use programs::Programs;
+use programs::{Fetched, Programs};
 
 pub use phases::{VALUES, recover_phases};
 
@@ -90,6 +90,9 @@ impl Recovered {
     /// Adds what was counted by value, and what interpreters ran, as far as it is chosen.
     fn add_by_value(&mut self, found: ByValue, selection: Option<&Selection>) {
         self.name_values(found.values);
+        let doubts = found.programs.fetched.iter();
+        let doubts: Vec<String> = doubts.filter_map(|it| self.doubt(it)).collect();
+        self.run.notes.extend(doubts);
         self.run.notes.extend(found.programs.notes);
         for (module, mut counts) in found.programs.modules {
             if let Some(selection) = selection {
@@ -98,6 +101,30 @@ impl Recovered {
             self.facts.push(Facts::Blocks(module));
             self.counts.push(Counts::Made(counts));
         }
+    }
+
+    /// What to say if the instructions of a language are not as many as its interpreter fetched.
+    fn doubt(&self, found: &Fetched) -> Option<String> {
+        let mut fetched = 0_u64;
+        for (module, places) in &found.places {
+            let build = self.builds.get(*module)?;
+            let known = self.facts.iter().position(|it| it.build_id() == build)?;
+            let Some(Counts::Unread(readings)) = self.counts.get(known) else {
+                return None;
+            };
+            fetched = fetched.saturating_add(readings.sum_at(places)?);
+        }
+        // Threads may have been between the two when headcount was killed.
+        let was_seen = self.run.status.is_some();
+        (was_seen && fetched != found.instructions).then(|| {
+            format!(
+                "Error: {} of {} were counted, but its interpreter fetched {}. Do not believe the counts of its \
+                 lines, and please report this.",
+                headcount_report::plural(found.instructions, "instruction"),
+                found.language.title(),
+                headcount_report::thousands(fetched),
+            )
+        })
     }
 
     /// Adds what was found by value, of which the journal knows where that was.

@@ -3,7 +3,8 @@
 //! Own is what is neither in a program or library that came with the system, nor from a source file
 //! that did, nor from one that a package manager fetched. A program of the system is own if there is
 //! nothing else to look at: who counts `sort` wants to see `sort`. So is the package that a program
-//! was made of that its package manager installed. `--own` says something else.
+//! was made of that its package manager installed. An interpreter is a program of the system, wherever it is:
+//! who counts a script wants to see the script. `--own` says something else.
 
 use crate::glob::base_name;
 use crate::names::Named;
@@ -151,6 +152,31 @@ fn is_shim(name: &str) -> bool {
         }
 }
 
+/// The library that a script belongs to; none, if it is the user's own.
+fn library_of_script(path: &str) -> Option<&str> {
+    const OF_PYTHON: &str = "Python's library";
+    for packages in ["/site-packages/", "/dist-packages/"] {
+        if let Some((_, inside)) = path.split_once(packages) {
+            let package = inside.split('/').next().unwrap_or(inside);
+            return Some(package.strip_suffix(".py").unwrap_or(package));
+        }
+    }
+    let is_script = path.ends_with(".py");
+    let is_of_python = is_script && path.contains("/lib/python") || path.starts_with("<frozen ");
+    // What other code made while it ran; but for what the user typed.
+    let is_made = path.starts_with('<') && !matches!(path, "<string>" | "<stdin>");
+    (is_of_python || is_made).then_some(OF_PYTHON)
+}
+
+/// Is this a program that runs scripts, or the library with all of it?
+fn is_interpreter(path: &str) -> bool {
+    let name = base_name(path);
+    ["python3", "python", "libpython3"].iter().any(|it| {
+        let rest = name.strip_prefix(it);
+        rest.is_some_and(|it| it.is_empty() || it.starts_with(['.', '-']))
+    })
+}
+
 /// What came with the system.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
@@ -165,6 +191,9 @@ fn origin(path: &str) -> Origin {
     match (is_in(&PROGRAMS), is_in(&LIBRARIES)) {
         // What is in no file at all was made by the kernel, or by a runtime.
         _ if path.is_empty() || path.starts_with('[') => Origin::Library,
+        _ if library_of_script(path).is_some() => Origin::Library,
+        _ if is_interpreter(path) && is_shared => Origin::Library,
+        _ if is_interpreter(path) => Origin::Program,
         (true, _) => Origin::Program,
         (_, true) if is_shared => Origin::Library,
         (_, true) => Origin::Program,
@@ -352,7 +381,8 @@ impl Own {
 
     /// The name of the library that a module is, if nothing of it is the user's own.
     pub fn library_of_module(&self, module: &Module) -> Option<Arc<str>> {
-        (!self.has_module(module)).then(|| base_name(&module.path).into())
+        let name = || library_of_script(&module.path).unwrap_or_else(|| base_name(&module.path));
+        (!self.has_module(module)).then(|| name().into())
     }
 
     /// Whether something is the user's own that is not counted.
@@ -380,7 +410,8 @@ impl Own {
 
     fn by_rule(&self, module: &str, file: &str) -> Option<Arc<str>> {
         if !self.modules.has(module) {
-            return Some(base_name(module).into());
+            let name = library_of_script(module).unwrap_or_else(|| base_name(module));
+            return Some(name.into());
         }
         match self.modules.library_of_file(file) {
             Some(library) => Some(library.into()),
@@ -408,6 +439,23 @@ mod tests {
         assert_eq!(library(std).as_deref(), Some("Rust's library"));
         let header = "/usr/include/c++/12/bits/stl_vector.h";
         assert_eq!(library(header).as_deref(), Some("system headers"));
+    }
+
+    #[test]
+    fn scripts_are_told_from_the_library_of_their_language() {
+        let library = library_of_script;
+        assert_eq!(library("/home/u/app.py"), None);
+        assert_eq!(library("<string>"), None);
+        assert_eq!(library("<frozen os>"), Some("Python's library"));
+        assert_eq!(library("/usr/lib/python3.11/os.py"), Some("Python's library"));
+        let numpy = "/home/u/venv/lib/python3.11/site-packages/numpy/core/_methods.py";
+        assert_eq!(library(numpy), Some("numpy"));
+        assert_eq!(library("/usr/lib/python3/dist-packages/six.py"), Some("six"));
+        let paths = ["/opt/py/bin/python3.11", "/home/u/app.py"];
+        let own = OwnModules::of(paths.into_iter());
+        assert!(!own.has(paths[0]) && own.has(paths[1]));
+        assert!(OwnModules::of(paths[..1].iter().copied()).has(paths[0]));
+        assert!(OwnModules::of(["/home/u/pythonic"].into_iter()).has("/home/u/pythonic"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! its own.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use headcount_language::{Language, SourceUnit, Sources, sources};
@@ -20,6 +21,17 @@ pub struct Programs {
     pub modules: Vec<(Module, SparseCounts)>,
     /// Sentences for the report.
     pub notes: Vec<String>,
+    /// What is to add up.
+    pub fetched: Vec<Fetched>,
+}
+
+/// How many instructions of a language were counted, and where: that is how often these places ran.
+#[derive(Clone)]
+pub struct Fetched {
+    pub language: Language,
+    pub instructions: u64,
+    /// Modules by their numbers in the journal, and what fetches instructions there.
+    pub places: BTreeMap<usize, Vec<LinkAddr>>,
 }
 
 /// What the instructions say that were counted by their addresses.
@@ -28,6 +40,14 @@ pub fn programs_of(entries: &[Entry], values: &Values) -> Result<Programs> {
     for (tally, language) in languages(entries) {
         let mut counts: BTreeMap<u32, BTreeMap<usize, u64>> = BTreeMap::new();
         let mut lost = 0_u64;
+        all.fetched.push(Fetched {
+            language,
+            instructions: values.found.iter().filter(|it| it.0.tally == tally).fold(
+                0,
+                |sum: u64, it| sum.saturating_add(it.1.count),
+            ),
+            places: places(entries, tally),
+        });
         for (found, sum) in &values.found {
             match found.key {
                 _ if found.tally != tally => {}
@@ -73,10 +93,28 @@ fn languages(entries: &[Entry]) -> Vec<(u8, Language)> {
     found.collect()
 }
 
+/// Where the instructions of a tally are fetched.
+fn places(entries: &[Entry], tally: u8) -> BTreeMap<usize, Vec<LinkAddr>> {
+    let mut places: BTreeMap<usize, Vec<LinkAddr>> = BTreeMap::new();
+    for entry in entries {
+        match entry {
+            Entry::TallyPlace {
+                tally: of,
+                module,
+                at,
+                ..
+            } if *of == tally => places.entry(*module).or_default().push(LinkAddr(*at)),
+            _ => {}
+        }
+    }
+    places
+}
+
 fn modules(language: Language, sources: Sources) -> Vec<(Module, SparseCounts)> {
+    let here = std::env::current_dir().unwrap_or_default();
     let mut files: BTreeMap<String, Vec<SourceUnit>> = BTreeMap::new();
     for unit in sources.units {
-        files.entry(unit.file.clone()).or_default().push(unit);
+        files.entry(found_from(&here, &unit.file)).or_default().push(unit);
     }
     let modules = files.into_iter().map(|(file, units)| {
         let mut module = Module {
@@ -101,6 +139,15 @@ fn modules(language: Language, sources: Sources) -> Vec<(Module, SparseCounts)> 
         (module, counts)
     });
     modules.collect()
+}
+
+/// A script is known by the name that it was started by; where else it may be seen from is another matter.
+fn found_from(here: &Path, file: &str) -> String {
+    let whole = here.join(file);
+    match !file.starts_with('<') && whole.is_file() {
+        true => whole.to_string_lossy().into_owned(),
+        false => file.to_owned(),
+    }
 }
 
 /// What was compiled from the same source has the same functions, lines and operations.
@@ -157,9 +204,14 @@ fn function(unit: &SourceUnit, address: LinkAddr) -> (Function, FunctionCounts) 
         let at = place(line.line, 1, BlockKind::Line);
         add(at, true, line.count, line.is_exact);
     }
+    // Of what begins at one place, one inside the other, the count that is highest.
+    let mut operations: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for token in &unit.tokens {
-        let at = place(token.at.line, token.at.column, BlockKind::Operation);
-        add(at, false, token.count, true);
+        let count = operations.entry((token.at.line, token.at.column)).or_default();
+        *count = token.count.max(*count);
+    }
+    for ((line, column), count) in operations {
+        add(place(line, column, BlockKind::Operation), false, count, true);
     }
     let function = Function {
         name: unit.name.clone(),

@@ -6,15 +6,15 @@
 //! register is what it was when the piece was entered. Then the same instruction is done in another way:
 //! it was specialised just now, or what it was specialised for is not there.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use headcount_model::{Expression, LinkAddr, Width};
 use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess,
-    OpKind, Register,
+    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
+    OpAccess, OpKind, Register,
 };
 
-use super::opcodes::{self, FUSED, Fused};
+use super::opcodes::{self, FUSED, Fused, Second};
 use crate::Fetch;
 use crate::program::Program;
 
@@ -43,7 +43,7 @@ pub(super) fn fetches(program: &Program<'_>) -> Result<Vec<Fetch>, String> {
             Pc::Entry(0) => {}
             Pc::Entry(_) | Pc::Other => fetches.push(Fetch {
                 at: LinkAddr(at),
-                address: Expression::Register(abi.pc.number() as u8),
+                address: abi.behind_pc(0),
             }),
             Pc::Mixed => {
                 return Err(format!(
@@ -151,16 +151,42 @@ fn abi(program: &Program<'_>, table: &[u64]) -> Option<Abi> {
 }
 
 impl Abi {
+    /// So many bytes behind the instruction whose code is entered.
+    fn behind_pc(self, by: i64) -> Expression {
+        Expression::offset(self.pc.number() as u8, by)
+    }
+
+    /// So many bytes behind the instruction that the frame says is being done.
+    fn behind_previous(self, by: i64) -> Expression {
+        let previous = Expression::offset(self.frame.number() as u8, PREVIOUS_INSTRUCTION);
+        Expression::sum(
+            Expression::load(Width::WHOLE, previous),
+            Expression::Constant(by),
+        )
+    }
+
     fn pc_in(self, state: &State) -> Pc {
         let pc = state.get(&Holder::Register(self.pc.number()));
         pc.copied().unwrap_or(Pc::Other)
     }
 }
 
-/// Where control may go, and what is where when it comes there.
+/// Where control may go, and what is in the register for the instruction's address before and behind each
+/// instruction there.
 struct Reach {
-    before: HashMap<u64, State>,
-    abi: Abi,
+    pc: HashMap<u64, (Pc, Pc)>,
+    /// What reads the program's instructions.
+    reads: BTreeMap<u64, Read>,
+}
+
+/// An instruction of the interpreter that reads from a place near the program's instruction.
+#[derive(Clone, Copy, Debug)]
+struct Read {
+    /// How far behind that.
+    offset: i64,
+    /// The register that it goes by, and the distance from that.
+    base: usize,
+    distance: i64,
 }
 
 /// What a register or a word of the stack holds.
@@ -182,6 +208,13 @@ impl Pc {
             _ => Self::Other,
         }
     }
+
+    fn further(self, by: i64) -> Self {
+        match self {
+            Self::Entry(at) => Self::Entry(at.wrapping_add(by)),
+            other => other,
+        }
+    }
 }
 
 /// A place that may hold it: a register by number, or a word of the stack by its distance.
@@ -194,10 +227,44 @@ enum Holder {
 /// What is where; what is not mentioned is something else.
 type State = HashMap<Holder, Pc>;
 
-/// Decoded code of the interpreter.
+/// What an instruction of the interpreter does to what is where, and what may come after it.
+struct Step {
+    next: [Option<u64>; 2],
+    /// A jump to where nobody says.
+    leaves: bool,
+    /// A function is called, which may overwrite registers.
+    calls: bool,
+    overwrites: Vec<Holder>,
+    /// What is put where, and by how much it differs from what it was.
+    moves: Option<(Holder, Holder, i64)>,
+    /// What is read from memory: the register that it goes by, and the distance from that.
+    reads: Option<(usize, i64)>,
+}
+
+impl Step {
+    fn apply(&self, state: &mut State) {
+        let moved = self.moves.and_then(|(to, from, by)| {
+            let pc = state.get(&from)?;
+            Some((to, pc.further(by)))
+        });
+        if self.calls {
+            state.retain(|holder, _| is_kept(*holder));
+        }
+        for holder in &self.overwrites {
+            state.remove(holder);
+        }
+        state.extend(moved);
+    }
+
+    fn next(&self) -> impl Iterator<Item = u64> + use<> {
+        self.next.into_iter().flatten()
+    }
+}
+
+/// Code of the interpreter.
 struct CodeOf<'p, 'a> {
     program: &'p Program<'a>,
-    decoded: HashMap<u64, Instruction>,
+    steps: HashMap<u64, Option<Step>>,
     info: InstructionInfoFactory,
 }
 
@@ -205,76 +272,158 @@ impl<'p, 'a> CodeOf<'p, 'a> {
     fn new(program: &'p Program<'a>) -> Self {
         Self {
             program,
-            decoded: HashMap::new(),
+            steps: HashMap::new(),
             info: InstructionInfoFactory::new(),
         }
     }
 
-    fn decode(&mut self, at: u64) -> Option<Instruction> {
-        if let Some(known) = self.decoded.get(&at) {
-            return Some(*known);
-        }
+    fn decode(&self, at: u64) -> Option<Instruction> {
         let bytes = self.program.bytes(at)?;
         let bytes = &bytes[..bytes.len().min(15)];
         let instruction = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode();
-        if instruction.is_invalid() {
-            return None;
-        }
-        self.decoded.insert(at, instruction);
-        Some(instruction)
+        (!instruction.is_invalid()).then_some(instruction)
     }
 
-    /// Where control may go from these pieces of code, until it leaves for that of another instruction.
-    fn reach(&mut self, from: &BTreeSet<u64>, abi: Abi) -> Result<Reach, String> {
-        let start = State::from([(Holder::Register(abi.pc.number()), Pc::Entry(0))]);
-        let mut before: HashMap<u64, State> = HashMap::new();
-        let mut todo: Vec<(u64, State)> = from.iter().map(|it| (*it, start.clone())).collect();
-        while let Some((at, mut state)) = todo.pop() {
-            if !arrive(&mut before, at, &mut state) {
-                continue;
-            }
-            if before.len() > MOST_INSTRUCTIONS {
-                return Err("its main function has no end".to_owned());
-            }
-            if let Some(instruction) = self.decode(at) {
-                let next = self.next(&instruction);
-                self.step(&instruction, &mut state);
-                let states = next.into_iter().flatten();
-                todo.extend(states.map(|it| (it, state.clone())));
-            }
+    fn learn(&mut self, at: u64) {
+        if !self.steps.contains_key(&at) {
+            let instruction = self.decode(at);
+            let step = instruction.map(|it| self.step(&it));
+            self.steps.insert(at, step);
         }
-        Ok(Reach { before, abi })
     }
 
-    /// The jumps among what was reached that lead to the code of other instructions, and what is in the
-    /// register for the instruction's address there.
-    fn jumps(&mut self, reach: &Reach) -> Vec<(u64, Pc)> {
-        let mut jumps = Vec::new();
-        for (at, state) in &reach.before {
-            let instruction = self.decode(*at);
-            let leaves = |it: Instruction| it.flow_control() == FlowControl::IndirectBranch;
-            if instruction.is_some_and(leaves) {
-                jumps.push((*at, reach.abi.pc_in(state)));
-            }
-        }
-        jumps.sort_by_key(|it| it.0);
-        jumps
+    fn known(&self, at: u64) -> Option<&Step> {
+        self.steps.get(&at)?.as_ref()
     }
 
-    /// What may come after an instruction.
-    fn next(&mut self, instruction: &Instruction) -> [Option<u64>; 2] {
+    /// What an instruction does to what is where.
+    fn step(&mut self, instruction: &Instruction) -> Step {
+        let flow = instruction.flow_control();
         let behind = Some(instruction.next_ip());
-        match instruction.flow_control() {
+        let next = match flow {
             FlowControl::Call if self.is_final(instruction) => [None, None],
             FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => [behind, None],
             FlowControl::ConditionalBranch => [behind, Some(instruction.near_branch_target())],
             FlowControl::UnconditionalBranch => [Some(instruction.near_branch_target()), None],
             _ => [None, None],
+        };
+        let mut overwrites = Vec::new();
+        if flow == FlowControl::Next {
+            let info = self.info.info(instruction);
+            for used in info.used_registers() {
+                let is_written = matches!(
+                    used.access(),
+                    OpAccess::Write
+                        | OpAccess::CondWrite
+                        | OpAccess::ReadWrite
+                        | OpAccess::ReadCondWrite
+                );
+                let register = used.register();
+                if is_written && register.is_gpr() {
+                    overwrites.push(Holder::Register(register.full_register().number()));
+                }
+            }
+            if instruction.op0_kind() == OpKind::Memory {
+                overwrites.extend(slot(instruction).map(Holder::Stack));
+            }
+        }
+        Step {
+            next,
+            leaves: flow == FlowControl::IndirectBranch,
+            calls: matches!(flow, FlowControl::Call | FlowControl::IndirectCall),
+            overwrites,
+            moves: moved(instruction),
+            reads: read(instruction),
         }
     }
 
+    /// Where control may go from these pieces of code, until it leaves for that of another instruction.
+    fn reach(&mut self, from: &BTreeSet<u64>, abi: Abi) -> Result<Reach, String> {
+        let leaders = self.leaders(from)?;
+        let start = State::from([(Holder::Register(abi.pc.number()), Pc::Entry(0))]);
+        let mut before: HashMap<u64, State> = HashMap::new();
+        let mut todo: Vec<(u64, State)> = from.iter().map(|it| (*it, start.clone())).collect();
+        while let Some((mut at, mut state)) = todo.pop() {
+            if !arrive(&mut before, at, &mut state) {
+                continue;
+            }
+            while let Some(step) = self.known(at) {
+                step.apply(&mut state);
+                let mut next = step.next();
+                match next.next() {
+                    Some(only) if next.next().is_none() && !leaders.contains(&only) => at = only,
+                    _ => {
+                        todo.extend(step.next().map(|it| (it, state.clone())));
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(self.each(before, &leaders, abi))
+    }
+
+    /// Where runs of instructions begin that come one after the other.
+    fn leaders(&mut self, from: &BTreeSet<u64>) -> Result<HashSet<u64>, String> {
+        let mut leaders: HashSet<u64> = from.iter().copied().collect();
+        let mut seen: HashSet<u64> = HashSet::new();
+        let mut todo: Vec<u64> = from.iter().copied().collect();
+        while let Some(at) = todo.pop() {
+            if !seen.insert(at) {
+                // Two ways lead there.
+                leaders.insert(at);
+                continue;
+            }
+            if seen.len() > MOST_INSTRUCTIONS {
+                return Err("its main function has no end".to_owned());
+            }
+            self.learn(at);
+            todo.extend(self.known(at).into_iter().flat_map(Step::next));
+        }
+        Ok(leaders)
+    }
+
+    /// From what is where at the beginnings of runs to the same at each instruction.
+    fn each(&self, begins: HashMap<u64, State>, leaders: &HashSet<u64>, abi: Abi) -> Reach {
+        let mut all = HashMap::new();
+        let mut reads = BTreeMap::new();
+        for (mut at, mut state) in begins {
+            while let Some(step) = self.known(at) {
+                let pc = abi.pc_in(&state);
+                if let Some((base, distance)) = step.reads
+                    && let Some(Pc::Entry(from)) = state.get(&Holder::Register(base))
+                {
+                    let offset = from.wrapping_add(distance);
+                    let read = Read {
+                        offset,
+                        base,
+                        distance,
+                    };
+                    reads.insert(at, read);
+                }
+                step.apply(&mut state);
+                all.insert(at, (pc, abi.pc_in(&state)));
+                let mut next = step.next();
+                match next.next() {
+                    Some(only) if next.next().is_none() && !leaders.contains(&only) => at = only,
+                    _ => break,
+                }
+            }
+        }
+        Reach { pc: all, reads }
+    }
+
+    /// The jumps among what was reached that lead to the code of other instructions, and what is in the
+    /// register for the instruction's address there.
+    fn jumps(&self, reach: &Reach) -> Vec<(u64, Pc)> {
+        let leaves = |at: u64| self.known(at).is_some_and(|it| it.leaves);
+        let all = reach.pc.iter().filter(|(at, _)| leaves(**at));
+        let mut jumps: Vec<(u64, Pc)> = all.map(|(at, (pc, _))| (*at, *pc)).collect();
+        jumps.sort_by_key(|it| it.0);
+        jumps
+    }
+
     /// Does a call not come back? Behind it, there may be anything.
-    fn is_final(&mut self, call: &Instruction) -> bool {
+    fn is_final(&self, call: &Instruction) -> bool {
         let target = call.near_branch_target();
         if self.program.is_final(target) {
             return true;
@@ -292,101 +441,109 @@ impl<'p, 'a> CodeOf<'p, 'a> {
         })
     }
 
-    /// What an instruction does to what is where.
-    fn step(&mut self, instruction: &Instruction, state: &mut State) {
-        match instruction.flow_control() {
-            FlowControl::Next => {}
-            FlowControl::Call | FlowControl::IndirectCall => return forget_clobbered(state),
-            _ => return,
-        }
-        let moved = moved(instruction, state);
-        let info = self.info.info(instruction);
-        for used in info.used_registers() {
-            let is_written = matches!(
-                used.access(),
-                OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
-            );
-            let register = used.register();
-            if is_written && register.is_gpr() {
-                state.remove(&Holder::Register(register.full_register().number()));
-            }
-        }
-        if instruction.op0_kind() == OpKind::Memory
-            && let Some(slot) = slot(instruction)
-        {
-            state.remove(&Holder::Stack(slot));
-        }
-        if let Some((holder, pc)) = moved {
-            state.insert(holder, pc);
-        }
-    }
-
-    /// What specialised instructions do besides, where they are left.
+    /// Where specialised instructions begin with what they do besides.
     fn fused(&mut self, table: &[u64], abi: Abi) -> Result<Vec<Fetch>, String> {
         let code_of = |it: &Fused| table[usize::from(it.opcode)];
         let own: BTreeSet<u64> = FUSED.iter().map(code_of).collect();
         let others = table[..TRACING].iter().filter(|it| !own.contains(it));
         let others = self.reach(&others.copied().collect(), abi)?;
-        let mut ways: HashMap<u64, i64> = HashMap::new();
+        let mut ways: BTreeMap<u64, Expression> = BTreeMap::new();
         for fused in FUSED {
-            let reach = self.reach(&BTreeSet::from([code_of(fused)]), abi)?;
-            let found = self.ways_on(fused, &reach, &others);
-            let is_other = |it: &u64| *ways.entry(*it).or_insert(fused.behind) != fused.behind;
-            if found.as_ref().is_none_or(|it| it.iter().any(is_other)) {
-                return Err(format!(
-                    "it is not known where instruction {}, a {}, is left",
-                    fused.opcode,
-                    opcodes::name(fused.opcode)
-                ));
+            let begin = code_of(fused);
+            let reach = self.reach(&BTreeSet::from([begin]), abi)?;
+            let is_alone = table.iter().filter(|it| **it == begin).count() == 1;
+            let found = match fused.second {
+                Second::Always => Some(vec![(begin, abi.behind_pc(fused.behind))]),
+                Second::Read => self.reads(begin, fused, &reach, &others),
+                Second::Left { at, may_jump } => {
+                    let ways = self.ways_on(at, may_jump, &reach, &others);
+                    let key = abi.behind_previous(fused.behind);
+                    ways.map(|it| it.into_iter().map(|at| (at, key.clone())).collect())
+                }
+            };
+            let unknown = || {
+                let name = opcodes::name(fused.opcode);
+                format!("it is not known where instruction {}, a {name}, is left", fused.opcode)
+            };
+            for (at, key) in found.filter(|_| is_alone).ok_or_else(unknown)? {
+                // Whoever shares the end of another must have the same behind it.
+                if *ways.entry(at).or_insert_with(|| key.clone()) != key {
+                    return Err(unknown());
+                }
             }
         }
-        let fetch = |(at, behind)| {
-            let previous = Expression::offset(abi.frame.number() as u8, PREVIOUS_INSTRUCTION);
-            let previous = Expression::load(Width::WHOLE, previous);
-            Fetch {
-                at: LinkAddr(at),
-                address: Expression::sum(previous, Expression::Constant(behind)),
-            }
+        let fetch = |(at, address)| Fetch {
+            at: LinkAddr(at),
+            address,
         };
         Ok(ways.into_iter().map(fetch).collect())
     }
 
+    /// Where an instruction reads the argument of the one behind it, if it does that once, and not before it
+    /// is known that the first one does not fail.
+    fn reads(
+        &self,
+        begin: u64,
+        fused: &Fused,
+        reach: &Reach,
+        others: &Reach,
+    ) -> Option<Vec<(u64, Expression)>> {
+        let mut at_once = HashSet::new();
+        let mut at = begin;
+        while let Some(step) = self.known(at) {
+            at_once.insert(at);
+            match step.next {
+                [Some(next), None] => at = next,
+                _ => break,
+            }
+        }
+        let is_of_second = |it: i64| (fused.behind..fused.behind + 2).contains(&it);
+        let mut found = reach.reads.iter().filter(|(at, read)| {
+            is_of_second(read.offset) && !others.pc.contains_key(at) && !at_once.contains(at)
+        });
+        let (at, read) = found.next()?;
+        if found.next().is_some() {
+            return None;
+        }
+        let by = read.distance - (read.offset - fused.behind);
+        let key = Expression::offset(read.base as u8, by);
+        Some(vec![(*at, key)])
+    }
+
     /// Instructions that are only run by a specialised one that has done what it does: the last ones
     /// before it leaves, or goes on in code that others have as well.
-    fn ways_on(&mut self, fused: &Fused, reach: &Reach, others: &Reach) -> Option<Vec<u64>> {
-        let is_done = |it: Pc| it == Pc::Entry(fused.next) || fused.may_jump && it == Pc::Other;
-        let (mut ahead, mut jumped) = (false, !fused.may_jump);
+    fn ways_on(
+        &self,
+        next: i64,
+        may_jump: bool,
+        reach: &Reach,
+        others: &Reach,
+    ) -> Option<Vec<u64>> {
+        let is_done = |it: Pc| it == Pc::Entry(next) || may_jump && it == Pc::Other;
+        let (mut ahead, mut jumped) = (may_jump, !may_jump);
         let mut ways = Vec::new();
-        for (at, state) in &reach.before {
-            if others.before.contains_key(at) {
+        for (at, (pc, behind)) in &reach.pc {
+            let step = self.known(*at)?;
+            let mut shared = step.next().filter(|it| others.pc.contains_key(it));
+            if others.pc.contains_key(at) || !step.leaves && shared.next().is_none() {
                 continue;
             }
-            let mut behind = state.clone();
-            let instruction = self.decode(*at)?;
-            self.step(&instruction, &mut behind);
-            let pc = reach.abi.pc_in(&behind);
-            let next = self.next(&instruction);
-            let leaves = instruction.flow_control() == FlowControl::IndirectBranch;
-            let mut shared = next.into_iter().flatten();
-            if !leaves && !shared.any(|it| others.before.contains_key(&it)) {
-                continue;
-            }
+            let pc = if step.leaves { *pc } else { *behind };
             // What fails, or was specialised for something else, has done nothing.
             if !is_done(pc) {
-                if leaves && pc != Pc::Entry(0) {
+                if step.leaves && pc != Pc::Entry(0) {
                     return None;
                 }
                 continue;
             }
-            if next.into_iter().flatten().count() > 1 {
+            if step.next().count() > 1 {
                 return None;
             }
-            ahead |= pc == Pc::Entry(fused.next);
+            ahead |= pc == Pc::Entry(next);
             jumped |= pc == Pc::Other;
             ways.push(*at);
         }
-        // Both of its ways may meet before it leaves.
-        ((ahead || fused.may_jump) && jumped).then_some(ways)
+        (ahead && jumped).then_some(ways)
     }
 }
 
@@ -410,8 +567,8 @@ fn arrive(before: &mut HashMap<u64, State>, at: u64, state: &mut State) -> bool 
     is_new
 }
 
-/// What a called function may overwrite.
-fn forget_clobbered(state: &mut State) {
+/// Does a called function leave a place as it is?
+fn is_kept(holder: Holder) -> bool {
     const KEPT: [Register; 6] = [
         Register::RBX,
         Register::RBP,
@@ -420,10 +577,10 @@ fn forget_clobbered(state: &mut State) {
         Register::R14,
         Register::R15,
     ];
-    state.retain(|holder, _| match holder {
-        Holder::Register(number) => KEPT.iter().any(|it| it.number() == *number),
+    match holder {
+        Holder::Register(number) => KEPT.iter().any(|it| it.number() == number),
         Holder::Stack(_) => true,
-    });
+    }
 }
 
 /// The word of the stack that an operand is.
@@ -433,46 +590,45 @@ fn slot(instruction: &Instruction) -> Option<i64> {
     is_word.then_some(instruction.memory_displacement64() as i64)
 }
 
-/// What an instruction puts where, if that has to do with the address of an instruction.
-fn moved(instruction: &Instruction, state: &State) -> Option<(Holder, Pc)> {
+/// What an instruction puts where, and how much it adds.
+fn moved(instruction: &Instruction) -> Option<(Holder, Holder, i64)> {
     let register = |it: Register| Holder::Register(it.number());
-    let of = |holder: Holder| state.get(&holder).copied();
-    let further = |pc: Pc, by: i64| match pc {
-        Pc::Entry(at) => Pc::Entry(at.wrapping_add(by)),
-        other => other,
-    };
     let to = instruction.op0_register();
+    let is_register = instruction.op0_kind() == OpKind::Register;
     match instruction.code() {
         Code::Mov_r64_rm64 | Code::Mov_rm64_r64 => {
             let from = match instruction.op1_kind() {
-                OpKind::Register => of(register(instruction.op1_register())),
-                _ => of(Holder::Stack(slot(instruction)?)),
-            };
-            let to = match instruction.op0_kind() {
-                OpKind::Register => register(to),
+                OpKind::Register => register(instruction.op1_register()),
                 _ => Holder::Stack(slot(instruction)?),
             };
-            Some((to, from?))
+            let to = match is_register {
+                true => register(to),
+                false => Holder::Stack(slot(instruction)?),
+            };
+            Some((to, from, 0))
         }
         Code::Lea_r64_m if instruction.memory_index() == Register::None => {
-            let from = of(register(instruction.memory_base()))?;
             let by = instruction.memory_displacement64() as i64;
-            Some((register(to), further(from, by)))
+            Some((register(to), register(instruction.memory_base()), by))
         }
-        Code::Add_rm64_imm8 | Code::Add_rm64_imm32 | Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32
-            if instruction.op0_kind() == OpKind::Register =>
-        {
-            let by = instruction.immediate(1) as i64;
-            let is_less = matches!(
-                instruction.code(),
-                Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32
-            );
-            let by = if is_less { -by } else { by };
-            Some((register(to), further(of(register(to))?, by)))
+        Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if is_register => {
+            Some((register(to), register(to), instruction.immediate(1) as i64))
         }
-        Code::Inc_rm64 if instruction.op0_kind() == OpKind::Register => {
-            Some((register(to), further(of(register(to))?, 1)))
+        Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 if is_register => {
+            let by = (instruction.immediate(1) as i64).wrapping_neg();
+            Some((register(to), register(to), by))
         }
+        Code::Inc_rm64 if is_register => Some((register(to), register(to), 1)),
         _ => None,
     }
+}
+
+/// Where an instruction reads from, if that is near what a register says.
+fn read(instruction: &Instruction) -> Option<(usize, i64)> {
+    let base = instruction.memory_base();
+    let reads = instruction.op1_kind() == OpKind::Memory && base.is_gpr64();
+    let is_near = reads
+        && instruction.memory_index() == Register::None
+        && instruction.mnemonic() != Mnemonic::Lea;
+    is_near.then(|| (base.number(), instruction.memory_displacement64() as i64))
 }

@@ -23,29 +23,28 @@ pub(crate) const POP_JUMP_BACKWARD_IF_NONE: u8 = 174;
 pub(crate) const POP_JUMP_BACKWARD_IF_FALSE: u8 = 175;
 pub(crate) const POP_JUMP_BACKWARD_IF_TRUE: u8 = 176;
 
-/// Specialised instructions that do the work of the one behind them as well, without its being fetched: how far
-/// behind the first one that is, and whether there may be another way on than that.
+/// Specialised instructions that do the work of one behind them as well, without its being fetched.
 pub(crate) const FUSED: &[Fused] = &[
     // LOAD_CONST__LOAD_FAST
-    Fused { opcode: 44, behind: 2, next: 4, may_jump: false },
+    Fused::new(44, 2, Second::Always),
     // LOAD_FAST__LOAD_CONST
-    Fused { opcode: 45, behind: 2, next: 4, may_jump: false },
+    Fused::new(45, 2, Second::Left { at: 4, may_jump: false }),
     // LOAD_FAST__LOAD_FAST
-    Fused { opcode: 46, behind: 2, next: 4, may_jump: false },
+    Fused::new(46, 2, Second::Read),
     // STORE_FAST__LOAD_FAST
-    Fused { opcode: 161, behind: 2, next: 4, may_jump: false },
+    Fused::new(161, 2, Second::Always),
     // STORE_FAST__STORE_FAST
-    Fused { opcode: 167, behind: 2, next: 4, may_jump: false },
+    Fused::new(167, 2, Second::Always),
     // BINARY_OP_INPLACE_ADD_UNICODE
-    Fused { opcode: 7, behind: 4, next: 6, may_jump: false },
+    Fused::new(7, 4, Second::Left { at: 6, may_jump: false }),
     // PRECALL_NO_KW_LIST_APPEND
-    Fused { opcode: 79, behind: 14, next: 16, may_jump: false },
+    Fused::new(79, 14, Second::Left { at: 16, may_jump: false }),
     // COMPARE_OP_FLOAT_JUMP
-    Fused { opcode: 27, behind: 6, next: 8, may_jump: true },
+    Fused::new(27, 6, Second::Left { at: 8, may_jump: true }),
     // COMPARE_OP_INT_JUMP
-    Fused { opcode: 28, behind: 6, next: 8, may_jump: true },
+    Fused::new(28, 6, Second::Left { at: 8, may_jump: true }),
     // COMPARE_OP_STR_JUMP
-    Fused { opcode: 29, behind: 6, next: 8, may_jump: true },
+    Fused::new(29, 6, Second::Left { at: 8, may_jump: true }),
 ];
 
 /// See [`FUSED`].
@@ -54,10 +53,29 @@ pub(crate) struct Fused {
     pub(crate) opcode: u8,
     /// How many bytes behind its first byte the other instruction begins.
     pub(crate) behind: i64,
-    /// How many bytes behind it control goes on.
-    pub(crate) next: i64,
-    /// Unless it jumps.
-    pub(crate) may_jump: bool,
+    pub(crate) second: Second,
+}
+
+impl Fused {
+    const fn new(opcode: u8, behind: i64, second: Second) -> Self {
+        Self {
+            opcode,
+            behind,
+            second,
+        }
+    }
+}
+
+/// How it can be told that the other instruction begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Second {
+    /// Whenever the first does, which cannot fail.
+    Always,
+    /// Its argument is read.
+    Read,
+    /// Control goes on so many bytes behind the first, or jumps. If it does neither, the first one failed, or was
+    /// specialised for something else.
+    Left { at: i64, may_jump: bool },
 }
 
 /// The instruction that a specialised one stands for, by its number; others stand for themselves.
