@@ -315,6 +315,10 @@ pub struct Counting {
     /// gs register themselves [default: detour, or breakpoint with --limit].
     #[arg(long, value_enum, value_name = "ENGINE")]
     pub engine: Option<EngineName>,
+    /// Whose programs to count, line by line, when an interpreter runs them: CPython 3.11 is known.
+    /// `none` counts the interpreter alone [default: all that are known].
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    pub language: Vec<LanguageName>,
     /// What to count: every block (and with it every instruction and line), only the blocks that
     /// begin a line, or only entries of functions. With breakpoints, fewer are faster.
     #[arg(long, value_enum, default_value_t = CountUnit::Block, value_name = "UNIT")]
@@ -379,6 +383,13 @@ impl Counting {
             EngineName::Breakpoint => "main",
         })
     }
+}
+
+/// A language whose programs are counted when they are interpreted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum LanguageName {
+    Python,
+    None,
 }
 
 /// How counters get into a program.

@@ -20,7 +20,7 @@ use headcount_report::Count;
 use headcount_report::OwnModules;
 use headcount_wire::FOLDER_VARIABLE;
 
-use crate::args::{CountUnit, Counting, EngineName, ProgramArgument};
+use crate::args::{CountUnit, Counting, EngineName, LanguageName, ProgramArgument};
 use crate::asked::{Answers, has_event};
 use crate::cache;
 use crate::progress::during_on_terminal;
@@ -220,12 +220,18 @@ fn check_per_thread(args: &Counting, following: &Following<'_>) -> Result<(), Er
 }
 
 /// The languages whose programs are counted when an interpreter runs them.
-fn languages(args: &Counting, following: &Following<'_>) -> &'static [Language] {
-    let is_alone = !args.calls && !args.per_thread && args.limit.is_none();
-    match args.engine() == EngineName::Detour && is_alone && following.until.is_none() {
-        true => &Language::ALL,
-        false => &[],
+fn languages(args: &Counting, following: &Following<'_>) -> Vec<Language> {
+    let is_alone = !args.calls && !args.per_thread && following.until.is_none();
+    if args.engine() != EngineName::Detour || !is_alone {
+        return Vec::new();
     }
+    let chosen = |it: &Language| {
+        let name = match it {
+            Language::Python => LanguageName::Python,
+        };
+        args.language.is_empty() || args.language.contains(&name)
+    };
+    Language::ALL.into_iter().filter(chosen).collect()
 }
 
 fn has_tallies(args: &Counting) -> bool {
@@ -265,7 +271,7 @@ pub fn count(
         ));
     }
     let languages = languages(args, following);
-    let tallies = Tallies::new(&args.tallies, languages).map_err(|error| asked_wrongly(&error))?;
+    let tallies = Tallies::new(&args.tallies, &languages).map_err(|error| asked_wrongly(&error))?;
     if let Some(tallies) = &tallies {
         tallies
             .check(&(following.modules)())

@@ -389,7 +389,11 @@ impl Monitor<'_> {
                 let fingerprint = file.is_safe().then(|| outline.fingerprint());
                 let fingerprint = fingerprint.and_then(|it| events.fingerprint(it));
                 let fingerprint: Option<Rc<str>> = fingerprint.map(Rc::from);
-                let wanted = (self.settings.wanted)(path, outline.key(), file.bytes());
+                // What an interpreter runs may be wanted, and the interpreter not.
+                let wanted = match self.interprets(module) {
+                    true => None,
+                    false => (self.settings.wanted)(path, outline.key(), file.bytes()),
+                };
                 self.files.add(file);
                 let changes_gs = outline.changes_gs();
                 let kept = fingerprint.as_deref().and_then(self.settings.recall);

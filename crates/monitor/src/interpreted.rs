@@ -96,6 +96,12 @@ impl Monitor<'_> {
         Ok(())
     }
 
+    /// Is a module an interpreter whose programs are counted?
+    pub fn interprets(&self, module: usize) -> bool {
+        let tallies = self.tallies.as_ref();
+        tallies.is_some_and(|it| it.interpreters.contains_key(&module))
+    }
+
     fn learn_piece(
         &mut self,
         space: usize,

@@ -152,7 +152,8 @@ fn is_shim(name: &str) -> bool {
         }
 }
 
-/// The library that a script belongs to; none, if it is the user's own.
+/// The library of an interpreter's language that a file belongs to, a script or a module in C; none, if it is
+/// the user's own.
 fn library_of_script(path: &str) -> Option<&str> {
     const OF_PYTHON: &str = "Python's library";
     for packages in ["/site-packages/", "/dist-packages/"] {
@@ -161,8 +162,7 @@ fn library_of_script(path: &str) -> Option<&str> {
             return Some(package.strip_suffix(".py").unwrap_or(package));
         }
     }
-    let is_script = path.ends_with(".py");
-    let is_of_python = is_script && path.contains("/lib/python") || path.starts_with("<frozen ");
+    let is_of_python = path.contains("/lib/python3") || path.starts_with("<frozen ");
     // What other code made while it ran; but for what the user typed.
     let is_made = path.starts_with('<') && !matches!(path, "<string>" | "<stdin>");
     (is_of_python || is_made).then_some(OF_PYTHON)
@@ -451,6 +451,8 @@ mod tests {
         let numpy = "/home/u/venv/lib/python3.11/site-packages/numpy/core/_methods.py";
         assert_eq!(library(numpy), Some("numpy"));
         assert_eq!(library("/usr/lib/python3/dist-packages/six.py"), Some("six"));
+        let module = "/opt/py/lib/python3.11/lib-dynload/zlib.cpython-311-x86_64-linux-gnu.so";
+        assert_eq!(library(module), Some("Python's library"));
         let paths = ["/opt/py/bin/python3.11", "/home/u/app.py"];
         let own = OwnModules::of(paths.into_iter());
         assert!(!own.has(paths[0]) && own.has(paths[1]));

@@ -1,8 +1,279 @@
 //! Programs that interpreters run: every line as often as the language's own tracer says.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::fs;
 
-use crate::common::{Said, Workshop};
+use crate::workshop::{Said, Workshop, have};
 
+/// Debian's own: others may stand before it.
 const PYTHON: &str = "/usr/bin/python3.11";
+
+/// The tracer, and programs that do what programs do.
+const TRUTH: &str = include_str!("interpreted/python/truth.py");
+const PROGRAMS: [(&str, &str); 4] = [
+    ("flow.py", include_str!("interpreted/python/flow.py")),
+    ("raising.py", include_str!("interpreted/python/raising.py")),
+    ("classes.py", include_str!("interpreted/python/classes.py")),
+    ("library.py", include_str!("interpreted/python/library.py")),
+];
+
+/// File and line.
+type Place = (String, u32);
+
+fn shop() -> Workshop {
+    let shop = Workshop::new();
+    for (name, text) in PROGRAMS.iter().chain(&[("truth.py", TRUTH)]) {
+        shop.write(name, text);
+    }
+    shop
+}
+
+/// How often lines began, and whether that is exact.
+fn lines(shop: &Workshop, more: &[&str]) -> BTreeMap<Place, (u64, bool)> {
+    let csv = shop.report(&[&["--by", "line", "--format", "csv"], more].concat());
+    let mut rows = csv.lines().map(|it| it.split(',').collect::<Vec<_>>());
+    let titles = rows.next().unwrap();
+    let column = |name: &str| titles.iter().position(|it| *it == name).unwrap();
+    let (file, line) = (column("file"), column("line"));
+    let (begun, exactness) = (column("statements_executed"), column("exactness"));
+    let scripts = rows.filter(|row| !row[begun].is_empty());
+    let found = scripts.map(|row| {
+        let place = (row[file].to_owned(), row[line].parse().unwrap());
+        (place, (row[begun].parse().unwrap(), row[exactness] == "exact"))
+    });
+    found.collect()
+}
+
+/// The lines of a program, and of what it imports first, as Python's tracer has them.
+fn traced(shop: &Workshop, program: &str) -> BTreeMap<Place, u64> {
+    shop.must(&[PYTHON, "-B", "truth.py", "truth.txt", program]);
+    let text = fs::read_to_string(shop.path("truth.txt")).unwrap();
+    let rows = text.lines().map(|it| {
+        let [file, line, count] = it.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{it}");
+        };
+        let place = (file.to_owned(), line.parse().unwrap());
+        (place, count.parse().unwrap())
+    });
+    rows.filter(|((_, line), _)| *line > 0).collect()
+}
+
+/// Counts a program that must do what it does alone.
+fn counted(shop: &Workshop, words: &[&str]) -> Said {
+    let alone = shop.run(words);
+    let said = shop.headcount(&[&["run", "-q", "--"], words].concat());
+    assert_eq!(
+        (&said.stdout, said.status),
+        (&alone.stdout, alone.status),
+        "{words:?}"
+    );
+    said
+}
+
+fn told(shop: &Workshop, words: &[&str]) -> String {
+    let said = shop.headcount(words);
+    assert_eq!(said.status, Some(0), "{words:?}: {said:?}");
+    said.stdout
+}
+
+/// Nothing that the report says casts doubt on the counts.
+fn is_sure(shop: &Workshop) -> String {
+    let text = shop.report(&[]);
+    assert!(!text.contains("Do not believe"), "{text}");
+    text
+}
+
+#[test]
+fn lines_of_python_begin_as_often_as_its_tracer_says() {
+    let mut bounds = 0;
+    for (program, _) in PROGRAMS {
+        let shop = shop();
+        let truth = traced(&shop, program);
+        counted(&shop, &[PYTHON, "-B", program]);
+        let found = lines(&shop, &[]);
+        // What ends with the interpreter, nobody traces any more.
+        let is_of_end = |file: &str| file.ends_with("logging/__init__.py");
+        let all = truth.iter().filter(|((file, _), _)| !is_of_end(file));
+        for (place, count) in all {
+            let known = found.get(place);
+            let is_it = known.is_some_and(|(known, is_exact)| match is_exact {
+                true => known == count,
+                false => known <= count,
+            });
+            assert!(is_it, "{program}: {place:?}: {count}, not {known:?}");
+            bounds += usize::from(known.is_some_and(|it| !it.1));
+        }
+        let own = found.iter().filter(|(place, _)| place.0 == program);
+        for (place, (count, _)) in own {
+            assert!(*count == 0 || truth.contains_key(place), "{place:?}: {count}");
+        }
+        is_sure(&shop);
+    }
+    assert!(bounds < 10, "{bounds} lines are not exact");
+}
+
+#[test]
+fn lines_of_other_peoples_programs_too() {
+    let shop = shop();
+    let json = "{\"b\": [1, 2.5, null], \"a\": {\"c\": \"\\u00e9\"}}";
+    shop.write("in.json", json);
+    let source = "import json.tool, sys\nsys.argv = ['tool', '--sort-keys', 'in.json']\njson.tool.main()\n";
+    shop.write("tool.py", source);
+    let truth = traced(&shop, "tool.py");
+    counted(&shop, &[PYTHON, "-B", "tool.py"]);
+    let found = lines(&shop, &[]);
+    let of_json = truth.iter().filter(|it| it.0.0.contains("/json/"));
+    assert!(of_json.clone().count() > 100);
+    for (place, count) in of_json {
+        assert_eq!(found.get(place), Some(&(*count, true)), "{place:?}");
+    }
+}
+
+#[test]
+fn a_library_of_the_interpreter_is_one() {
+    let shop = Workshop::new();
+    shop.write("f.py", "def f(n):\n    return n + 1\n\nprint(sum(f(n) for n in range(10)))\n");
+    counted(&shop, &[PYTHON, "f.py"]);
+    let found = lines(&shop, &[]);
+    let of = |line| found[&("f.py".to_owned(), line)];
+    assert_eq!((of(1), of(2), of(4)), ((1, true), (10, true), (12, true)));
+    let text = is_sure(&shop);
+    // The script is the user's own, and all else is not.
+    let first = text.lines().skip_while(|it| !it.contains("calls")).nth(1);
+    assert!(first.is_some_and(|it| it.contains("f.py:1")), "{text}");
+    assert!(text.contains("Python's library"), "{text}");
+}
+
+/// Two thousand pieces of program, one after the other at the same address.
+#[test]
+fn memory_that_is_used_again_is_counted_for_each_who_had_it() {
+    let shop = Workshop::new();
+    let program = "\
+import gc
+for i in range(2000):
+    text = 'y = %d\\n' % i + 'x = y\\n' * (i % 3) + 'if x % 2:\\n    x = 7\\n'
+    exec(compile(text, 'made%d.py' % (i % 3), 'exec'), {'x': i})
+    if i % 100 == 0: gc.collect()
+";
+    shop.write("many.py", program);
+    counted(&shop, &[PYTHON, "many.py"]);
+    is_sure(&shop);
+    let found = lines(&shop, &[]);
+    let of = |file: &str, line| found[&(file.to_owned(), line)].0;
+    assert_eq!([of("made0.py", 1), of("made1.py", 1), of("made2.py", 1)], [667, 667, 666]);
+    assert_eq!([of("made0.py", 2), of("made1.py", 2), of("made2.py", 3)], [667, 667, 666]);
+    // x is i.
+    assert_eq!([of("made0.py", 3), of("made1.py", 4), of("made2.py", 5)], [333, 334, 333]);
+}
+
+#[test]
+fn children_and_their_programs_count_for_the_same_lines() {
+    let shop = Workshop::new();
+    let program = "\
+import os, subprocess, sys, threading
+def work(n):
+    return n * 2
+if len(sys.argv) > 1:
+    for i in range(int(sys.argv[1])): work(i)
+    os._exit(3)
+for i in range(5):
+    work(i)
+    child = os.fork()
+    if child == 0:
+        for j in range(10): work(j)
+        os._exit(0)
+    os.waitpid(child, 0)
+print(subprocess.run([sys.executable, __file__, '100']).returncode)
+threads = [threading.Thread(target=lambda: [work(n) for n in range(1000)]) for _ in range(8)]
+for it in threads: it.start()
+for it in threads: it.join()
+sys.stdout.flush()
+os.execv(sys.executable, [sys.executable, __file__, '7'])
+";
+    shop.write("family.py", program);
+    let said = counted(&shop, &[PYTHON, "family.py"]);
+    assert_eq!((said.stdout.as_str(), said.status), ("3\n", Some(3)));
+    is_sure(&shop);
+    let found = lines(&shop, &[]);
+    let of = |line| found[&("family.py".to_owned(), line)];
+    assert_eq!(of(3), (5 + 5 * 10 + 100 + 8 * 1000 + 7, true));
+    assert_eq!(of(12), (5, true));
+    assert_eq!(of(6), (2, true));
+}
+
+#[test]
+fn who_dies_has_counted_up_to_then() {
+    let ends = [
+        ("os._exit(4)", 4),
+        ("os.kill(os.getpid(), 9)", 128 + 9),
+        ("os.abort()", 128 + 6),
+        ("import ctypes; ctypes.string_at(0)", 128 + 11),
+        ("raise SystemExit(5)", 5),
+    ];
+    for (end, status) in ends {
+        let shop = Workshop::new();
+        let program = format!("import os\ndef f(n):\n    return n\nfor i in range(50): f(i)\n{end}\nf(1)\n");
+        shop.write("dies.py", program);
+        let said = shop.headcount(&["run", "-q", "--", PYTHON, "dies.py"]);
+        assert_eq!(said.status, Some(status), "{end}: {said:?}");
+        is_sure(&shop);
+        let found = lines(&shop, &[]);
+        let of = |line| found[&("dies.py".to_owned(), line)].0;
+        assert_eq!([of(1), of(3), of(5), of(6)], [1, 50, 1, 0], "{end}");
+    }
+}
+
+#[test]
+fn functions_can_be_chosen() {
+    let shop = Workshop::new();
+    shop.write("two.py", "def one(): return 1\ndef two(): return 2\nfor i in range(9): one(); two()\n");
+    let run = ["run", "-q", "--only", "two.py", "--skip", "one", "--", PYTHON, "two.py"];
+    assert_eq!(shop.headcount(&run).status, Some(0));
+    let csv = shop.report(&["--by", "function", "--format", "csv"]);
+    assert!(csv.contains("two.py,two,") && !csv.contains("two.py,one,"), "{csv}");
+}
+
+#[test]
+fn who_wants_none_of_it_gets_none() {
+    let shop = Workshop::new();
+    shop.write("f.py", "print(1)\n");
+    for words in [&["--language", "none"][..], &["--engine", "breakpoint", "--modules", "main"]] {
+        let run = [&["run", "-q"], words, &["--", PYTHON, "f.py"]].concat();
+        assert_eq!(shop.headcount(&run).status, Some(0));
+        assert!(lines(&shop, &[]).is_empty());
+    }
+    let said = shop.headcount(&["run", "--language", "perl", "--", PYTHON, "f.py"]);
+    assert_eq!(said.status, Some(2));
+    assert!(said.stderr.contains("python"), "{said:?}");
+}
+
+#[test]
+fn an_interpreter_that_is_not_known_is_named() {
+    let shop = Workshop::new();
+    shop.write("it.c", "int _PyEval_EvalFrameDefault(void) { return 7; }\nint main(void) { return _PyEval_EvalFrameDefault(); }\n");
+    shop.must(&["gcc", "-rdynamic", "it.c", "-o", "it"]);
+    counted(&shop, &["./it"]);
+    let text = shop.report(&["--all"]);
+    assert!(text.contains("it is older than CPython 3.11"), "{text}");
+    if have("/usr/bin/python3.13") {
+        shop.headcount(&["run", "-q", "--", "/usr/bin/python3.13", "-c", "1"]);
+        assert!(shop.report(&["--all"]).contains("only CPython 3.11 is known"));
+    }
+}
+
+#[test]
+fn other_formats_have_them() {
+    let shop = Workshop::new();
+    shop.write("f.py", "def f(n):\n    if n > 4:\n        return n\n    return -n\n\nprint(sum(f(n) for n in range(10)))\n");
+    counted(&shop, &[PYTHON, "f.py"]);
+    let lcov = told(&shop, &["export", "--format", "lcov"]);
+    let own = lcov.split("end_of_record").find(|it| it.contains("f.py\n"));
+    let own = own.unwrap_or_else(|| panic!("{lcov}"));
+    for line in ["FNDA:10,f", "DA:2,10", "DA:3,5", "DA:4,5"] {
+        assert!(own.lines().any(|it| it == line), "{line}: {own}");
+    }
+    let source = told(&shop, &["annotate", "f.py"]);
+    assert!(source.contains("return -n"), "{source}");
+    let columns = told(&shop, &["annotate", "--columns", "f.py"]);
+    assert!(columns.contains("operation"), "{columns}");
+}

@@ -31,6 +31,7 @@ mod fleet;
 mod foreign_tracers;
 mod help;
 mod inherited;
+mod interpreted;
 mod languages;
 mod limits;
 mod map;
