@@ -205,6 +205,7 @@ impl<'a> Builder<'a> {
             instructions: block.ops.len() as u32,
             lines: self.facts.debug.runs(block.ops),
             place: None,
+            operation: None,
         }
     }
 }

@@ -159,6 +159,7 @@ fn facts(
                 file: file(place.file)?,
                 ..place
             }),
+            operation: None,
         });
     }
     let source = blocks.first().and_then(|it| it.place);

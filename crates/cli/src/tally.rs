@@ -9,7 +9,7 @@ use headcount_model::{
     Block, Expression, Function, KeyKind, KeyOf, KeyedProbe, LineRun, LinkAddr, MOST_TALLIES,
     Module, Width,
 };
-use headcount_language::Language;
+use headcount_language::{Found as Interpreter, Language};
 use headcount_monitor::{FileBytes, Interpreted, KeyedIn, TallyAsked, Tallying, find_debug_file};
 use headcount_patch::MOST_TEMPORARIES;
 use headcount_report::{no_function_in, split_module};
@@ -115,7 +115,7 @@ impl Tallies {
         if self.languages.is_empty() {
             return;
         }
-        let interpreter = match headcount_language::find(bytes) {
+        let interpreter = match interpreter(bytes) {
             None => return,
             Some(Ok(interpreter)) => interpreter,
             Some(Err(why)) => {
@@ -134,10 +134,11 @@ impl Tallies {
             at: it.at,
             tally,
             place: 0,
-            key: KeyOf::Number(it.address),
+            key: KeyOf::Number(it.address.expression()),
             within: None,
             amount: None,
             caller: None,
+            free: it.free,
         });
         found.probes.extend(probes);
         found.interpreted = Some(Interpreted {
@@ -192,6 +193,23 @@ impl Tallies {
         }
         Ok(())
     }
+}
+
+/// What a file interprets; or why that is not known.
+fn interpreter(bytes: &[u8]) -> Option<Result<Interpreter, String>> {
+    if !headcount_language::is_likely(bytes) {
+        return None;
+    }
+    let what = format!("interpreter {}", blake3::hash(bytes).to_hex());
+    let kept = cache::prepared(&what).and_then(|it| Interpreter::unpack(&it));
+    if let Some(kept) = kept {
+        return Some(Ok(kept));
+    }
+    let found = headcount_language::find(bytes)?;
+    if let Ok(found) = &found {
+        cache::keep_prepared(&what, &found.pack());
+    }
+    Some(found)
 }
 
 impl One {
@@ -363,6 +381,7 @@ impl One {
                 true => Some(file.caller(spot)?),
                 false => None,
             },
+            free: 0,
         })
     }
 

@@ -14,8 +14,10 @@ mod source;
 
 use std::rc::Rc;
 
-use headcount_model::{Expression, LinkAddr};
+use headcount_model::packed::{Packed, Packer};
+use headcount_model::{Expression, LinkAddr, Width};
 
+pub use headcount_model::Language;
 pub use source::{Line, Position, SourceUnit, Sources, Token, sources};
 
 /// An interpreter that is known.
@@ -34,34 +36,56 @@ pub struct Found {
     pub interpreter: Rc<dyn Interpreter>,
 }
 
-/// A language whose interpreters are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Language {
-    /// Python
-    Python,
-}
-
-impl Language {
-    /// All of them.
-    pub const ALL: [Self; 1] = [Self::Python];
-
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Python => "python",
-        }
+impl Found {
+    /// As bytes, for another time: to look for all of it takes longer.
+    pub fn pack(&self) -> Vec<u8> {
+        let mut to = Packer::default();
+        to.text(&self.name);
+        to.0.push(self.language.code());
+        to.wide(self.frees.map_or(0, |it| it.0));
+        to.wide(self.interpreter.anchor().0);
+        to.many(&self.fetches, |to, fetch| {
+            to.wide(fetch.at.0);
+            to.number(fetch.free.into());
+            let (register, from, by) = match fetch.address {
+                Address::Register(register, by) => (register, None, by),
+                Address::Word(register, from, by) => (register, Some(from), by),
+            };
+            to.0.push(register);
+            to.0.push(from.is_some().into());
+            to.signed_wide(from.unwrap_or(0));
+            to.signed_wide(by);
+        });
+        to.0
     }
 
-    /// Its name in sentences.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Python => "Python",
-        }
-    }
-
-    /// The language with this word.
-    pub fn of(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name() == name)
+    /// From such bytes; `None` if they make no sense.
+    pub fn unpack(bytes: &[u8]) -> Option<Self> {
+        let mut from = Packed(bytes);
+        let name = from.text()?;
+        let language = Language::from_code(from.u8()?)?;
+        let frees = Some(from.wide()?).filter(|it| *it != 0).map(LinkAddr);
+        let anchor = LinkAddr(from.wide()?);
+        let fetches = from.many(|from| {
+            let at = LinkAddr(from.wide()?);
+            let free = u16::try_from(from.number()?).ok()?;
+            let (register, is_word) = (from.u8()?, from.u8()? != 0);
+            let (distance, by) = (from.signed_wide()?, from.signed_wide()?);
+            let address = match is_word {
+                true => Address::Word(register, distance, by),
+                false => Address::Register(register, by),
+            };
+            Some(Fetch { at, address, free })
+        })?;
+        Some(Self {
+            name,
+            language,
+            fetches,
+            frees,
+            interpreter: match language {
+                Language::Python => cpython::interpreter(anchor),
+            },
+        })
     }
 }
 
@@ -71,7 +95,31 @@ pub struct Fetch {
     /// The interpreter's.
     pub at: LinkAddr,
     /// Where the program's is in memory.
-    pub address: Expression,
+    pub address: Address,
+    /// Registers that may be overwritten there, as bits by number.
+    pub free: u16,
+}
+
+/// How an interpreter knows an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// So far from what is in the register with this number.
+    Register(u8, i64),
+    /// So far (the last number) from the word that is so far (the one before) from what is in the register.
+    Word(u8, i64, i64),
+}
+
+impl Address {
+    /// For a probe.
+    pub fn expression(self) -> Expression {
+        match self {
+            Self::Register(register, by) => Expression::offset(register, by),
+            Self::Word(register, from, by) => {
+                let word = Expression::load(Width::WHOLE, Expression::offset(register, from));
+                Expression::sum(word, Expression::Constant(by))
+            }
+        }
+    }
 }
 
 /// The memory of a process.
@@ -99,9 +147,48 @@ pub trait Interpreter: std::fmt::Debug {
 
     /// The addresses of the instructions of a piece that is about to be freed.
     fn extent(&self, memory: &dyn Memory, bias: u64, freed: u64) -> Option<std::ops::Range<u64>>;
+
+    /// Where what it goes by is in the interpreter's file, for [`Found::unpack`].
+    fn anchor(&self) -> LinkAddr;
+}
+
+/// Does this file look like an interpreter? [`find`] takes longer to say.
+pub fn is_likely(bytes: &[u8]) -> bool {
+    cpython::is_likely(bytes)
 }
 
 /// Is this file an interpreter whose programs can be counted? An error says why they cannot.
 pub fn find(bytes: &[u8]) -> Option<Result<Found, String>> {
     cpython::find(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_is_kept() {
+        let fetch = |at, address| Fetch {
+            at: LinkAddr(at),
+            address,
+            free: 0x4800,
+        };
+        let found = Found {
+            name: "CPython 3.11.2".to_owned(),
+            language: Language::Python,
+            fetches: vec![
+                fetch(1, Address::Register(15, -2)),
+                fetch(u64::MAX, Address::Word(3, 0x38, 4)),
+            ],
+            frees: None,
+            interpreter: cpython::interpreter(LinkAddr(7)),
+        };
+        let bytes = found.pack();
+        let again = Found::unpack(&bytes).unwrap();
+        assert_eq!((&again.name, &again.fetches), (&found.name, &found.fetches));
+        assert_eq!((again.frees, again.interpreter.anchor()), (None, LinkAddr(7)));
+        for end in 0..bytes.len() {
+            assert!(Found::unpack(&bytes[..end]).is_none());
+        }
+    }
 }

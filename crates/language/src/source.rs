@@ -34,7 +34,7 @@ pub struct Line {
 pub struct Token {
     /// Where it is.
     pub at: Position,
-    /// The instruction that does it.
+    /// The instruction that does it; [`headcount_model::Operation::RESUMED`] is its going on.
     pub kind: String,
     /// How often it began.
     pub count: u64,

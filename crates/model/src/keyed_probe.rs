@@ -19,6 +19,9 @@ pub struct KeyedProbe {
     pub amount: Option<Expression>,
     /// The address that the function will return to, if keys are told apart by that.
     pub caller: Option<Expression>,
+    /// Registers whose contents nobody looks at any more, as bits by number. If there are any, what the key is
+    /// computed from can surely be read.
+    pub free: u16,
 }
 
 /// What the key of a probe is.
@@ -117,6 +120,7 @@ impl KeyedProbes {
             within: None,
             amount: None,
             caller: None,
+            free: 0,
         })
     }
 

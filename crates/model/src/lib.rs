@@ -11,6 +11,7 @@ mod event;
 mod expression;
 mod graph;
 mod keyed_probe;
+mod language;
 pub mod library;
 pub mod packed;
 mod plan;
@@ -33,6 +34,7 @@ pub use event::{Bounds, Event, Events, InstructionEvents, Varies};
 pub use expression::{Binary, Expression, Unary, Width};
 pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
 pub use keyed_probe::{KeyKind, KeyOf, KeyedProbe, KeyedProbes, MOST_PLACES, MOST_TALLIES};
+pub use language::Language;
 pub use plan::{EventPlan, GraphCounts, Place, Plan, ProbeCosts, Readings};
 pub use program::{
     Block, CodeSymbol, Compiled, FileId, Function, FunctionEdge, InlineFrame, InlinedCall, LineRun,
@@ -44,7 +46,7 @@ pub use run::{Counted, FunctionCounts, ModuleCounts, PAUSED, Placement, Process,
 pub use samples::{Frame, SampledModule, SampledThread, Samples, Site, Stack};
 pub use source_flow::{DirectCall, SourceBlock, SourceCall, SourceFlows, SourceFunction};
 pub use source_path::source_path;
-pub use source_place::{BlockKind, SourcePlace};
+pub use source_place::{BlockKind, Operation, SourcePlace};
 pub use system_calls::{SystemCallNumber, SystemCalls};
 pub use thread_counts::{CountedThread, ThreadCounts, ThreadModule};
 pub use transfer::{Pointer, Target, Transfer, TransferKind, Transfers};

@@ -1,6 +1,6 @@
 //! What a program is made of: the facts that hold for every run of one build.
 
-use crate::{EdgeKind, LinkAddr, Refusal, SourcePlace};
+use crate::{EdgeKind, Language, LinkAddr, Operation, Refusal, SourcePlace};
 
 /// A source file of one module: an index into [`Module::files`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +58,8 @@ pub struct Compiled {
     /// The calls that were replaced by what they call. Copy number `n` of [`LineRun`] is the one
     /// with index `n - 1`.
     pub inlined: Vec<InlinedCall>,
+    /// The language of what an interpreter runs; its blocks are in its source text.
+    pub language: Option<Language>,
 }
 
 /// A call that was replaced by a copy of what it calls.
@@ -93,6 +95,8 @@ pub struct Block {
     /// Where it is in the source text, if that was counted before it was compiled. Such a block
     /// has no code: its `instructions` are statements, and its address only tells it from others.
     pub place: Option<SourcePlace>,
+    /// What it does there, if it is an operation.
+    pub operation: Option<Operation>,
 }
 
 /// A contiguous piece of original code.

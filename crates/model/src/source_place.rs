@@ -93,6 +93,22 @@ impl BlockKind {
     }
 }
 
+/// What an operation of an interpreted program does, and where its text ends.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Operation {
+    /// The interpreter's instruction that does it.
+    pub kind: String,
+    /// The line that its text ends in.
+    pub end_line: u32,
+    /// The byte behind it, in that line, from 1.
+    pub end_column: u32,
+}
+
+impl Operation {
+    /// The kind of what is no operation: that one went on that begins and ends at the same place.
+    pub const RESUMED: &'static str = "RESUME";
+}
+
 /// Where a block of source text begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourcePlace {

@@ -7,11 +7,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 
 use headcount_language::{Interpreter, Memory, Unit};
 use headcount_model::{LinkAddr, LoadAddr};
-use headcount_patch::{SLOT_COUNT, table};
+use headcount_patch::{SLOT_COUNT, end_of_bucket, first_places, mask, table};
 
 use crate::monitor::Monitor;
 use crate::space::Space;
@@ -143,6 +144,24 @@ impl Monitor<'_> {
         Ok(slots(&table.transpose()?.unwrap_or_default()).collect())
     }
 
+    /// The slots whose keys are between two addresses. Instructions are at even ones.
+    fn slots_between(&self, window: u32, tally: u8, keys: Range<u64>) -> io::Result<Vec<Slot>> {
+        let mut found: BTreeMap<u32, Slot> = BTreeMap::new();
+        let Some(windows) = &self.windows else {
+            return Ok(Vec::new());
+        };
+        let mask = windows.word_at(window, mask(tally))? as u32;
+        for key in keys.step_by(2) {
+            for place in first_places(key, 0, mask) {
+                let bytes = windows.read_in_table(window, tally, place..end_of_bucket(place))?;
+                let slots = slots(&bytes).filter(|it| it.key == key);
+                found.extend(slots.map(|it| (place + it.offset, it)));
+            }
+        }
+        let slots = found.into_iter().map(|(offset, it)| Slot { offset, ..it });
+        Ok(slots.collect())
+    }
+
     /// A thread is about to free a piece of program: what was counted there is booked on it.
     pub fn met_notice(&mut self, stopped: &Stopped) -> io::Result<()> {
         let space = self.thread(stopped).space;
@@ -155,8 +174,7 @@ impl Monitor<'_> {
                 continue;
             };
             for window in self.windows_in(space) {
-                let mut slots = self.slots_of(window, it.tally)?;
-                slots.retain(|slot| extent.contains(&slot.key));
+                let slots = self.slots_between(window, it.tally, extent.clone())?;
                 if !slots.is_empty() {
                     self.learn_piece(space, module, bias, &*it.interpreter, extent.start)?;
                     self.book(window, it.tally, space, &slots)?;

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::foreign_file;
 use crate::live::Moves;
 use crate::own_folder::OwnFolder;
+use crate::windows;
 
 /// The name of the journal in its folder.
 pub const JOURNAL: &str = "journal";
@@ -691,7 +692,7 @@ pub fn read(folder: &OwnFolder) -> Result<Written, Unreadable> {
     });
     let windows = match used {
         0 => Vec::new(),
-        _ => crate::windows::sum(&folder.file(WINDOWS), used, vain, least_windows.max(1))
+        _ => windows::sum(&folder.file(WINDOWS), used, &tables_of(&entries), vain, least_windows.max(1))
             .map_err(|error| Unreadable::Io(folder.path().join(WINDOWS), error))?,
     };
     Ok(Written {
@@ -700,6 +701,18 @@ pub fn read(folder: &OwnFolder) -> Result<Written, Unreadable> {
         counters,
         windows,
     })
+}
+
+/// Where tables of values are in windows, in bytes.
+fn tables_of(entries: &[Entry]) -> Range<u32> {
+    let tallies = entries.iter().filter_map(|entry| match entry {
+        Entry::Tally { language, .. } => Some(language.is_some()),
+        _ => None,
+    });
+    match tallies.clone().count() as u32 {
+        0 => 0..0,
+        tables => windows::place_of_tables(tables, tallies.last() == Some(true)),
+    }
 }
 
 fn read_routines(folder: &OwnFolder) -> Result<Vec<Routine>, Unreadable> {

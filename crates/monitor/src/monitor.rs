@@ -203,7 +203,9 @@ impl<'a> Monitor<'a> {
                     windows.keep_logs();
                 }
                 if let Some(tallying) = &settings.tallying {
-                    windows.keep_tables(tallying.tallies.len() as u32);
+                    let has_program = tallying.tallies.last();
+                    let has_program = has_program.is_some_and(|it| it.language.is_some());
+                    windows.keep_tables(tallying.tallies.len() as u32, has_program);
                 }
                 Some(windows)
             }

@@ -341,12 +341,12 @@ impl Monitor<'_> {
         let mut meant = Vec::new();
         for window in windows {
             for tally in 0..tallies.count() {
+                // These have their own time.
+                if kinds[usize::from(tally)].is_program {
+                    continue;
+                }
                 let table = self.windows.as_ref().map(|it| it.read_table(window, tally));
                 for slot in slots(&table.transpose()?.unwrap_or_default()) {
-                    // These have their own time.
-                    if kinds[usize::from(tally)].is_program {
-                        continue;
-                    }
                     let parts = tallies.parts(window, tally, slot, &meaning);
                     let place = (window, tally, slot.offset);
                     let parts = parts
@@ -474,7 +474,7 @@ impl Monitor<'_> {
         };
         for (tally, has_amount) in tallied {
             let slot = windows.word_at(window, last_slot(*tally))?;
-            let slot = slot as u32 & (headcount_patch::TABLE_BYTES - 1);
+            let slot = slot as u32 & (headcount_patch::LAST_TABLE_BYTES - 1);
             let slot = table(*tally) + slot;
             windows.add_to(window, (slot + headcount_patch::SLOT_COUNT) / 8, sign)?;
             if *has_amount {

@@ -14,12 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use headcount_model::SystemCalls;
+use headcount_model::{MOST_TALLIES, SystemCalls};
 use headcount_patch::{
     BEHIND_CALL_CELLS, CALL_NUMBERS, CALL_TABLE, CounterNumber, EVENT_COUNTER, FIRST_CALL_CELL,
-    FLAGS_SCRATCH, GENERATION, LAST_CALL, LEAST_TABLE_BYTES, LOG_BYTES, LOG_PLACE, LOG_START,
+    FLAGS_SCRATCH, GENERATION, LAST_CALL, LAST_TABLE_BYTES, LEAST_TABLE_BYTES, LOG_BYTES, LOG_PLACE, LOG_START,
     NO_CALL, OWNER, SECOND_SCRATCH, TABLE_BYTES, TABLES, THIRD_SCRATCH, bytes_of, mask, mask_of,
     table,
 };
@@ -53,7 +54,13 @@ pub struct Windows {
     used: BTreeSet<u32>,
     /// Those that nobody counts in.
     unused: BTreeSet<u32>,
+    /// The first counter's number; in front of it are logs, or tables.
+    first: CounterNumber,
     next: CounterNumber,
+    /// Where tables are, in bytes.
+    tables: Range<u32>,
+    /// The number of the table that may be larger than others.
+    large_table: Option<u8>,
     /// What the event counter of a thread begins with, if its copies have one.
     pub first_event: Option<i64>,
     /// If threads keep logs: how far from the end of each the part is that was not read yet.
@@ -73,7 +80,10 @@ impl Windows {
             users: BTreeMap::new(),
             used: BTreeSet::new(),
             unused: BTreeSet::new(),
+            first: FIRST,
             next: FIRST,
+            tables: 0..0,
+            large_table: None,
             first_event: None,
             logs: None,
             allocated: STEP,
@@ -84,20 +94,30 @@ impl Windows {
     pub fn keep_logs(&mut self) {
         self.logs = Some(BTreeMap::new());
         self.first_event = Some(0);
-        self.next = (LOG_START + LOG_BYTES) / 8;
-        self.allocated += u64::from(LOG_BYTES);
+        self.first = (LOG_START + LOG_BYTES) / 8;
+        self.next = self.first;
     }
 
-    /// Threads keep so many tables of values. There are no windows yet.
-    pub fn keep_tables(&mut self, tables: u32) {
-        let end = TABLES + tables * TABLE_BYTES;
-        self.next = end / 8;
-        self.allocated += u64::from(end - BEHIND_CALL_CELLS);
+    /// Threads keep so many tables of values, of which the last one may be larger than others. There are no
+    /// windows yet.
+    pub fn keep_tables(&mut self, tables: u32, is_last_large: bool) {
+        self.large_table = is_last_large.then(|| tables as u8 - 1);
+        self.tables = place_of_tables(tables, is_last_large);
+        self.first = self.tables.end / 8;
+        self.next = self.first;
     }
 
     /// What is in a table of a window.
     pub fn read_table(&self, window: u32, number: u8) -> io::Result<Vec<u8>> {
         read_table(&self.file, window, number)
+    }
+
+    /// What is in a part of it.
+    pub fn read_in_table(&self, window: u32, number: u8, part: Range<u32>) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; part.len()];
+        let at = u64::from(window) * STRIDE + u64::from(table(number) + part.start);
+        self.file.read_exact_at(&mut bytes, at)?;
+        Ok(bytes)
     }
 
     /// Empties the first tables of a window whose thread stands still, once it is on file what was in
@@ -122,10 +142,16 @@ impl Windows {
     /// A table, which is empty, has more buckets from now on, if that can be.
     pub fn grow_table(&self, window: u32, number: u8) -> io::Result<()> {
         let bytes = table_bytes(&self.file, window, number)?;
-        self.resize_table(window, number, (4 * bytes).min(TABLE_BYTES))
+        let most = match self.large_table == Some(number) {
+            true => LAST_TABLE_BYTES,
+            false => TABLE_BYTES,
+        };
+        self.resize_table(window, number, (4 * bytes).min(most))
     }
 
     fn resize_table(&self, window: u32, number: u8, bytes: u32) -> io::Result<()> {
+        let at = u64::from(window) * STRIDE + u64::from(table(number));
+        kernel::allocate_part(&self.file, at, bytes.into())?;
         self.write(window, mask(number), mask_of(bytes).into())
     }
 
@@ -261,7 +287,7 @@ impl Windows {
             return Ok(None);
         }
         self.next = next;
-        let bytes = u64::from(next - FIRST) * 8;
+        let bytes = u64::from(next - self.first) * 8;
         if bytes > self.allocated {
             self.allocated = bytes.next_multiple_of(STEP);
             for window in &self.used {
@@ -274,9 +300,15 @@ impl Windows {
     /// A full disk is to be noticed now, not when the program writes. (Scratch and table were
     /// written when the window was made.)
     fn allocate(&self, window: u32) -> io::Result<()> {
-        let first = u64::from(window) * STRIDE + u64::from(FIRST_CALL_CELL) * 8;
-        let cells = u64::from(FIRST - FIRST_CALL_CELL) * 8;
-        kernel::allocate_part(&self.file, first, cells + self.allocated)
+        let number = |it: CounterNumber| u64::from(window) * STRIDE + u64::from(it) * 8;
+        let (cells, first) = (number(FIRST_CALL_CELL), number(self.first));
+        // Tables are given room as they grow.
+        let in_front = match self.tables.is_empty() {
+            false => u64::from(window) * STRIDE + u64::from(self.tables.start),
+            true => first,
+        };
+        kernel::allocate_part(&self.file, cells, in_front - cells)?;
+        kernel::allocate_part(&self.file, first, self.allocated)
     }
 
     /// The cell that the thread of a window added to last, which stands still before that system call.
@@ -321,7 +353,7 @@ impl Windows {
 
     /// What all windows but one say together.
     pub fn sums(&self, but: Option<u32>) -> io::Result<Vec<u64>> {
-        sum_of(&self.file, self.next.into(), but, self.count())
+        sum_of(&self.file, self.next.into(), &self.tables, but, self.count())
     }
 
     /// The scratch word of a window whose thread stands still.
@@ -387,11 +419,34 @@ pub fn system_calls(sums: &[u64]) -> SystemCalls {
 }
 
 /// The sums over all windows but one of the first so many words. There are `least` windows, or more.
-pub fn sum(path: &Path, words: u64, but: Option<u32>, least: u32) -> io::Result<Vec<u64>> {
-    sum_of(&foreign_file::open(path)?, words, but, least)
+/// There are no counters where tables are.
+pub fn sum(
+    path: &Path,
+    words: u64,
+    tables: &Range<u32>,
+    but: Option<u32>,
+    least: u32,
+) -> io::Result<Vec<u64>> {
+    sum_of(&foreign_file::open(path)?, words, tables, but, least)
 }
 
-fn sum_of(file: &File, words: u64, but: Option<u32>, least: u32) -> io::Result<Vec<u64>> {
+/// Where so many tables are in a window, in bytes.
+pub fn place_of_tables(tables: u32, is_last_large: bool) -> Range<u32> {
+    let tables = tables.min(MOST_TALLIES as u32);
+    let end = match is_last_large {
+        true => table(tables as u8 - 1) + LAST_TABLE_BYTES,
+        false => TABLES + tables * TABLE_BYTES,
+    };
+    TABLES..end
+}
+
+fn sum_of(
+    file: &File,
+    words: u64,
+    tables: &Range<u32>,
+    but: Option<u32>,
+    least: u32,
+) -> io::Result<Vec<u64>> {
     let length = file.metadata()?.len();
     if words * 8 > STRIDE {
         return Err(io::Error::from(io::ErrorKind::InvalidData));
@@ -399,13 +454,19 @@ fn sum_of(file: &File, words: u64, but: Option<u32>, least: u32) -> io::Result<V
     if !length.is_multiple_of(STRIDE) || length / STRIDE < u64::from(least) {
         return Err(io::Error::other("a part of the counters is missing"));
     }
+    let end = words as usize * 8;
+    let (start, behind) = (tables.start as usize, tables.end as usize);
+    let parts = [0..start.min(end), behind.min(end)..end];
     let mut sums = vec![0_u64; words as usize];
-    let mut bytes = vec![0; words as usize * 8];
+    let mut bytes = vec![0; end];
     for window in (0..length / STRIDE).filter(|it| but.map(u64::from) != Some(*it)) {
-        file.read_exact_at(&mut bytes, window * STRIDE)?;
-        let (read, _) = bytes.as_chunks::<8>();
-        for (sum, word) in sums.iter_mut().zip(read) {
-            *sum = sum.wrapping_add(u64::from_le_bytes(*word));
+        for part in &parts {
+            let bytes = &mut bytes[..part.len()];
+            file.read_exact_at(bytes, window * STRIDE + part.start as u64)?;
+            let (read, _) = bytes.as_chunks::<8>();
+            for (sum, word) in sums[part.start / 8..].iter_mut().zip(read) {
+                *sum = sum.wrapping_add(u64::from_le_bytes(*word));
+            }
         }
     }
     Ok(sums)

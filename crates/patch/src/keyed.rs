@@ -1,9 +1,9 @@
 //! Keyed probes: they choose their counter by a value.
 //!
 //! A thread's window has a table for each tally, open addressed: slots of a key, of what the key is
-//! told apart by besides, of how often, and of an amount. The probe finds the slot of its key among
-//! the eight of a bucket, or takes an empty one (one that counted nothing), and adds one. Where all
-//! eight are others', the copy traps: the table is emptied into a file, and the probe goes on. So nothing
+//! told apart by besides, of how often, and of an amount. The probe finds the slot of its key in a
+//! bucket, from a place on that the key decides, or takes an empty one (one that counted nothing), and adds
+//! one. Where all slots from there on are others', the copy traps: the table is emptied into a file, and the probe goes on. So nothing
 //! is lost, however many keys there are, and what was counted is on file as soon as it was. Tables begin
 //! small, because they are read whenever a thread ends; one that was emptied has more buckets afterwards,
 //! up to a limit, by a mask in the window.
@@ -15,7 +15,7 @@
 //! A text is counted by its hash. Where that comes into a table, the copy traps, and the text is read from
 //! outside.
 
-use headcount_model::{Expression, KeyKind, KeyOf, KeyedProbe};
+use headcount_model::{Binary, Expression, KeyKind, KeyOf, KeyedProbe, Width};
 use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
 mod numbers;
@@ -61,15 +61,23 @@ pub const SLOT_COUNT: u32 = 16;
 /// See [`SLOT_COUNT`].
 pub const SLOT_AMOUNT: u32 = 24;
 
-const BUCKET_BYTES_LOG: u32 = 8;
-const LEAST_BUCKETS_LOG: u32 = 7;
-const MOST_BUCKETS_LOG: u32 = 11;
+/// A bucket has 16 slots. Every key has its place in the first half, and may have to go on from there. (Fewer
+/// would be full too soon, and where there are more, many keys are looked at before the table grows.)
+const BUCKET_BYTES: u32 = 16 * SLOT_BYTES;
+const FIRST_SLOTS: u32 = BUCKET_BYTES / 2 - SLOT_BYTES;
+
+const LEAST_TABLE_LOG: u32 = 15;
+const TABLE_LOG: u32 = 20;
+const MOST_TABLE_LOG: u32 = 23;
 
 /// How many bytes a table has room for.
-pub const TABLE_BYTES: u32 = 1 << (MOST_BUCKETS_LOG + BUCKET_BYTES_LOG);
+pub const TABLE_BYTES: u32 = 1 << TABLE_LOG;
 
-/// How many of them it has at first.
-pub const LEAST_TABLE_BYTES: u32 = 1 << (LEAST_BUCKETS_LOG + BUCKET_BYTES_LOG);
+/// How many the last one may have.
+pub const LAST_TABLE_BYTES: u32 = 1 << MOST_TABLE_LOG;
+
+/// How many of them a table has at first.
+pub const LEAST_TABLE_BYTES: u32 = 1 << LEAST_TABLE_LOG;
 
 /// In what else keys are told apart by, from the lowest bit on: the kind of the key, the number of a
 /// place, and an address.
@@ -89,20 +97,37 @@ pub const fn last_amount(tally: u8) -> u32 {
     AMOUNTS + 8 * tally as u32
 }
 
-/// Where it says which buckets a tally's table has: the mask of their places in it.
+/// Where it says which buckets a tally's table has: the mask of the places in it where keys are looked for first.
 pub const fn mask(tally: u8) -> u32 {
     MASKS + 8 * tally as u32
 }
 
 /// The mask of a table of so many bytes.
 pub const fn mask_of(bytes: u32) -> u32 {
-    (bytes - 1) & !((1 << BUCKET_BYTES_LOG) - 1)
+    (bytes - 1) & !(BUCKET_BYTES - 1) | FIRST_SLOTS
 }
 
 /// How many bytes a table has that has such a mask, whoever wrote it.
 pub fn bytes_of(mask: u32) -> u32 {
-    let bytes = mask.checked_next_power_of_two().unwrap_or(TABLE_BYTES);
-    bytes.clamp(LEAST_TABLE_BYTES, TABLE_BYTES)
+    let bytes = mask.checked_next_power_of_two();
+    bytes.map_or(LAST_TABLE_BYTES, |it| it.clamp(LEAST_TABLE_BYTES, LAST_TABLE_BYTES))
+}
+
+/// Where a key is looked for first in a table with this mask, by one or another kind of probe. `by`: what it is told apart by besides.
+pub fn first_places(key: u64, by: u64, mask: u32) -> [u32; 3] {
+    let mixer = i64::from(MIXER).cast_unsigned();
+    let third = (by.rotate_left(25) ^ key).wrapping_mul(mixer).wrapping_mul(mixer);
+    [
+        key.wrapping_mul(mixer) >> TO_LOW_PLACES,
+        key.wrapping_mul(WIDE_MIXER) >> TO_PLACES,
+        third >> TO_PLACES,
+    ]
+    .map(|it| it as u32 & mask)
+}
+
+/// Where the bucket ends that a place is in.
+pub fn end_of_bucket(place: u32) -> u32 {
+    (place | (BUCKET_BYTES - 1)) + 1
 }
 
 /// Where a tally's table is.
@@ -131,7 +156,10 @@ const MIXER: i32 = 0x9e37_79b9_u32.cast_signed();
 const WIDE_MIXER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// How far down the upper bits of a product go, to be places of buckets.
-const TO_PLACES: u32 = 64 - MOST_BUCKETS_LOG - BUCKET_BYTES_LOG;
+const TO_PLACES: u32 = 64 - MOST_TABLE_LOG;
+
+/// How far down those bits go of a product of half a word that are decided by the low bits of the other factor.
+const TO_LOW_PLACES: u32 = 20;
 
 /// What a text is counted by: of these bytes, all before a zero.
 pub fn hash(text: &[u8]) -> u64 {
@@ -168,6 +196,10 @@ struct Work<'e, 'a> {
     faults: Vec<u32>,
     /// Is `rdx` used, too, and kept meanwhile?
     has_third: bool,
+    /// What holds the key while it is looked up, ...
+    key: Register,
+    /// ... and where its slot is.
+    slot: Register,
 }
 
 impl Emitter<'_> {
@@ -178,13 +210,23 @@ impl Emitter<'_> {
         is_careful: bool,
         state: State,
     ) -> Result<State, CannotCopy> {
+        let free = match probes {
+            [probe] if !is_careful => in_free(probe),
+            _ => None,
+        };
         let mut work = Work {
             to: self,
             state,
             undo: Undo::Nothing,
             faults: Vec::new(),
-            has_third: is_careful || !probes.iter().all(is_plain),
+            has_third: free.is_none() && (is_careful || !probes.iter().all(is_plain)),
+            key: Register::RAX,
+            slot: Register::RCX,
         };
+        if let Some((simple, free)) = free {
+            work.probe_in_free(&probes[0], simple, free)?;
+            return Ok(work.state);
+        }
         work.save(is_careful)?;
         for probe in probes {
             work.probe(probe)?;
@@ -204,6 +246,8 @@ impl Emitter<'_> {
                 undo: it.undo,
                 faults: Vec::new(),
                 has_third: true,
+                key: Register::RAX,
+                slot: Register::RCX,
             };
             work.no_number(&it.probe, KeyKind::Unreadable, it.has_caller)?;
             work.step();
@@ -333,7 +377,31 @@ impl Work<'_, '_> {
                 });
             }
         }
-        self.look_up(probe)?;
+        self.look_up(probe, false)?;
+        self.commit(probe)
+    }
+
+    /// A probe where registers are free: nothing is to be kept meanwhile.
+    fn probe_in_free(
+        &mut self,
+        probe: &KeyedProbe,
+        simple: Simple,
+        [slot, key]: [Register; 2],
+    ) -> Result<(), CannotCopy> {
+        (self.slot, self.key) = (slot, key);
+        let mut base = simple.register;
+        if let Some(distance) = simple.word {
+            self.load(key, MemoryOperand::with_base_displ(base, distance.into()))?;
+            base = key;
+        }
+        match simple.by {
+            0 => self.key = base,
+            by => {
+                let at = MemoryOperand::with_base_displ(base, by.into());
+                self.put(Instruction::with2(Code::Lea_r64_m, key, at))?;
+            }
+        }
+        self.look_up(probe, true)?;
         self.commit(probe)
     }
 
@@ -442,25 +510,38 @@ impl Work<'_, '_> {
             self.on(Code::Imul_r64_rm64, RCX, RAX)?;
         }
         self.put(Instruction::with2(Code::Shr_rm64_imm8, RCX, TO_PLACES))?;
-        let buckets = word(mask(probe.tally));
-        self.put(Instruction::with2(
-            Code::And_r32_rm32,
-            Register::ECX,
-            buckets,
-        ))
+        self.in_table(probe)
     }
 
-    /// Finds the slot of the key in `rax` and `rdx`: how far it is in the table, in `rcx`.
-    fn look_up(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
-        use Register::{CL, RAX, RDX};
-        let field = |offset: u32| slot_field(table(probe.tally) + offset);
+    /// The same with no other register.
+    fn place_in_free(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
+        let (slot, key) = (self.slot, self.key);
+        self.put(Instruction::with3(Code::Imul_r64_rm64_imm32, slot, key, MIXER))?;
+        self.put(Instruction::with2(Code::Shr_rm64_imm8, slot, TO_LOW_PLACES))?;
+        self.in_table(probe)
+    }
+
+    /// A place in the table that there is now.
+    fn in_table(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
+        let (slot, buckets) = (self.slot.full_register32(), word(mask(probe.tally)));
+        self.put(Instruction::with2(Code::And_r32_rm32, slot, buckets))
+    }
+
+    /// Finds the slot of the key, and of what is in `rdx`: how far it is in the table.
+    fn look_up(&mut self, probe: &KeyedProbe, is_in_free: bool) -> Result<(), CannotCopy> {
+        let (slot, key) = (self.slot, self.key);
+        let field = |offset: u32| slot_field(slot, table(probe.tally) + offset);
         let by = i32::from(fixed(probe, KeyKind::Number));
-        self.place(probe)?;
+        let placing = self.to.code.len();
+        match is_in_free {
+            true => self.place_in_free(probe)?,
+            false => self.place(probe)?,
+        }
         let again = self.to.code.len();
-        self.put(Instruction::with2(Code::Cmp_r64_rm64, RAX, field(0)))?;
+        self.put(Instruction::with2(Code::Cmp_r64_rm64, key, field(0)))?;
         let is_other = self.skip(0x75); // jne
         self.put(match self.has_third {
-            true => Instruction::with2(Code::Cmp_r64_rm64, RDX, field(8)),
+            true => Instruction::with2(Code::Cmp_r64_rm64, Register::RDX, field(8)),
             false => Instruction::with2(Code::Cmp_rm64_imm32, field(8), by),
         })?;
         let is_it = self.skip(0x74); // je
@@ -468,22 +549,24 @@ impl Work<'_, '_> {
         let count = field(SLOT_COUNT);
         self.put(Instruction::with2(Code::Cmp_rm64_imm8, count, 0))?;
         let is_empty = self.skip(0x74); // je
-        // Behind the last slot of a bucket, its first one comes.
-        self.put(Instruction::with2(Code::Add_rm8_imm8, CL, SLOT_BYTES))?;
+        let (slot, in_bucket) = (slot.full_register32(), (BUCKET_BYTES - 1) as i32);
+        self.put(Instruction::with2(Code::Add_rm32_imm8, slot, SLOT_BYTES as i32))?;
+        self.put(Instruction::with2(Code::Test_rm32_imm32, slot, in_bucket))?;
         self.back(0x75, again); // jnz
         self.step();
         self.to.full_tables.push(self.to.code.len() as u32);
         self.to.code.push(0xcc); // int3
-        self.back(0xeb, again); // jmp
+        // There are more buckets now.
+        self.back(0xeb, placing); // jmp
         self.land(is_empty);
         if matches!(probe.key, KeyOf::Text(..)) {
             self.step();
             self.to.new_texts.push(self.to.code.len() as u32);
             self.to.code.push(0xcc); // int3
         }
-        self.store(field(0), RAX)?;
+        self.store(field(0), key)?;
         match self.has_third {
-            true => self.store(field(8), RDX)?,
+            true => self.store(field(8), Register::RDX)?,
             false => self.put(Instruction::with2(Code::Mov_rm64_imm32, field(8), by))?,
         }
         self.land(is_it);
@@ -492,9 +575,10 @@ impl Work<'_, '_> {
 
     /// Adds to the slot.
     fn commit(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
-        use Register::{RAX, RCX};
-        let field = |offset: u32| slot_field(table(probe.tally) + offset);
-        self.store(word(last_slot(probe.tally)), RCX)?;
+        use Register::RAX;
+        let slot = self.slot;
+        let field = |offset: u32| slot_field(slot, table(probe.tally) + offset);
+        self.store(word(last_slot(probe.tally)), slot)?;
         self.put(Instruction::with1(Code::Inc_rm64, field(SLOT_COUNT)))?;
         self.state = self.state.tallied();
         if probe.amount.is_some() {
@@ -557,6 +641,60 @@ fn is_plain(probe: &KeyedProbe) -> bool {
         && probe.amount.as_ref().is_none_or(is_simple)
 }
 
+/// A key that is so far from what is in a register, or from a word that is so far from that.
+#[derive(Clone, Copy)]
+struct Simple {
+    register: Register,
+    word: Option<i32>,
+    by: i32,
+}
+
+impl Simple {
+    fn of(it: &Expression) -> Option<Self> {
+        match it {
+            Expression::Register(number) => Some(Self {
+                register: Register::RAX + u32::from(number & 15),
+                word: None,
+                by: 0,
+            }),
+            Expression::Binary(Binary::Add, left, right) => {
+                let Expression::Constant(by) = **right else {
+                    return None;
+                };
+                let left = Self::of(left).filter(|it| it.by == 0)?;
+                let by = i32::try_from(by).ok()?;
+                Some(Self { by, ..left })
+            }
+            Expression::Load(width, address) if *width == Width::WHOLE => {
+                let at = Self::of(address).filter(|it| it.word.is_none())?;
+                Some(Self {
+                    word: Some(at.by),
+                    by: 0,
+                    ..at
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The key of a probe that does nothing else, and two registers that it may use.
+fn in_free(probe: &KeyedProbe) -> Option<(Simple, [Register; 2])> {
+    let is_alone = probe.caller.is_none() && probe.within.is_none() && probe.amount.is_none();
+    let key = match &probe.key {
+        KeyOf::Number(key) if is_alone => Simple::of(key)?,
+        _ => return None,
+    };
+    Some((key, free_registers(probe)?))
+}
+
+/// Two registers that may be overwritten.
+fn free_registers(probe: &KeyedProbe) -> Option<[Register; 2]> {
+    let free = (0..16_u32).filter(|it| probe.free >> it & 1 == 1);
+    let mut free = free.map(|it| Register::RAX + it);
+    Some([free.next()?, free.next()?])
+}
+
 /// Puts a number into a register, in as few bytes as it takes; flags stay.
 fn constant(to: Register, number: u64) -> Result<Instruction, IcedError> {
     if let Ok(number) = u32::try_from(number) {
@@ -582,11 +720,11 @@ fn absolute(segment: Register, offset: u32) -> MemoryOperand {
     MemoryOperand::new(none, none, 1, offset.into(), 8, false, segment)
 }
 
-/// A word of the slot that `rcx` says.
-fn slot_field(offset: u32) -> MemoryOperand {
+/// A word of the slot that a register says.
+fn slot_field(slot: Register, offset: u32) -> MemoryOperand {
     let none = Register::None;
     MemoryOperand::new(
-        Register::RCX,
+        slot,
         none,
         1,
         offset.into(),

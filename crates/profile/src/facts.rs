@@ -13,7 +13,8 @@
 //! function = length of table, table, code  code: the bytes of all pieces, in order
 //! table  = compiled, edge*, block*, place* how many of each is told elsewhere; places: as many
 //!                                          as blocks, or none
-//! compiled = 4 * calls + 2 * marks_changes + is_optimised
+//! compiled = 8 * calls + 4 * interpreted + 2 * marks_changes + is_optimised
+//!          language                        interpreted: the place in `Language::ALL`
 //!          call*                           inlined calls, by number
 //! call   = within, file, line, column
 //!          entry                           0: not known; else 1 + its difference to the function's address, folded
@@ -31,6 +32,8 @@
 //!          run*
 //! place  = 0                               in no source text
 //!        | kind + 1, file, line, column    kind: the place in `BlockKind::ALL`
+//!          0                               of an operation: not known what it does
+//!          | 1, text, lines, column        what it does, how many lines further it ends, and where
 //! piece  = difference, length              of its address to where the code before ended
 //! run    = 8 * instructions + 4 * is_stmt + 2 * other + copied
 //!          difference                      other: of its file to that of the run before
@@ -44,8 +47,8 @@ mod tests;
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use headcount_model::{
-    Block, BlockKind, Compiled, EdgeKind, FileId, Function, FunctionEdge, InlinedCall, LineRun,
-    LinkAddr, SourcePlace, Span,
+    Block, BlockKind, Compiled, EdgeKind, FileId, Function, FunctionEdge, InlinedCall, Language,
+    LineRun, LinkAddr, Operation, SourcePlace, Span,
 };
 
 /// What facts tell of a function.
@@ -223,6 +226,7 @@ fn parse(plain: &[u8], numbers: Numbers) -> Result<Decoded, Broken> {
     if !table.0.is_empty() {
         for block in &mut blocks {
             block.place = take_place(&mut table, numbers.files)?;
+            block.operation = take_operation(&mut table, block.place)?;
         }
     }
     let instructions: u64 = blocks.iter().map(|it| u64::from(it.instructions)).sum();
@@ -237,9 +241,14 @@ fn put_compiled(to: &mut Vec<u8>, function: &Function) {
         is_optimised,
         marks_changes,
         inlined,
+        language,
     } = &function.compiled;
     let flags = u64::from(*marks_changes) << 1 | u64::from(*is_optimised);
-    put(to, (inlined.len() as u64) << 2 | flags);
+    let flags = u64::from(language.is_some()) << 2 | flags;
+    put(to, (inlined.len() as u64) << 3 | flags);
+    if let Some(language) = language {
+        put(to, language.code().into());
+    }
     for call in inlined {
         for number in [call.within, call.file.0, call.line, call.column] {
             put(to, number.into());
@@ -263,9 +272,15 @@ fn take_compiled(table: &mut Numerals<'_>, numbers: Numbers) -> Result<Compiled,
     let mut compiled = Compiled {
         is_optimised: head & 1 != 0,
         marks_changes: head & 2 != 0,
-        inlined: Vec::with_capacity(table.room(head >> 2)),
+        inlined: Vec::with_capacity(table.room(head >> 3)),
+        language: None,
     };
-    for _ in 0..head >> 2 {
+    if head & 4 != 0 {
+        let code = u8::try_from(table.number()?).ok();
+        let language = code.and_then(Language::from_code);
+        compiled.language = Some(language.ok_or(Broken("a function is in no known language"))?);
+    }
+    for _ in 0..head >> 3 {
         let known = |file: u32| match (file as usize) < numbers.files {
             true => Ok(FileId(file)),
             false => Err(Broken("a source file is missing")),
@@ -438,6 +453,7 @@ fn take_block(
         instructions,
         lines: Vec::with_capacity(table.room(lines)),
         place: None,
+        operation: None,
     };
     let mut in_lines = 0;
     for _ in 0..lines {
@@ -466,9 +482,42 @@ fn put_places(to: &mut Vec<u8>, blocks: &[Block]) {
                 put(to, place.file.0.into());
                 put(to, place.line.into());
                 put(to, place.column.into());
+                put_operation(to, place, block.operation.as_ref());
             }
         }
     }
+}
+
+fn put_operation(to: &mut Vec<u8>, place: SourcePlace, operation: Option<&Operation>) {
+    if place.kind != BlockKind::Operation {
+        return;
+    }
+    put(to, operation.is_some().into());
+    if let Some(it) = operation {
+        put_text(to, &it.kind);
+        put_signed(to, i64::from(it.end_line) - i64::from(place.line));
+        put(to, it.end_column.into());
+    }
+}
+
+fn take_operation(
+    table: &mut Numerals<'_>,
+    place: Option<SourcePlace>,
+) -> Result<Option<Operation>, Broken> {
+    let Some(place) = place.filter(|it| it.kind == BlockKind::Operation) else {
+        return Ok(None);
+    };
+    if table.number()? == 0 {
+        return Ok(None);
+    }
+    let kind = table.text()?;
+    let end_line = i64::from(place.line).checked_add(table.signed()?);
+    let end_line = end_line.and_then(|it| u32::try_from(it).ok());
+    Ok(Some(Operation {
+        kind,
+        end_line: end_line.ok_or(Broken("an operation ends on no line"))?,
+        end_column: table.u32()?,
+    }))
 }
 
 fn take_place(table: &mut Numerals<'_>, files: usize) -> Result<Option<SourcePlace>, Broken> {

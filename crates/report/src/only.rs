@@ -13,7 +13,7 @@
 use crate::demangle::without_parameters;
 use crate::glob::Pattern;
 use crate::names::{Named, all_functions, files_with_code, is_counted, origin};
-use headcount_model::{Counted, Module, Refusal};
+use headcount_model::{Counted, Function, Language, Module, Refusal};
 use std::ops::RangeInclusive;
 
 /// What is wanted of some counted modules: everything, if nothing is named.
@@ -24,6 +24,8 @@ pub struct Only {
     skipped: Vec<Wish>,
     /// Where it must be.
     module: Option<Pattern>,
+    /// What it must be written in.
+    language: Option<Written>,
     unmet: Vec<String>,
     missing: Vec<String>,
 }
@@ -37,8 +39,19 @@ pub struct Filter<'a> {
     pub skip: &'a [String],
     /// The modules to look at.
     pub module: Option<&'a str>,
+    /// What language it must be in.
+    pub language: Option<Written>,
     /// The folder that names of files begin in that do not begin with a `/`; empty if nobody knows.
     pub here: &'a str,
+}
+
+/// What code is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// A language that is interpreted.
+    In(Language),
+    /// Any that is compiled to the machine's instructions.
+    Natively,
 }
 
 /// One text that the user typed.
@@ -82,6 +95,7 @@ impl Only {
             wishes: wanted.wishes,
             skipped: skipped.wishes,
             module: filter.module.map(Pattern::new),
+            language: filter.language,
             unmet: [wanted.unmet, skipped.unmet].concat(),
             missing: wanted.missing,
         }
@@ -89,7 +103,7 @@ impl Only {
 
     /// Is everything wanted?
     pub fn is_everything(&self) -> bool {
-        self.names_nothing() && self.skipped.is_empty()
+        self.names_nothing() && self.skipped.is_empty() && self.language.is_none()
     }
 
     /// Does it say nothing of what is wanted?
@@ -128,6 +142,7 @@ impl Only {
         let names_it = |it: &Wish| it.names_code(named, file);
         let is_meant = |it: &Wish| names_it(it) || it.names_lines_of(named, of_lines);
         self.is_within(&named.module.path)
+            && self.is_in_language(Some(named.function))
             && (self.wishes.is_empty() || self.wishes.iter().any(is_meant))
             && !self.skipped.iter().any(names_it)
     }
@@ -142,7 +157,7 @@ impl Only {
     pub fn wants_line(&self, named: &Named<'_>, file: &str, line: u32) -> bool {
         let names_it =
             |it: &Wish| it.names_code(named, Some(file)) || it.names_line(named.module, file, line);
-        self.admits(&named.module.path, names_it)
+        self.is_in_language(Some(named.function)) && self.admits(&named.module.path, names_it)
     }
 
     /// Is this function not wanted, whatever else is?
@@ -164,13 +179,14 @@ impl Only {
 
     /// Is all of this source file wanted that is in this module?
     pub fn wants_file(&self, module: &Module, file: &str) -> bool {
-        self.admits(&module.path, |it| it.names_file(module, file))
+        let names_it = |it: &Wish| it.names_file(module, file);
+        self.is_in_language(module.functions.first()) && self.admits(&module.path, names_it)
     }
 
     /// Is all of this module wanted? In a table of modules, every name may be one of a module.
     pub fn wants_module(&self, module: &Module) -> bool {
         let names = |it: &Wish| it.whole.matches_module(&module.path) || it.names_all_of(module);
-        self.admits(&module.path, names)
+        self.is_in_language(module.functions.first()) && self.admits(&module.path, names)
     }
 
     /// Is something wanted that is in this module?
@@ -178,6 +194,15 @@ impl Only {
         self.is_within(module)
             && (self.wishes.is_empty() || self.wishes.iter().any(&names_it))
             && !self.skipped.iter().any(names_it)
+    }
+
+    /// Is it written in what is wanted? Of what has no function, nobody knows better.
+    fn is_in_language(&self, function: Option<&Function>) -> bool {
+        let written = function.and_then(|it| it.compiled.language);
+        self.language.is_none_or(|wanted| match wanted {
+            Written::In(language) => written == Some(language),
+            Written::Natively => written.is_none(),
+        })
     }
 
     /// Is something wanted of this module?

@@ -16,7 +16,7 @@ use crate::own::Own;
 use crate::rows::{self, Totals};
 use crate::table::{Cell, Row, Table, Unit};
 use crate::time::{Time, Totals as TimeTotals};
-use crate::{Error, outcomes, source, syscalls, threads, time, values};
+use crate::{Error, outcomes, source, syscalls, threads, time, tokens, values};
 use headcount_model::{
     Counted, LinkAddr, Module, Refusal, Samples, Span, SystemCalls, ThreadCounts, ValueCounts,
 };
@@ -284,6 +284,7 @@ impl Report {
                 self.table.in_libraries = found.in_libraries;
                 found.rows
             }
+            Unit::Token => tokens::rows(counted, request)?,
             Unit::Instruction => rows::of_functions(counted, request, |named, rows| {
                 rows::instructions(named, request, rows, notes)
             })?,

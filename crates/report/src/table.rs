@@ -44,6 +44,8 @@ pub enum Unit {
     Syscall,
     /// A value that was found somewhere.
     Value,
+    /// An operation of a program that an interpreter ran.
+    Token,
 }
 
 impl Unit {
@@ -64,6 +66,7 @@ impl Unit {
             Self::Charge | Self::CallCharge => "charge",
             Self::Syscall => "syscall",
             Self::Value => "value",
+            Self::Token => "token",
         }
     }
 
@@ -160,6 +163,18 @@ impl Unit {
                 "caller",
                 "sum",
                 "address",
+            ],
+            Self::Token => &[
+                "language",
+                "file",
+                "line",
+                "column",
+                "kind",
+                "text",
+                "count",
+                "resumptions",
+                "samples",
+                "bytes",
             ],
         }
     }

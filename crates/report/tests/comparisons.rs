@@ -34,6 +34,7 @@ fn counted(path: &str, build: &str, files: &[&str], functions: &[Shape<'_>]) -> 
                 inline_copy: 0,
             }],
             place: None,
+            operation: None,
         };
         module.functions.push(Function {
             name: (*name).into(),

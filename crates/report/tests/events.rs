@@ -52,6 +52,7 @@ fn block(address: u64, code: &str) -> Block {
             inline_copy: 0,
         }],
         place: None,
+        operation: None,
     }
 }
 

@@ -41,6 +41,7 @@ fn block(address: u64, instructions: u32, line: u32) -> Block {
             inline_copy: 0,
         }],
         place: None,
+        operation: None,
     }
 }
 

@@ -29,6 +29,7 @@ fn function(name: &str, address: u64, file: u32, lines: &[u32]) -> Function {
             instructions: lines.len() as u32,
             lines: runs.collect(),
             place: None,
+            operation: None,
         }],
         edges: Vec::new(),
         counters: 1,

@@ -28,6 +28,7 @@ fn block(address: u64, lines: Vec<LineRun>) -> Block {
         instructions: lines.len() as u32,
         lines,
         place: None,
+        operation: None,
     }
 }
 
@@ -45,6 +46,7 @@ fn counted(blocks: Vec<(Block, u64)>, inlined: Vec<InlinedCall>) -> Counted {
             is_optimised: true,
             marks_changes: false,
             inlined,
+            language: None,
         },
     };
     Counted {

@@ -28,6 +28,7 @@ fn block(address: u64, lines: Lines<'_>) -> Block {
         instructions,
         lines: lines.iter().map(run).collect(),
         place: None,
+        operation: None,
     }
 }
 

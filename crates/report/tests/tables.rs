@@ -29,6 +29,7 @@ fn block(address: u64, instructions: u32, lines: Lines<'_>) -> Block {
         instructions,
         lines: lines.iter().map(run).collect(),
         place: None,
+        operation: None,
     }
 }
 

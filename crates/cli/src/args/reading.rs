@@ -3,9 +3,9 @@
 use crate::threads_alone::WantedThreads;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use headcount_model::Event;
+use headcount_model::{Event, Language};
 use headcount_profile::RunSelection;
-use headcount_report::{Filter, Gate, Percent};
+use headcount_report::{Filter, Gate, Percent, Written};
 use std::path::PathBuf;
 
 /// Print counts as a table.
@@ -84,7 +84,8 @@ impl GateArgument {
 #[derive(Clone, Debug, Args)]
 pub struct TableArgument {
     /// What each row stands for; `thread` needs `headcount run --per-thread` or samples of `headcount
-    /// time`, `process` the former; `syscall` is a number by which system calls were made.
+    /// time`, `process` the former; `syscall` is a number by which system calls were made; `token` is an
+    /// operation in a script.
     #[arg(long, value_enum, default_value_t = By::Function, value_name = "UNIT")]
     pub by: By,
     /// The column to sort by: numbers from the largest, names from the first.
@@ -456,6 +457,16 @@ pub struct FilterArgument {
     /// Only modules whose name or path matches.
     #[arg(long, value_name = "PATTERN")]
     pub module: Option<String>,
+    /// Only code in this language; `native` is everything that is compiled.
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    pub language: Option<WrittenIn>,
+}
+
+/// A language of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WrittenIn {
+    Python,
+    Native,
 }
 
 impl FilterArgument {
@@ -465,6 +476,10 @@ impl FilterArgument {
             only: &self.only,
             skip: &self.skip,
             module: self.module.as_deref(),
+            language: self.language.map(|it| match it {
+                WrittenIn::Python => Written::In(Language::Python),
+                WrittenIn::Native => Written::Natively,
+            }),
             here: "",
         }
     }
@@ -505,6 +520,7 @@ pub enum By {
     Process,
     Syscall,
     Value,
+    Token,
 }
 
 /// What has one row in a flat table.

@@ -247,6 +247,7 @@ impl Program {
                 instructions: piece.len() as u32,
                 lines: vec![],
                 place: None,
+                operation: None,
             }
         };
         pieces.iter().map(block).collect()

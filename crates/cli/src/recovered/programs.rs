@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use headcount_language::{Language, SourceUnit, Sources, sources};
+use headcount_language::{Language, Line, SourceUnit, Sources, sources};
 use headcount_model::{
-    Block, BlockKind, FileId, Function, FunctionCounts, LineRun, LinkAddr, Module, NOWHERE,
-    SourcePlace,
+    Block, BlockKind, Compiled, FileId, Function, FunctionCounts, LineRun, LinkAddr, Module, NOWHERE,
+    Operation, SourcePlace,
 };
 use headcount_monitor::journal::Entry;
 use headcount_monitor::values::{FoundKey, Values};
@@ -125,7 +125,7 @@ fn modules(language: Language, sources: Sources) -> Vec<(Module, SparseCounts)> 
         let mut counts = Vec::new();
         let mut next = NOWHERE;
         for unit in &units {
-            let (function, found) = function(unit, LinkAddr(next));
+            let (function, found) = function(language, unit, LinkAddr(next));
             next += function.blocks.len() as u64;
             counts.push(found);
             module.functions.push(function);
@@ -167,15 +167,20 @@ fn build_id(language: Language, module: &Module) -> String {
     digest.finalize().to_hex()[..40].to_owned()
 }
 
-fn function(unit: &SourceUnit, address: LinkAddr) -> (Function, FunctionCounts) {
+fn function(
+    language: Language,
+    unit: &SourceUnit,
+    address: LinkAddr,
+) -> (Function, FunctionCounts) {
     let file = FileId(0);
     let mut blocks: Vec<Block> = Vec::new();
     let mut counts = FunctionCounts::default();
-    let mut add = |place: SourcePlace, is_statement: bool, count: u64, is_exact: bool| {
-        if !is_exact {
+    let mut add = |place: SourcePlace, operation: Option<Operation>, line: &Line| {
+        if !line.is_exact {
             counts.at_least.push(blocks.len() as u32);
         }
-        counts.blocks.push(Some(count));
+        counts.blocks.push(Some(line.count));
+        let is_statement = place.kind == BlockKind::Line;
         let line = LineRun {
             file,
             line: place.line,
@@ -189,6 +194,7 @@ fn function(unit: &SourceUnit, address: LinkAddr) -> (Function, FunctionCounts) 
             instructions: u32::from(is_statement),
             lines: is_statement.then_some(line).into_iter().collect(),
             place: Some(place),
+            operation,
             ..Block::default()
         });
     };
@@ -198,20 +204,24 @@ fn function(unit: &SourceUnit, address: LinkAddr) -> (Function, FunctionCounts) 
         column,
         kind,
     };
+    let exactly = |line: u32, count: u64| Line {
+        line,
+        count,
+        is_exact: true,
+    };
     let heading = place(unit.first_line, 1, BlockKind::Function);
-    add(heading, false, unit.calls, true);
+    add(heading, None, &exactly(unit.first_line, unit.calls));
     for line in &unit.lines {
-        let at = place(line.line, 1, BlockKind::Line);
-        add(at, true, line.count, line.is_exact);
+        add(place(line.line, 1, BlockKind::Line), None, line);
     }
-    // Of what begins at one place, one inside the other, the count that is highest.
-    let mut operations: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for token in &unit.tokens {
-        let count = operations.entry((token.at.line, token.at.column)).or_default();
-        *count = token.count.max(*count);
-    }
-    for ((line, column), count) in operations {
-        add(place(line, column, BlockKind::Operation), false, count, true);
+        let operation = Operation {
+            kind: token.kind.clone(),
+            end_line: token.at.end_line,
+            end_column: token.at.end_column,
+        };
+        let at = place(token.at.line, token.at.column, BlockKind::Operation);
+        add(at, Some(operation), &exactly(token.at.line, token.count));
     }
     let function = Function {
         name: unit.name.clone(),
@@ -220,7 +230,10 @@ fn function(unit: &SourceUnit, address: LinkAddr) -> (Function, FunctionCounts) 
         blocks,
         edges: Vec::new(),
         counters: 0,
-        compiled: Default::default(),
+        compiled: Compiled {
+            language: Some(language),
+            ..Compiled::default()
+        },
     };
     (function, counts)
 }

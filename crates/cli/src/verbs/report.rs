@@ -260,7 +260,8 @@ fn events(names: &[String], by: Unit) -> anyhow::Result<Vec<Event>> {
         | Unit::Charge
         | Unit::CallCharge
         | Unit::Syscall
-        | Unit::Value => {
+        | Unit::Value
+        | Unit::Token => {
             bail!("--events is about code, and a {} is none", by.name())
         }
         Unit::CallCost => {
@@ -296,6 +297,7 @@ fn unit(by: By) -> Unit {
         By::Process => Unit::Process,
         By::Syscall => Unit::Syscall,
         By::Value => Unit::Value,
+        By::Token => Unit::Token,
     }
 }
 

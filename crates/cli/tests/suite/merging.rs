@@ -26,6 +26,7 @@ fn module(build: u64) -> Module {
         instructions: 16,
         lines: Vec::new(),
         place: None,
+        operation: None,
     };
     let function = |number: u64| {
         let address = 0x1000 + number * 0x100 + build;

@@ -8,14 +8,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use headcount_model::{Expression, LinkAddr, Width};
+use headcount_model::LinkAddr;
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
-    OpAccess, OpKind, Register,
+    OpAccess, OpKind, Register, UsedRegister,
 };
 
+use super::liveness::{self, Effect, Node, Registers};
 use super::opcodes::{self, FUSED, Fused, Second};
-use crate::Fetch;
+use crate::{Address, Fetch};
 use crate::program::Program;
 
 /// Where a frame keeps the address of the instruction that it does.
@@ -32,19 +33,17 @@ const MOST_INSTRUCTIONS: usize = 1 << 18;
 
 /// Where instructions are fetched; or why that is not known.
 pub(super) fn fetches(program: &Program<'_>) -> Result<Vec<Fetch>, String> {
-    let table = opcode_table(program).ok_or("it has no table of its instructions' code")?;
+    let (table_at, table) =
+        opcode_table(program).ok_or("it has no table of its instructions' code")?;
     let abi = abi(program, &table).ok_or("its registers are not what they are elsewhere")?;
     let mut all = CodeOf::new(program);
     let handlers: BTreeSet<u64> = table[..TRACING].iter().copied().collect();
     let reach = all.reach(&handlers, abi)?;
-    let mut fetches = Vec::new();
+    let mut ways = Vec::new();
     for (at, pc) in all.jumps(&reach) {
         match pc {
             Pc::Entry(0) => {}
-            Pc::Entry(_) | Pc::Other => fetches.push(Fetch {
-                at: LinkAddr(at),
-                address: abi.behind_pc(0),
-            }),
+            Pc::Entry(_) | Pc::Other => ways.push((at, abi.behind_pc(0))),
             Pc::Mixed => {
                 return Err(format!(
                     "the jump at {at:#x} goes on to the same instruction or to another one"
@@ -52,13 +51,22 @@ pub(super) fn fetches(program: &Program<'_>) -> Result<Vec<Fetch>, String> {
             }
         }
     }
-    if fetches.len() < LEAST_FETCHES {
+    if ways.len() < LEAST_FETCHES {
         return Err("it has fewer places that fetch instructions than any known one".to_owned());
     }
-    fetches.extend(all.fused(&table, abi)?);
-    fetches.sort_by_key(|it| it.at);
-    Ok(fetches)
+    ways.extend(all.fused(&table, abi)?);
+    ways.sort_by_key(|it| it.0);
+    let free = all.free(table_at, &table)?;
+    let fetch = |(at, address)| Fetch {
+        at: LinkAddr(at),
+        address,
+        free: free.get(&at).copied().unwrap_or(0),
+    };
+    Ok(ways.into_iter().map(fetch).collect())
 }
+
+/// So many instructions before a jump are looked at for where it goes.
+const FARTHEST_BACK: usize = 64;
 
 /// Even a compiler that joins what it can leaves more.
 const LEAST_FETCHES: usize = 2;
@@ -71,9 +79,9 @@ struct Abi {
     frame: Register,
 }
 
-/// The table of what does each instruction.
-fn opcode_table(program: &Program<'_>) -> Option<Vec<u64>> {
-    let mut found: Option<Vec<u64>> = None;
+/// The table of what does each instruction, and where it is.
+fn opcode_table(program: &Program<'_>) -> Option<(u64, Vec<u64>)> {
+    let mut found = None;
     for (start, bytes) in program.data() {
         let words = bytes.len() / 8;
         let mut run = 0_usize;
@@ -104,7 +112,7 @@ fn opcode_table(program: &Program<'_>) -> Option<Vec<u64>> {
             if found.is_some() {
                 return None;
             }
-            found = Some(table);
+            found = Some((start + 8 * first as u64, table));
         }
     }
     found
@@ -152,17 +160,13 @@ fn abi(program: &Program<'_>, table: &[u64]) -> Option<Abi> {
 
 impl Abi {
     /// So many bytes behind the instruction whose code is entered.
-    fn behind_pc(self, by: i64) -> Expression {
-        Expression::offset(self.pc.number() as u8, by)
+    fn behind_pc(self, by: i64) -> Address {
+        Address::Register(self.pc.number() as u8, by)
     }
 
     /// So many bytes behind the instruction that the frame says is being done.
-    fn behind_previous(self, by: i64) -> Expression {
-        let previous = Expression::offset(self.frame.number() as u8, PREVIOUS_INSTRUCTION);
-        Expression::sum(
-            Expression::load(Width::WHOLE, previous),
-            Expression::Constant(by),
-        )
+    fn behind_previous(self, by: i64) -> Address {
+        Address::Word(self.frame.number() as u8, PREVIOUS_INSTRUCTION, by)
     }
 
     fn pc_in(self, state: &State) -> Pc {
@@ -234,6 +238,7 @@ struct Step {
     leaves: bool,
     /// A function is called, which may overwrite registers.
     calls: bool,
+    effect: Effect,
     overwrites: Vec<Holder>,
     /// What is put where, and by how much it differs from what it was.
     moves: Option<(Holder, Holder, i64)>,
@@ -311,15 +316,8 @@ impl<'p, 'a> CodeOf<'p, 'a> {
         if flow == FlowControl::Next {
             let info = self.info.info(instruction);
             for used in info.used_registers() {
-                let is_written = matches!(
-                    used.access(),
-                    OpAccess::Write
-                        | OpAccess::CondWrite
-                        | OpAccess::ReadWrite
-                        | OpAccess::ReadCondWrite
-                );
                 let register = used.register();
-                if is_written && register.is_gpr() {
+                if is_write(used.access()) && register.is_gpr() {
                     overwrites.push(Holder::Register(register.full_register().number()));
                 }
             }
@@ -330,6 +328,7 @@ impl<'p, 'a> CodeOf<'p, 'a> {
         Step {
             next,
             leaves: flow == FlowControl::IndirectBranch,
+            effect: Effect::of(instruction, &mut self.info),
             calls: matches!(flow, FlowControl::Call | FlowControl::IndirectCall),
             overwrites,
             moves: moved(instruction),
@@ -442,12 +441,12 @@ impl<'p, 'a> CodeOf<'p, 'a> {
     }
 
     /// Where specialised instructions begin with what they do besides.
-    fn fused(&mut self, table: &[u64], abi: Abi) -> Result<Vec<Fetch>, String> {
+    fn fused(&mut self, table: &[u64], abi: Abi) -> Result<Vec<(u64, Address)>, String> {
         let code_of = |it: &Fused| table[usize::from(it.opcode)];
         let own: BTreeSet<u64> = FUSED.iter().map(code_of).collect();
         let others = table[..TRACING].iter().filter(|it| !own.contains(it));
         let others = self.reach(&others.copied().collect(), abi)?;
-        let mut ways: BTreeMap<u64, Expression> = BTreeMap::new();
+        let mut ways: BTreeMap<u64, Address> = BTreeMap::new();
         for fused in FUSED {
             let begin = code_of(fused);
             let reach = self.reach(&BTreeSet::from([begin]), abi)?;
@@ -457,8 +456,11 @@ impl<'p, 'a> CodeOf<'p, 'a> {
                 Second::Read => self.reads(begin, fused, &reach, &others),
                 Second::Left { at, may_jump } => {
                     let ways = self.ways_on(at, may_jump, &reach, &others);
-                    let key = abi.behind_previous(fused.behind);
-                    ways.map(|it| it.into_iter().map(|at| (at, key.clone())).collect())
+                    let key = |pc: Pc| match pc {
+                        Pc::Entry(by) => abi.behind_pc(fused.behind - by),
+                        Pc::Other | Pc::Mixed => abi.behind_previous(fused.behind),
+                    };
+                    ways.map(|it| it.into_iter().map(|at| (at, key(reach.pc[&at].0))).collect())
                 }
             };
             let unknown = || {
@@ -467,16 +469,117 @@ impl<'p, 'a> CodeOf<'p, 'a> {
             };
             for (at, key) in found.filter(|_| is_alone).ok_or_else(unknown)? {
                 // Whoever shares the end of another must have the same behind it.
-                if *ways.entry(at).or_insert_with(|| key.clone()) != key {
+                if *ways.entry(at).or_insert(key) != key {
                     return Err(unknown());
                 }
             }
         }
-        let fetch = |(at, address)| Fetch {
-            at: LinkAddr(at),
-            address,
+        Ok(ways.into_iter().collect())
+    }
+
+    /// The registers that nobody looks at any more before the instructions that were reached.
+    fn free(&mut self, table_at: u64, table: &[u64]) -> Result<HashMap<u64, Registers>, String> {
+        // What is traced is another matter only as to what it fetches.
+        self.leaders(&table.iter().copied().collect())?;
+        let known = self.steps.iter();
+        let known = known.filter_map(|(at, step)| Some((*at, step.as_ref()?)));
+        let mut before: HashMap<u64, Vec<u64>> = HashMap::new();
+        for (at, step) in known.clone() {
+            for next in step.next() {
+                before.entry(next).or_default().push(at);
+            }
+        }
+        let node = |(at, step): (u64, &Step)| {
+            let node = Node {
+                effect: step.effect,
+                next: step.next().collect(),
+                is_dispatch: step.leaves && self.goes_through(table_at, at, &before),
+            };
+            (at, node)
         };
-        Ok(ways.into_iter().map(fetch).collect())
+        let code: BTreeMap<u64, Node> = known.map(node).collect();
+        let looked_at = liveness::looked_at(&code, table);
+        let free = looked_at.into_iter().map(|(at, it)| (at, liveness::others(it)));
+        Ok(free.collect())
+    }
+
+    /// Does a jump go where a table says, wherever control comes from?
+    fn goes_through(&self, table_at: u64, jump: u64, before: &HashMap<u64, Vec<u64>>) -> bool {
+        let Some(instruction) = self.decode(jump) else {
+            return false;
+        };
+        match instruction.op0_kind() {
+            OpKind::Register => {
+                self.comes_from(jump, instruction.op0_register(), before, &|at, it| {
+                    it.code() == Code::Mov_r64_rm64 && self.reads_table(table_at, at, it, before)
+                })
+            }
+            _ => self.reads_table(table_at, jump, &instruction, before),
+        }
+    }
+
+    /// Is the operand in memory an item of the table?
+    fn reads_table(
+        &self,
+        table_at: u64,
+        at: u64,
+        instruction: &Instruction,
+        before: &HashMap<u64, Vec<u64>>,
+    ) -> bool {
+        let is_item = instruction.memory_index() != Register::None
+            && instruction.memory_index_scale() == 8;
+        let by = instruction.memory_displacement64();
+        is_item
+            && match instruction.memory_base() {
+                Register::None => by == table_at,
+                base => {
+                    by == 0
+                        && self.comes_from(at, base, before, &|_, it| {
+                            it.code() == Code::Lea_r64_m
+                                && it.is_ip_rel_memory_operand()
+                                && it.ip_rel_memory_address() == table_at
+                        })
+                }
+            }
+    }
+
+    /// Is what wrote a register last before an instruction such a one, wherever control comes from?
+    fn comes_from(
+        &self,
+        at: u64,
+        register: Register,
+        before: &HashMap<u64, Vec<u64>>,
+        is_it: &dyn Fn(u64, &Instruction) -> bool,
+    ) -> bool {
+        let mut info = InstructionInfoFactory::new();
+        let mut seen = HashSet::from([at]);
+        let mut todo = vec![at];
+        while let Some(at) = todo.pop() {
+            let Some(before) = before.get(&at) else {
+                return false;
+            };
+            for at in before {
+                let Some(it) = self.decode(*at) else {
+                    return false;
+                };
+                let is_call = self.known(*at).is_none_or(|it| it.calls);
+                let mut used = info.info(&it).used_registers().iter();
+                let writes = |it: &UsedRegister| {
+                    it.register().full_register() == register && is_write(it.access())
+                };
+                if !is_call && !used.any(writes) {
+                    if seen.insert(*at) {
+                        todo.push(*at);
+                    }
+                } else if is_call || !is_it(*at, &it) {
+                    return false;
+                }
+            }
+            if seen.len() > FARTHEST_BACK {
+                return false;
+            }
+        }
+        true
     }
 
     /// Where an instruction reads the argument of the one behind it, if it does that once, and not before it
@@ -487,7 +590,7 @@ impl<'p, 'a> CodeOf<'p, 'a> {
         fused: &Fused,
         reach: &Reach,
         others: &Reach,
-    ) -> Option<Vec<(u64, Expression)>> {
+    ) -> Option<Vec<(u64, Address)>> {
         let mut at_once = HashSet::new();
         let mut at = begin;
         while let Some(step) = self.known(at) {
@@ -506,7 +609,7 @@ impl<'p, 'a> CodeOf<'p, 'a> {
             return None;
         }
         let by = read.distance - (read.offset - fused.behind);
-        let key = Expression::offset(read.base as u8, by);
+        let key = Address::Register(read.base as u8, by);
         Some(vec![(*at, key)])
     }
 
@@ -545,6 +648,13 @@ impl<'p, 'a> CodeOf<'p, 'a> {
         }
         (ahead && jumped).then_some(ways)
     }
+}
+
+fn is_write(access: OpAccess) -> bool {
+    matches!(
+        access,
+        OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
 }
 
 /// Notes that control comes to a place with such a state. `false`: that is nothing new.

@@ -329,19 +329,22 @@ fn tokens(code: &[Instruction], counts: &[u64]) -> Vec<Token> {
             *sum = sum.saturating_add(more);
         }
     }
-    let mut tokens: BTreeMap<Position, (u8, u64)> = BTreeMap::new();
+    let mut tokens: BTreeMap<(Position, bool), (u8, u64)> = BTreeMap::new();
     for (signs, sums) in &blocks {
         for ((place, opcode, _), count) in signs.iter().zip(sums) {
+            let Some(place) = place.filter(|it| it.column != 0) else {
+                continue;
+            };
+            let is_resumed = *opcode == op::RESUME;
+            let token = tokens.entry((place, is_resumed)).or_insert((*opcode, 0));
             // The last instruction at a place is what the others prepare.
-            if let Some(place) = place.filter(|it| it.column != 0) {
-                let token = tokens.entry(place).or_insert((*opcode, 0));
-                if *count >= token.1 {
-                    *token = (*opcode, *count);
-                }
+            if !op::only_helps(*opcode) || op::only_helps(token.0) {
+                token.0 = *opcode;
             }
+            token.1 = token.1.max(*count);
         }
     }
-    let token = |(at, (opcode, count))| Token {
+    let token = |((at, _), (opcode, count))| Token {
         at,
         kind: op::name(opcode).to_owned(),
         count,

@@ -3,6 +3,7 @@
 mod code_object;
 mod dispatch;
 mod flow;
+mod liveness;
 mod opcodes;
 mod positions;
 
@@ -22,9 +23,14 @@ const MAIN: &str = "_PyEval_EvalFrameDefault";
 /// Where a type has the function that frees its objects.
 const TYPE_FREES: u64 = 0x30;
 
+/// May it be CPython?
+pub(crate) fn is_likely(bytes: &[u8]) -> bool {
+    speaks_of(bytes, MAIN)
+}
+
 /// Is it CPython? An error says why its programs cannot be counted.
 pub(crate) fn find(bytes: &[u8]) -> Option<Result<Found, String>> {
-    if !speaks_of(bytes, MAIN) {
+    if !is_likely(bytes) {
         return None;
     }
     let program = Program::parse(bytes)?;
@@ -58,7 +64,14 @@ fn found(program: &Program<'_>, bytes: &[u8]) -> Result<Found, String> {
         language: Language::Python,
         fetches,
         frees: Some(LinkAddr(frees)),
-        interpreter: Rc::new(CPython { code_type }),
+        interpreter: interpreter(LinkAddr(code_type)),
+    })
+}
+
+/// What knows it, by the address of the type of its code objects.
+pub(crate) fn interpreter(code_type: LinkAddr) -> Rc<dyn Interpreter> {
+    Rc::new(CPython {
+        code_type: code_type.0,
     })
 }
 
@@ -84,6 +97,10 @@ impl Interpreter for CPython {
     fn extent(&self, memory: &dyn Memory, bias: u64, freed: u64) -> Option<Range<u64>> {
         let is_code = code_object::has_type(memory, freed, self.code_type.wrapping_add(bias));
         code_object::extent(memory, freed).filter(|_| is_code)
+    }
+
+    fn anchor(&self) -> LinkAddr {
+        LinkAddr(self.code_type)
     }
 }
 

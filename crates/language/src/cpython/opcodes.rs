@@ -91,6 +91,26 @@ pub(crate) fn name(opcode: u8) -> &'static str {
     found.map_or("?", |it| it.1)
 }
 
+/// Does it only prepare what another one does at the same place of the source, or clear up behind it?
+pub(crate) fn only_helps(opcode: u8) -> bool {
+    const HELPERS: [&str; 13] = [
+        "CACHE",
+        "COPY",
+        "COPY_FREE_VARS",
+        "EXTENDED_ARG",
+        "KW_NAMES",
+        "MAKE_CELL",
+        "NOP",
+        "POP_TOP",
+        "PRECALL",
+        "PUSH_NULL",
+        "RESUME",
+        "RETURN_GENERATOR",
+        "SWAP",
+    ];
+    HELPERS.contains(&name(opcode))
+}
+
 /// How many code units of cache follow an instruction that is not specialised.
 pub(crate) fn caches(opcode: u8) -> usize {
     match opcode {

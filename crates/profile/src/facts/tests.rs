@@ -54,6 +54,7 @@ impl Dice {
                 inlined: (0..self.below(3))
                     .map(|before| self.inlined_call(before, address))
                     .collect(),
+                language: (self.below(3) == 0).then_some(Language::Python),
             },
         }
     }
@@ -101,7 +102,28 @@ impl Dice {
             0 => u32::MAX,
             more => in_lines + more as u32 / 8,
         };
+        if self.below(3) == 0 {
+            self.set_place(&mut block);
+        }
         block
+    }
+
+    fn set_place(&mut self, block: &mut Block) {
+        let kind = self.below(BlockKind::ALL.len() as u64) as usize;
+        let place = SourcePlace {
+            file: FileId(self.below(5) as u32),
+            line: self.any(),
+            column: self.any(),
+            kind: BlockKind::ALL[kind],
+        };
+        block.place = Some(place);
+        if place.kind == BlockKind::Operation && self.below(4) != 0 {
+            block.operation = Some(Operation {
+                kind: format!("it {}", self.below(9)),
+                end_line: self.any(),
+                end_column: self.any(),
+            });
+        }
     }
 
     fn edge(&mut self, blocks: u32) -> FunctionEdge {

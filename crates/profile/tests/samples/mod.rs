@@ -25,6 +25,7 @@ fn block(address: u64, bytes: &[u8], instructions: u32, lines: &[(u32, u32)]) ->
         instructions,
         lines: lines.iter().map(run).collect(),
         place: None,
+        operation: None,
     }
 }
 

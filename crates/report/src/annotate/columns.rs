@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use headcount_model::Counted;
+use headcount_model::{BlockKind, Counted, FileId, Function, FunctionCounts};
 
 use super::QUIET;
 use super::listing::{Excerpt, Page, View, expanded_width};
@@ -26,28 +26,18 @@ pub struct ColumnCount {
 pub fn column_counts(counted: &[Counted], file: &str) -> BTreeMap<u32, Vec<ColumnCount>> {
     let mut lines: BTreeMap<u32, Vec<ColumnCount>> = BTreeMap::new();
     for it in counted {
+        let is_file = |id: FileId| it.module.files.get(id.index()).is_some_and(|it| it == file);
         for (function, counts) in it.module.functions.iter().zip(&it.functions) {
-            for block in blocks(function, counts) {
-                let Some(at) = block.block.place else {
-                    continue;
-                };
-                let name = it.module.files.get(at.file.index());
-                if name.is_none_or(|name| name != file) {
-                    continue;
-                }
-                let found = ColumnCount {
-                    column: at.column,
-                    kind: at.kind.name(),
-                    count: block.count(),
-                };
-                let line = lines.entry(at.line).or_default();
-                let same =
-                    |it: &&mut ColumnCount| (it.column, it.kind) == (found.column, found.kind);
+            for ((line, column, kind), count) in blocks_of(function, counts, is_file) {
+                let line = lines.entry(line).or_default();
+                let same = |it: &&mut ColumnCount| (it.column, it.kind) == (column, kind.name());
                 match line.iter_mut().find(same) {
-                    Some(known) => {
-                        known.count = known.count.plus(found.count).unwrap_or(known.count)
-                    }
-                    None => line.push(found),
+                    Some(known) => known.count = known.count.plus(count).unwrap_or(known.count),
+                    None => line.push(ColumnCount {
+                        column,
+                        kind: kind.name(),
+                        count,
+                    }),
                 }
             }
         }
@@ -56,6 +46,32 @@ pub fn column_counts(counted: &[Counted], file: &str) -> BTreeMap<u32, Vec<Colum
         line.sort_by_key(|it| it.column);
     }
     lines
+}
+
+/// Those of a function in some file, by line, column and kind. Of operations that begin at one place, one
+/// inside the other, the highest count is meant.
+fn blocks_of(
+    function: &Function,
+    counts: &FunctionCounts,
+    is_file: impl Fn(FileId) -> bool,
+) -> BTreeMap<(u32, u32, BlockKind), Count> {
+    let mut found: BTreeMap<_, Count> = BTreeMap::new();
+    for block in blocks(function, counts) {
+        let Some(at) = block.block.place.filter(|it| is_file(it.file)) else {
+            continue;
+        };
+        let count = block.count();
+        let known = found.entry((at.line, at.column, at.kind));
+        known
+            .and_modify(|known| {
+                *known = match at.kind {
+                    BlockKind::Operation => known.max(count),
+                    _ => known.plus(count).unwrap_or(*known),
+                };
+            })
+            .or_insert(count);
+    }
+    found
 }
 
 /// The lines of one file, or some excerpts of it, with the blocks of each line below it.

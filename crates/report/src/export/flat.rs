@@ -409,7 +409,8 @@ fn unit_rows(
         | Unit::Process
         | Unit::Charge
         | Unit::CallCharge
-        | Unit::Syscall => Vec::new(),
+        | Unit::Syscall
+        | Unit::Token => Vec::new(),
         // These have rows of their own, of all modules together.
         Unit::Value => Vec::new(),
     };

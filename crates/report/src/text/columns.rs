@@ -243,6 +243,13 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
             plain("process"),
             words("name"),
         ],
+        Unit::Token => vec![
+            number("count"),
+            source("source"),
+            number("column"),
+            words("kind"),
+            of_row("text", false, &|row| show(&row.cells[place("text")])),
+        ],
         Unit::Syscall => vec![number("count"), plain("number"), words("name")],
         Unit::Value => {
             let has = |name: &str| {

@@ -48,6 +48,7 @@ fn block(address: u64, code: &[u8], lines: &[(u32, u32)]) -> Block {
         instructions: lines.iter().map(|(_, instructions)| instructions).sum(),
         lines: lines.iter().map(run).collect(),
         place: None,
+        operation: None,
     }
 }
 

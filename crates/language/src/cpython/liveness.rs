@@ -1,0 +1,184 @@
+//! Which registers nobody looks at, before they are overwritten: a probe may use them.
+//!
+//! Control leaves the code of an instruction through the table; so what is looked at there is what the code of
+//! any instruction looks at. Where it leaves in a way that is not known, everything is.
+
+use std::collections::{BTreeMap, HashMap};
+
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register};
+
+/// A set of general registers, by their numbers.
+pub(super) type Registers = u16;
+
+const ALL: Registers = Registers::MAX;
+
+const fn set(of: &[usize]) -> Registers {
+    let (mut all, mut index) = (0, 0);
+    while index < of.len() {
+        all |= 1 << of[index];
+        index += 1;
+    }
+    all
+}
+
+/// By the System V ABI: what a called function may look at (the arguments, `al`, `rsp`), ...
+const ARGUMENTS: Registers = set(&[0, 1, 2, 4, 6, 7, 8, 9, 10]);
+
+/// ... what its caller must take for overwritten, unless the compiler knew what it does, ...
+const SCRATCH: Registers = set(&[0, 1, 2, 6, 7, 8, 9, 10, 11]);
+
+/// ... and what its caller looks at when it has returned. (A function that calls others by way of pointers
+/// may overwrite all else, as every compiler knows.)
+const RETURNED: Registers = set(&[0, 2, 3, 4, 5, 12, 13, 14, 15]);
+
+/// What an instruction does to registers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Effect {
+    looked_at: Registers,
+    overwritten: Registers,
+    /// What is looked at where control goes that is not followed.
+    elsewhere: Registers,
+}
+
+impl Effect {
+    pub fn of(instruction: &Instruction, info: &mut InstructionInfoFactory) -> Self {
+        let (mut looked_at, mut overwritten) = (0, 0);
+        for used in info.info(instruction).used_registers() {
+            let register = used.register();
+            if !register.is_gpr() {
+                continue;
+            }
+            let bit = 1 << register.full_register().number();
+            // A part of a register keeps the rest of it; but half of it clears the other half.
+            let is_whole = register.is_gpr64() || register.is_gpr32();
+            match used.access() {
+                OpAccess::Write if is_whole => overwritten |= bit,
+                OpAccess::None | OpAccess::NoMemAccess => {}
+                _ => looked_at |= bit,
+            }
+        }
+        let elsewhere = match instruction.flow_control() {
+            FlowControl::Call => {
+                looked_at |= ARGUMENTS;
+                0
+            }
+            FlowControl::IndirectCall => {
+                looked_at |= ARGUMENTS;
+                overwritten |= SCRATCH;
+                0
+            }
+            FlowControl::Return => RETURNED,
+            FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => 0,
+            _ => ALL,
+        };
+        Self {
+            looked_at,
+            overwritten,
+            elsewhere,
+        }
+    }
+}
+
+/// An instruction, as far as this is about it.
+pub(super) struct Node {
+    pub effect: Effect,
+    pub next: Vec<u64>,
+    /// Does it jump through the table?
+    pub is_dispatch: bool,
+}
+
+/// What is looked at from each of these instructions on. `begins` is where the table leads.
+pub(super) fn looked_at(code: &BTreeMap<u64, Node>, begins: &[u64]) -> HashMap<u64, Registers> {
+    let mut found: HashMap<u64, Registers> = HashMap::new();
+    loop {
+        let at = |at: &u64, found: &HashMap<u64, Registers>| match code.contains_key(at) {
+            true => found.get(at).copied().unwrap_or(0),
+            false => ALL,
+        };
+        let by_table = begins.iter().fold(0, |sum, it| sum | at(it, &found));
+        let mut has_changed = false;
+        // Backwards, most are right at once.
+        for (place, node) in code.iter().rev() {
+            let behind = match node.is_dispatch {
+                true => by_table,
+                false => node.effect.elsewhere,
+            };
+            let behind = node.next.iter().fold(behind, |sum, it| sum | at(it, &found));
+            let before = behind & !node.effect.overwritten | node.effect.looked_at;
+            has_changed |= found.insert(*place, before) != Some(before);
+        }
+        if !has_changed {
+            return found;
+        }
+    }
+}
+
+/// The registers that are none of these, from the one that is free most often on.
+pub(super) fn others(looked_at: Registers) -> Registers {
+    !(looked_at | 1 << Register::RSP.number())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::{Decoder, DecoderOptions};
+
+    /// Instructions one after the other, the last of which goes through the table.
+    fn nodes(code: &[u8]) -> BTreeMap<u64, Node> {
+        let mut info = InstructionInfoFactory::new();
+        let decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
+        let all: Vec<Instruction> = decoder.into_iter().collect();
+        let node = |it: &Instruction| {
+            let is_dispatch = it.flow_control() == FlowControl::IndirectBranch;
+            let next = match it.flow_control() {
+                FlowControl::Return | FlowControl::IndirectBranch => Vec::new(),
+                _ => vec![it.next_ip()],
+            };
+            let effect = Effect::of(it, &mut info);
+            (
+                it.ip(),
+                Node {
+                    effect,
+                    next,
+                    is_dispatch,
+                },
+            )
+        };
+        all.iter().map(node).collect()
+    }
+
+    #[test]
+    fn what_is_overwritten_first_is_free() {
+        // mov ecx, 1; mov al, 2; add rdx, rax; jmp rbx
+        let code = nodes(&[
+            0xb9, 1, 0, 0, 0, 0xb0, 2, 0x48, 0x01, 0xc2, 0xff, 0xe3,
+        ]);
+        let found = looked_at(&code, &[0]);
+        // What is in the upper part of rax is added.
+        assert_eq!(found[&0], set(&[0, 2, 3]));
+        // Behind the jump, all begins anew.
+        assert_eq!(found[&10], set(&[0, 2, 3]));
+        assert_eq!(others(found[&10]) & set(&[1, 4, 11]), set(&[1, 11]));
+    }
+
+    #[test]
+    fn where_control_goes_that_is_not_known_all_is_looked_at() {
+        let code = nodes(&[0x90, 0xff, 0xe3]);
+        assert_eq!(looked_at(&code, &[0x1000])[&1], ALL);
+        let mut unknown = code;
+        unknown.get_mut(&1).unwrap().is_dispatch = false;
+        assert_eq!(looked_at(&unknown, &[0])[&0], ALL);
+    }
+
+    #[test]
+    fn calls_take_arguments_and_leave_what_the_abi_says() {
+        // call rbx; ret
+        let code = nodes(&[0xff, 0xd3, 0xc3]);
+        let found = looked_at(&code, &[]);
+        assert_eq!(found[&2], RETURNED);
+        assert_eq!(found[&0], ARGUMENTS | RETURNED & !SCRATCH);
+        // call 5; jmp rbx
+        let code = nodes(&[0xe8, 0, 0, 0, 0, 0xff, 0xe3]);
+        assert_eq!(looked_at(&code, &[0x1000])[&0], ALL);
+    }
+}

@@ -1,0 +1,42 @@
+//! Languages whose programs are counted while an interpreter runs them.
+
+/// Such a language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Language {
+    /// Python
+    Python,
+}
+
+impl Language {
+    /// All of them, in the order of their codes.
+    pub const ALL: [Self; 1] = [Self::Python];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+        }
+    }
+
+    /// Its name in sentences.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Python => "Python",
+        }
+    }
+
+    /// The language with this word.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+
+    /// A small number for compact storage: the place in [`Language::ALL`].
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The language with this code.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+}

@@ -1,0 +1,130 @@
+//! A row for each operation of the programs that interpreters ran, in the order of their source.
+
+use crate::Error;
+use crate::count::{Count, CountedBlock};
+use crate::names::Named;
+use crate::report::Request;
+use crate::rows::of_functions;
+use crate::source::UNKNOWN;
+use crate::table::{Cell, Row};
+use headcount_model::{Counted, Language, Operation, SourcePlace};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// No more of a token's text is shown than this.
+const LONGEST_TEXT: usize = 60;
+
+/// A token of a function.
+struct Token<'a> {
+    language: Language,
+    at: SourcePlace,
+    operation: &'a Operation,
+    count: Count,
+    /// How often it went on.
+    resumptions: Count,
+}
+
+/// The rows, by file, line and column.
+pub fn rows(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
+    let mut sources = Sources::default();
+    let mut rows = of_functions(counted, request, |named, rows| {
+        for token in tokens(named) {
+            let file = named.file(token.at.file).unwrap_or(UNKNOWN);
+            if request.only.wants_line(named, file, token.at.line) {
+                let text = sources.text(request, file, &token);
+                rows.push(row(file, &token, text));
+            }
+        }
+        Ok(())
+    })?;
+    rows.sort_by(|a, b| key(a).cmp(&key(b)));
+    Ok(rows)
+}
+
+fn key(row: &Row) -> (&str, u64, u64) {
+    let file = match &row.cells[1] {
+        Cell::Text(file) => file,
+        _ => "",
+    };
+    (file, row.cells[2].amount(), row.cells[3].amount())
+}
+
+fn tokens<'a>(named: &Named<'a>) -> Vec<Token<'a>> {
+    let Some(language) = named.function.compiled.language else {
+        return Vec::new();
+    };
+    let of = |it: CountedBlock<'a>| {
+        let (at, operation) = (it.block.place?, it.block.operation.as_ref()?);
+        Some((at, operation, it.count()))
+    };
+    let all: Vec<_> = named.blocks().filter_map(of).collect();
+    let place = |at: SourcePlace, it: &Operation| (at.line, at.column, it.end_line, it.end_column);
+    let is_resumed = |it: &Operation| it.kind == Operation::RESUMED;
+    let resumed = all.iter().filter(|it| is_resumed(it.1));
+    let resumed: BTreeMap<_, Count> = resumed
+        .map(|(at, operation, count)| (place(*at, operation), *count))
+        .collect();
+    let own = all.into_iter().filter(|it| !is_resumed(it.1));
+    let token = own.map(|(at, operation, count)| Token {
+        language,
+        at,
+        operation,
+        count,
+        resumptions: resumed
+            .get(&place(at, operation))
+            .copied()
+            .unwrap_or(Count::Exact(0)),
+    });
+    token.collect()
+}
+
+fn row(file: &str, token: &Token<'_>, text: String) -> Row {
+    let words = |it: &str| Cell::Text(it.into());
+    Row {
+        cells: vec![
+            words(token.language.name()),
+            words(file),
+            Cell::Number(token.at.line.into()),
+            Cell::Number(token.at.column.into()),
+            words(&token.operation.kind),
+            words(&text),
+            Cell::Count(token.count),
+            Cell::Count(token.resumptions),
+            Cell::Text(Arc::default()),
+            Cell::Text(Arc::default()),
+        ],
+        counted: token.count.is_known(),
+        ran: !token.count.is_never(),
+        of_source: true,
+        ..Row::default()
+    }
+}
+
+/// Source files, as far as they are at hand.
+#[derive(Default)]
+struct Sources(HashMap<String, Option<Vec<String>>>);
+
+impl Sources {
+    /// The text of a token, or as much of it as is in its first line.
+    fn text(&mut self, request: &Request<'_>, file: &str, token: &Token<'_>) -> String {
+        let known = self.0.entry(file.to_owned());
+        let lines = known.or_insert_with(|| request.source.and_then(|source| source(file)));
+        let line = lines
+            .as_ref()
+            .and_then(|it| it.get((token.at.line as usize).checked_sub(1)?));
+        let begin = (token.at.column as usize).saturating_sub(1);
+        let end = match token.operation.end_line == token.at.line {
+            true => (token.operation.end_column as usize).saturating_sub(1),
+            false => usize::MAX,
+        };
+        let text = line.and_then(|it| it.get(begin..end.min(it.len())));
+        shortened(text.unwrap_or("").trim_end())
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_TEXT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
