@@ -4,11 +4,12 @@ use crate::Error;
 use crate::count::Count;
 use crate::inlined::InlinedRuns;
 use crate::lines::{LineCount, all_lines};
-use crate::names::functions;
+use crate::names::{Named, functions};
 use crate::only::Only;
 use crate::rows::Tally;
 use headcount_model::Counted;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What ran of some files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct Covered {
 pub struct CoveredFile {
     /// Functions by the line where they begin. All instances of a generic function, and all that a
     /// macro makes of one line, are one, as they are in the source.
-    pub functions: BTreeMap<u32, CoveredFunction>,
+    pub functions: BTreeMap<Beginning, CoveredFunction>,
     /// Lines with code, where it is known whether they ran.
     pub lines: Part,
 }
@@ -104,6 +105,27 @@ impl Covered {
     }
 }
 
+/// Where a function begins. What a compiler made of one line is one function; where scripts have several in
+/// a line, they have names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Beginning {
+    pub line: u32,
+    name: Option<Arc<str>>,
+}
+
+impl Beginning {
+    pub fn of(named: &Named<'_>, line: u32) -> Self {
+        let is_script = named.function.compiled.language.is_some();
+        let name = is_script.then(|| named.name.clone());
+        Self { line, name }
+    }
+
+    /// Has it run if its first line has? In a script, that may only have made it.
+    pub fn runs_with_line(&self) -> bool {
+        self.name.is_none()
+    }
+}
+
 /// What ran of what is wanted in the files that `is_meant` says.
 pub fn covered(
     counted: &[Counted],
@@ -121,7 +143,8 @@ pub fn covered(
             };
             if is_meant(file) && only.wants(&named) {
                 let file = covered.files.entry(file.to_owned()).or_default();
-                let function = file.functions.entry(line).or_default();
+                let function = file.functions.entry(Beginning::of(&named, line));
+                let function = function.or_default();
                 function.ran |= tally.ran || inlined.has(&named);
                 let name = without_arguments(&named.name);
                 if function.name.is_empty() || name < function.name {
@@ -132,8 +155,9 @@ pub fn covered(
     }
     for (name, counts) in all_lines(counted, true, only)? {
         let file = covered.files.get_mut(name.as_ref());
-        for (line, function) in file.into_iter().flat_map(|it| &mut it.functions) {
-            let begun = counts.get(line).and_then(LineCount::least);
+        for (begin, function) in file.into_iter().flat_map(|it| &mut it.functions) {
+            let line = begin.runs_with_line().then_some(&begin.line);
+            let begun = line.and_then(|it| counts.get(it)).and_then(LineCount::least);
             function.ran |= begun.is_some_and(|it| it > 0);
         }
         let lines = Part::of_lines(counts.values());

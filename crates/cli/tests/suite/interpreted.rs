@@ -34,6 +34,10 @@ fn lines(shop: &Workshop, more: &[&str]) -> BTreeMap<Place, (u64, bool)> {
     let mut rows = csv.lines().map(|it| it.split(',').collect::<Vec<_>>());
     let titles = rows.next().unwrap();
     let column = |name: &str| titles.iter().position(|it| *it == name).unwrap();
+    // Where no script was counted, there are no statements.
+    if !titles.contains(&"statements_executed") {
+        return BTreeMap::new();
+    }
     let (file, line) = (column("file"), column("line"));
     let (begun, exactness) = (column("statements_executed"), column("exactness"));
     let scripts = rows.filter(|row| !row[begun].is_empty());
@@ -140,7 +144,7 @@ fn a_library_of_the_interpreter_is_one() {
     let text = is_sure(&shop);
     // The script is the user's own, and all else is not.
     let first = text.lines().skip_while(|it| !it.contains("calls")).nth(1);
-    assert!(first.is_some_and(|it| it.contains("f.py:1")), "{text}");
+    assert!(first.is_some_and(|it| it.contains("f.py:4")), "{text}");
     assert!(text.contains("Python's library"), "{text}");
 }
 
@@ -218,7 +222,7 @@ fn who_dies_has_counted_up_to_then() {
         assert_eq!(said.status, Some(status), "{end}: {said:?}");
         is_sure(&shop);
         let found = lines(&shop, &[]);
-        let of = |line| found[&("dies.py".to_owned(), line)].0;
+        let of = |line| found.get(&("dies.py".to_owned(), line)).map_or(0, |it| it.0);
         assert_eq!([of(1), of(3), of(5), of(6)], [1, 50, 1, 0], "{end}");
     }
 }

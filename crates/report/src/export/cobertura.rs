@@ -76,7 +76,7 @@ fn package(out: &mut Xml, folder: &str, files: &[&CoveredFile], limit: &Limit) {
 
 fn methods(out: &mut Xml, file: &CoveredFile, limit: &Limit) {
     out.open("methods", &[]);
-    for (line, function) in &file.functions {
+    for (begin, function) in &file.functions {
         let rate = if function.calls() > 0 { "1" } else { "0" };
         out.open(
             "method",
@@ -92,7 +92,7 @@ fn methods(out: &mut Xml, file: &CoveredFile, limit: &Limit) {
         let hits = limit.cut(function.calls());
         out.empty(
             "line",
-            &[("number", line.to_string()), ("hits", hits.to_string())],
+            &[("number", begin.line.to_string()), ("hits", hits.to_string())],
         );
         out.close("lines");
         out.close("method");

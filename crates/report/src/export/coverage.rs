@@ -7,7 +7,7 @@ use crate::branches::{Branch as Known, last_line};
 use crate::callees::Callees;
 use crate::checks::Checks;
 use crate::count::Count;
-use crate::covered::without_arguments;
+use crate::covered::{Beginning, without_arguments};
 use crate::inlined::InlinedRuns;
 use crate::lines::all_lines;
 use crate::names::{Named, functions, is_part, origin};
@@ -23,9 +23,8 @@ pub struct CoveredFile {
     pub path: String,
     /// The counts of its lines.
     pub lines: BTreeMap<u32, u64>,
-    /// Its functions, by the line where they begin: what was made of one line is one function, as
-    /// it is for gates.
-    pub functions: BTreeMap<u32, CoveredFunction>,
+    /// Its functions, by where they begin, as they are for gates.
+    pub functions: BTreeMap<Beginning, CoveredFunction>,
     /// The branches of each line.
     pub branches: BTreeMap<u32, Vec<Branch>>,
 }
@@ -187,7 +186,10 @@ impl Coverage {
             let (Some(covered), Some(calls)) = (covered, rows::calls(&named).value()) else {
                 continue;
             };
-            let function = covered.functions.entry(line).or_default();
+            let begin = Beginning::of(&named, line);
+            let begun = covered.lines.get(&line).filter(|_| begin.runs_with_line());
+            let begun = begun.is_some_and(|it| *it > 0);
+            let function = covered.functions.entry(begin).or_default();
             let name = written_name(&named, material.demangle);
             if function.name.is_empty() || name < function.name {
                 function.name = name;
@@ -198,7 +200,7 @@ impl Coverage {
             let calls = if is_part { 0 } else { calls };
             function.called = function.called.checked_add(calls).ok_or(Error::TooLarge)?;
             // It may have left no code of its own there.
-            function.ran_elsewhere |= covered.lines.get(&line).is_some_and(|it| *it > 0);
+            function.ran_elsewhere |= begun;
         }
         Ok(())
     }
@@ -245,7 +247,7 @@ impl Coverage {
             file.lines.retain(|line, _| !excluded.lines.contains(line));
             self.excluded_lines += before - file.lines.len();
             let is_in = |line: &u32| !excluded.lines.contains(line);
-            file.functions.retain(|line, _| is_in(line));
+            file.functions.retain(|begin, _| is_in(&begin.line));
             file.branches
                 .retain(|line, _| is_in(line) && !excluded.branches.contains(line));
         }

@@ -3,6 +3,7 @@
 use super::coverage::{Coverage, CoveredFile, CoveredFunction};
 use super::limit::Limit;
 use super::{Exported, Material};
+use crate::covered::Beginning;
 use crate::{Error, visible};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -23,8 +24,8 @@ fn record(out: &mut String, file: &CoveredFile, limit: &Limit) {
     };
     put(format_args!("TN:\nSF:{}", visible(&file.path)));
     let names = unique_names(file);
-    for (line, name) in file.functions.keys().zip(&names) {
-        put(format_args!("FN:{line},{name}"));
+    for (begin, name) in file.functions.keys().zip(&names) {
+        put(format_args!("FN:{},{name}", begin.line));
     }
     for (function, name) in file.functions.values().zip(&names) {
         put(format_args!("FNDA:{},{name}", limit.cut(function.calls())));
@@ -56,11 +57,11 @@ fn record(out: &mut String, file: &CoveredFile, limit: &Limit) {
 /// first get the line as well.
 fn unique_names(file: &CoveredFile) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let unique = |(line, function): (&u32, &CoveredFunction)| {
+    let unique = |(begin, function): (&Beginning, &CoveredFunction)| {
         let name = visible(&function.name).replace(',', ";");
         match seen.insert(name.clone()) {
             true => name,
-            false => format!("{name}@{line}"),
+            false => format!("{name}@{}", begin.line),
         }
     };
     file.functions.iter().map(unique).collect()
