@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 
 use gimli::{
-    AttributeValue, DebuggingInformationEntry as Die, EntriesTreeNode, Operation, Unit, UnitOffset,
-    constants as dw,
+    AttributeValue, DebuggingInformationEntry as Die, DwLang, EntriesTreeNode, Operation, Unit,
+    UnitOffset, constants as dw,
 };
 use headcount_model::Expression;
 
@@ -324,26 +324,34 @@ impl<'a> Variables<'_, 'a> {
         }
         let language = self.language_of(unit);
         let is_pascal = language == Some(dw::DW_LANG_Pascal83);
-        match (is_ada(language), is_fortran(language) || is_pascal) {
-            // GNAT puts the packages in front of the name.
-            (true, _) => own
-                .rsplit("__")
-                .next()
-                .is_some_and(|it| it.eq_ignore_ascii_case(name)),
-            (false, true) => own.eq_ignore_ascii_case(name),
-            (false, false) => false,
+        let bare = in_packages(language, &own).map(|it| it.1);
+        match is_ada(language) || is_fortran(language) || is_pascal {
+            true => bare.unwrap_or(&own).eq_ignore_ascii_case(name),
+            false => bare == Some(name),
         }
     }
 
-    /// The packages of Ada in the name of an entry.
+    /// The packages in the name of an entry, where its language puts them there.
     fn path_in_name(&self, unit: &Unit<Slice<'a>>, die: &Die<Slice<'a>>) -> Option<Vec<String>> {
-        let own = self
-            .name(unit, die)
-            .filter(|_| is_ada(self.language_of(unit)))?;
-        let mut path: Vec<String> = own.split("__").map(str::to_owned).collect();
-        path.pop();
-        Some(path)
+        let own = self.name(unit, die)?;
+        Some(in_packages(self.language_of(unit), &own)?.0)
     }
+}
+
+/// The packages in a name, and the rest of it: `pack__age__name` of GNAT, and `path/pack.Name` of Go.
+fn in_packages(language: Option<DwLang>, name: &str) -> Option<(Vec<String>, &str)> {
+    if is_ada(language) {
+        let (packages, bare) = name.rsplit_once("__").unwrap_or(("", name));
+        let packages = packages.split("__").filter(|it| !it.is_empty());
+        return Some((packages.map(str::to_owned).collect(), bare));
+    }
+    if language != Some(dw::DW_LANG_Go) {
+        return None;
+    }
+    let folder = name.rfind('/').map_or(0, |it| it + 1);
+    let (package, bare) = name[folder..].split_once('.')?;
+    let end = folder + package.len();
+    Some((vec![name[..end].to_owned()], bare))
 }
 
 impl Frame {
