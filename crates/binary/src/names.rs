@@ -5,7 +5,7 @@ use crate::functions::{Origin, Part};
 use crate::image::Image;
 use crate::plt::Stub;
 use crate::sweep::Flow;
-use crate::symbols::Symbols;
+use crate::symbols::{Symbol, Symbols};
 
 /// Everything that names functions.
 pub struct Names<'a> {
@@ -37,8 +37,11 @@ impl Names<'_> {
         let described = self.debug.subprogram(at);
         let described = described.and_then(|it| it.linkage_name.as_ref().or(it.name.as_ref()));
         let aliases = self.symbols.functions_at(at);
+        // Of names that are as good, the one in the source.
+        let best = aliases.first().map(Symbol::use_of_others);
+        let is_best = |it: &Symbol| Some(it.use_of_others()) == best;
         if let Some(name) = described
-            && (aliases.is_empty() || aliases.iter().any(|alias| alias.name == *name))
+            && (aliases.is_empty() || aliases.iter().any(|it| is_best(it) && it.name == *name))
         {
             return name.clone();
         }

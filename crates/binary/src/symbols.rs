@@ -18,6 +18,26 @@ pub struct Symbol {
     pub name: String,
     /// 0 for global, 1 for weak, 2 for local ones.
     pub rank: u8,
+    /// May code of other files name it?
+    pub is_exported: bool,
+}
+
+impl Symbol {
+    /// What others call it by comes first, and of that what was not made for the library's own use:
+    /// `malloc` before `__libc_malloc`, and both before `__GI___libc_malloc`.
+    pub fn use_of_others(&self) -> (bool, usize) {
+        use_of_others(self.is_exported, &self.name)
+    }
+}
+
+fn use_of_others(is_exported: bool, name: &str) -> (bool, usize) {
+    let bare = name.trim_start_matches('_');
+    // Mangled names begin with one.
+    let is_mangled = name.starts_with("_Z") || name.starts_with("_R");
+    match is_exported && !is_mangled {
+        true => (false, name.len() - bare.len()),
+        false => (!is_exported, 0),
+    }
 }
 
 /// The names of code, by address; of one address, the best first.
@@ -129,9 +149,12 @@ pub fn names_at<'f, 'd: 'f>(
         };
         for known in best.iter_mut().take(end).skip(first) {
             let is_better = known.as_ref().is_none_or(|known| {
-                let new = (std::cmp::Reverse(symbol.at), symbol.rank, symbol.name.len());
-                let old = (std::cmp::Reverse(known.at), known.rank, known.name.len());
-                (new, symbol.name) < (old, known.name.as_str())
+                let order = |it: &Raw<'_>| {
+                    let of_others = use_of_others(it.is_exported, it.name);
+                    (std::cmp::Reverse(it.at), of_others, it.rank, it.name.len())
+                };
+                let known = known.borrow();
+                (order(symbol), symbol.name) < (order(&known), known.name)
             });
             if is_better {
                 *known = Some(symbol.to_owned());
@@ -185,6 +208,19 @@ struct Raw<'a> {
     size: u64,
     name: &'a str,
     rank: u8,
+    is_exported: bool,
+}
+
+impl Symbol {
+    fn borrow(&self) -> Raw<'_> {
+        Raw {
+            at: self.at,
+            size: self.size,
+            name: &self.name,
+            rank: self.rank,
+            is_exported: self.is_exported,
+        }
+    }
 }
 
 impl Raw<'_> {
@@ -196,6 +232,7 @@ impl Raw<'_> {
             size: self.size,
             name: bare.unwrap_or(self.name).to_owned(),
             rank: self.rank,
+            is_exported: self.is_exported,
         }
     }
 }
@@ -209,7 +246,9 @@ fn each_of_code<'f, 'd: 'f>(
     let go_table = GoTable::of(image);
     let mut known = Vec::new();
     for file in files {
-        for symbol in file.symbols().chain(file.dynamic_symbols()) {
+        let all = file.symbols().map(|it| (it, false));
+        let exported = file.dynamic_symbols().map(|it| (it, true));
+        for (symbol, is_dynamic) in all.chain(exported) {
             let at = symbol.address();
             if symbol.is_undefined() || !image.is_code(at) {
                 continue;
@@ -229,6 +268,7 @@ fn each_of_code<'f, 'd: 'f>(
                 size,
                 name,
                 rank,
+                is_exported: is_dynamic && rank < 2,
             };
             show(kind, &raw);
             if kind == Kind::Function && go_table.is_some() {
@@ -245,6 +285,7 @@ fn each_of_code<'f, 'd: 'f>(
                 size,
                 name,
                 rank,
+                is_exported: false,
             };
             show(Kind::Function, &raw);
         });
@@ -257,10 +298,20 @@ fn at_address(sorted: &[Symbol], at: u64) -> &[Symbol] {
     sorted.get(first..end).unwrap_or_default()
 }
 
-fn order(symbol: &Symbol) -> (u64, u8, std::cmp::Reverse<u64>, usize, &str) {
+type Order<'s> = (
+    u64,
+    (bool, usize),
+    u8,
+    std::cmp::Reverse<u64>,
+    usize,
+    &'s str,
+);
+
+fn order(symbol: &Symbol) -> Order<'_> {
     let size = std::cmp::Reverse(symbol.size);
     (
         symbol.at,
+        symbol.use_of_others(),
         symbol.rank,
         size,
         symbol.name.len(),

@@ -8,14 +8,15 @@ use std::collections::HashSet;
 
 use gimli::{
     AttributeValue, BaseAddresses, CfaRule, DebugInfoOffset, DebuggingInformationEntry as Die,
-    DwAt, EhFrame, EndianSlice, LittleEndian, Operation, Register, Unit, UnitOffset, UnwindContext,
-    UnwindSection, constants as dw,
+    DwAt, DwLang, EhFrame, EndianSlice, LittleEndian, Operation, Register, Unit, UnitOffset,
+    UnwindContext, UnwindSection, constants as dw,
 };
 use headcount_model::{Binary, Expression, LinkAddr, Width};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, elf};
 
 mod passed;
+mod scopes;
 
 use crate::Error;
 use crate::debug_files::{self, Find, Slice};
@@ -149,101 +150,9 @@ fn number_of(register: Register) -> Result<u8, String> {
     number.ok_or_else(|| "it is in a register that holds no integers".to_owned())
 }
 
-type Found = Result<Option<Variable>, String>;
-
 impl<'s, 'a> Variables<'s, 'a> {
     fn dwarf(&self) -> &'s Dwarf<'a> {
         self.units.dwarf
-    }
-
-    /// The innermost variable with a name.
-    pub fn variable(&self, name: &str) -> Result<Variable, String> {
-        let mut tree = self.unit.entries_tree(None).map_err(broken)?;
-        let root = tree.root().map_err(broken)?;
-        if let Some(found) = self.local(root, name, None)? {
-            return Ok(found);
-        }
-        let all = self.units.units.iter();
-        let own_first = std::iter::once(self.unit).chain(all);
-        for unit in own_first {
-            if let Some(found) = self.global(unit, name)? {
-                return Ok(found);
-            }
-        }
-        Err(format!("no variable is called {name} here"))
-    }
-
-    /// Looks in the scopes around the instruction, from the innermost one out.
-    fn local(
-        &self,
-        node: gimli::EntriesTreeNode<'_, '_, Slice<'a>>,
-        name: &str,
-        frame: Option<&Frame>,
-    ) -> Found {
-        let is_function = node.entry().tag() == dw::DW_TAG_subprogram;
-        let own = is_function.then(|| self.frame(node.entry()));
-        let frame = own.as_ref().or(frame);
-        let mut here = None;
-        let mut children = node.children();
-        while let Some(child) = children.next().map_err(broken)? {
-            let die = child.entry();
-            match die.tag() {
-                dw::DW_TAG_subprogram
-                | dw::DW_TAG_lexical_block
-                | dw::DW_TAG_inlined_subroutine
-                    if self.is_around(die) =>
-                {
-                    if let Some(found) = self.local(child, name, frame)? {
-                        return Ok(Some(found));
-                    }
-                }
-                // Functions of classes and namespaces.
-                dw::DW_TAG_namespace | dw::DW_TAG_class_type | dw::DW_TAG_structure_type => {
-                    if let Some(found) = self.local(child, name, frame)? {
-                        return Ok(Some(found));
-                    }
-                }
-                dw::DW_TAG_variable | dw::DW_TAG_formal_parameter
-                    if frame.is_some() && self.name(self.unit, die).as_deref() == Some(name) =>
-                {
-                    here = Some(self.located(self.unit, die, frame)?);
-                }
-                _ => {}
-            }
-        }
-        Ok(here)
-    }
-
-    fn is_around(&self, die: &Die<Slice<'a>>) -> bool {
-        let Ok(mut ranges) = self.dwarf().die_ranges(self.unit, die) else {
-            return false;
-        };
-        while let Ok(Some(range)) = ranges.next() {
-            if (range.begin..range.end).contains(&self.at) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// A variable outside of all functions.
-    fn global(&self, unit: &Unit<Slice<'a>>, name: &str) -> Found {
-        let mut entries = unit.entries();
-        let mut function = None;
-        while let Ok(Some(die)) = entries.next_dfs() {
-            let depth = die.depth();
-            if function.is_some_and(|it| depth > it) {
-                continue;
-            }
-            function = (die.tag() == dw::DW_TAG_subprogram).then_some(depth);
-            let is_it = die.tag() == dw::DW_TAG_variable
-                && die.attr_value(dw::DW_AT_location).is_some()
-                && self.name(unit, die).as_deref() == Some(name);
-            if is_it {
-                return self.located(unit, die, None).map(Some);
-            }
-        }
-        Ok(None)
     }
 
     /// A name, or that of what this is a copy of.
@@ -326,7 +235,7 @@ impl<'s, 'a> Variables<'s, 'a> {
                 let place = self.place(unit, location, frame)?;
                 match frame {
                     Some(frame) if self.is_filled_later(unit, location, &place, frame) => {
-                        Place::of_value(self.passed(die, frame.function)?)
+                        self.passed(die, frame.function)?
                     }
                     _ => place,
                 }
@@ -536,6 +445,10 @@ impl<'s, 'a> Variables<'s, 'a> {
             dw::DW_TAG_array_type if self.dimensions(kind)? > 1 => Err(
                 "it is an array of several dimensions; read its memory: u32[ADDRESS]".to_owned(),
             ),
+            dw::DW_TAG_array_type if has_descriptor(&die) => Err(
+                "where its elements are is known only when it runs; read its memory: u32[ADDRESS]"
+                    .to_owned(),
+            ),
             dw::DW_TAG_array_type => Ok((self.type_of(unit, &die)?, false)),
             _ => Err("it is neither a pointer nor an array".to_owned()),
         }
@@ -543,16 +456,32 @@ impl<'s, 'a> Variables<'s, 'a> {
 
     /// How many dimensions an array has.
     fn dimensions(&self, kind: usize) -> Result<usize, String> {
+        Ok(self.firsts(kind)?.len())
+    }
+
+    /// For each dimension of an array: the number of its first element, if it is known.
+    fn firsts(&self, kind: usize) -> Result<Vec<Option<i64>>, String> {
         let (unit, offset) = self
             .entry_at(kind)
             .ok_or_else(|| "its type is not told".to_owned())?;
+        // What the standard says for where nothing is said.
+        let usual = i64::from(counts_from_one(self.language_of(unit)));
         let mut tree = unit.entries_tree(Some(offset)).map_err(broken)?;
         let mut children = tree.root().map_err(broken)?.children();
-        let mut dimensions = 0;
+        let mut firsts = Vec::new();
         while let Some(child) = children.next().map_err(broken)? {
-            dimensions += usize::from(child.entry().tag() == dw::DW_TAG_subrange_type);
+            let die = child.entry();
+            if matches!(
+                die.tag(),
+                dw::DW_TAG_subrange_type | dw::DW_TAG_enumeration_type
+            ) {
+                firsts.push(match die.attr_value(dw::DW_AT_lower_bound) {
+                    Some(first) => first.sdata_value(),
+                    None => Some(usual),
+                });
+            }
         }
-        Ok(dimensions)
+        Ok(firsts)
     }
 
     /// A field of what something is, or of what it points to.
@@ -622,7 +551,18 @@ impl<'s, 'a> Variables<'s, 'a> {
         Ok(None)
     }
 
-    /// What something points to, or an element of it.
+    /// How many elements of an array are in front of one, whose number in the source this is.
+    fn from_first(&self, kind: usize, index: Expression) -> Result<Expression, String> {
+        let first = self.firsts(kind)?.first().copied().unwrap_or(Some(0));
+        let first =
+            first.ok_or_else(|| "the number of its first element is not told".to_owned())?;
+        Ok(match index {
+            Expression::Constant(index) => Expression::Constant(index.wrapping_sub(first)),
+            index => Expression::sum(index, Expression::Constant(first.wrapping_neg())),
+        })
+    }
+
+    /// What something points to, or the element of it that the source numbers so.
     pub fn element(&self, of: &Variable, index: Expression) -> Result<Variable, String> {
         let (kind, is_pointer) = self.behind(of.kind)?;
         let start = match is_pointer {
@@ -631,6 +571,10 @@ impl<'s, 'a> Variables<'s, 'a> {
                 let address = of.address.clone();
                 address.ok_or_else(|| "it is in registers as a whole".to_owned())?
             }
+        };
+        let index = match is_pointer {
+            true => index,
+            false => self.from_first(of.kind, index)?,
         };
         let distance = match index {
             Expression::Constant(0) => Expression::Constant(0),
@@ -667,6 +611,13 @@ impl Place {
             address: None,
         }
     }
+
+    fn at(address: Expression) -> Self {
+        Self {
+            value: None,
+            address: Some(address),
+        }
+    }
 }
 
 /// The frame of a function.
@@ -683,6 +634,42 @@ fn broken(error: gimli::Error) -> String {
 fn size_of(die: &Die<Slice<'_>>) -> Option<i64> {
     let size = die.attr_value(dw::DW_AT_byte_size)?.udata_value()?;
     i64::try_from(size).ok()
+}
+
+/// Does the array have a description at run time, which says where its elements are?
+fn has_descriptor(die: &Die<Slice<'_>>) -> bool {
+    let told = [
+        dw::DW_AT_data_location,
+        dw::DW_AT_allocated,
+        dw::DW_AT_associated,
+    ];
+    told.iter().any(|it| die.attr_value(*it).is_some())
+}
+
+/// Does a language count the elements of arrays from one, unless a program says something else?
+fn counts_from_one(language: Option<DwLang>) -> bool {
+    is_fortran(language) || is_ada(language) || language == Some(dw::DW_LANG_Pascal83)
+}
+
+fn is_fortran(language: Option<DwLang>) -> bool {
+    matches!(
+        language,
+        Some(
+            dw::DW_LANG_Fortran77
+                | dw::DW_LANG_Fortran90
+                | dw::DW_LANG_Fortran95
+                | dw::DW_LANG_Fortran03
+                | dw::DW_LANG_Fortran08
+                | dw::DW_LANG_Fortran18
+        )
+    )
+}
+
+fn is_ada(language: Option<DwLang>) -> bool {
+    matches!(
+        language,
+        Some(dw::DW_LANG_Ada83 | dw::DW_LANG_Ada95 | dw::DW_LANG_Ada2005 | dw::DW_LANG_Ada2012)
+    )
 }
 
 fn binary(stack: &mut Vec<Expression>, operation: Binary) -> Option<()> {

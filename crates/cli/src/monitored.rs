@@ -272,16 +272,16 @@ pub fn count(
     }
     let languages = languages(args, following);
     let tallies = Tallies::new(&args.tallies, &languages).map_err(|error| asked_wrongly(&error))?;
+    let selection = Selection::new(args);
     if let Some(tallies) = &tallies {
         tallies
-            .check(&(following.modules)())
+            .check(&(following.modules)(), &selection)
             .map_err(|error| asked_wrongly(&error))?;
     }
     let probes = |path: &str, key: &str, bytes: &FileBytes| {
         let found = tallies.as_ref().map(|it| it.probes(path, key, bytes));
         found.unwrap_or_default()
     };
-    let selection = Selection::new(args);
     let entries = |path: &str, key: &str, bytes: &FileBytes| {
         let entries = following.until.map(|it| it.entries(path, key, bytes));
         entries.unwrap_or_default()
@@ -472,7 +472,8 @@ fn try_store(args: &Counting, folder: &OwnFolder, outcome: &Outcome) -> Result<(
         (true, true) => {}
     }
     remove(folder);
-    if run.values.is_some()
+    if has_counts
+        && run.values.is_some()
         && let Err(error) = tallied::tell(&run, &path, args.quiet)
     {
         say(format!(

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use headcount_binary::{Variable, Variables, is_chosen_late};
-use headcount_model::{
-    Block, Expression, Function, KeyKind, KeyOf, KeyedProbe, LineRun, LinkAddr, MOST_TALLIES,
-    Module, Width,
-};
 use headcount_language::{Found as Interpreter, Language};
+use headcount_model::{
+    Block, Expression, Function, KeyKind, KeyOf, KeyedProbe, LineRun, LinkAddr, MOST_ASKED, Module,
+    Width,
+};
 use headcount_monitor::{FileBytes, Interpreted, KeyedIn, TallyAsked, Tallying, find_debug_file};
 use headcount_patch::MOST_TEMPORARIES;
 use headcount_report::{no_function_in, split_module};
@@ -20,7 +20,7 @@ use iced_x86::{FlowControl, Instruction};
 
 use crate::args::Tallies as Arguments;
 use crate::cache;
-use crate::selection::{entries_of, names_file, names_module};
+use crate::selection::{Selection, entries_of, names_file, names_module};
 use crate::started_with;
 
 /// What is to be counted by value.
@@ -38,6 +38,8 @@ struct One {
     /// The module that the user names.
     module: Option<String>,
     place: Place,
+    /// Are values looked at when the instruction there has run?
+    is_after: bool,
 }
 
 /// Where values are looked at.
@@ -72,9 +74,8 @@ impl Tallies {
                 asked.push(one);
             }
         }
-        let own = usize::from(args.targets) + languages.len();
-        if asked.len() + own > MOST_TALLIES {
-            bail!("at most {} values can be counted at once", MOST_TALLIES - own);
+        if asked.len() > MOST_ASKED {
+            bail!("at most {MOST_ASKED} values can be counted at once");
         }
         Ok(Some(Self {
             asked,
@@ -182,14 +183,21 @@ impl Tallies {
     }
 
     /// Fails if something that is asked for is nowhere in the program and the libraries that it is
-    /// started with. Who names a module knows what will be loaded.
-    pub fn check(&self, modules: &[(String, FileBytes)]) -> Result<()> {
+    /// started with, or is in code that is not counted. Who names a module that is none of these knows
+    /// what will be loaded.
+    pub fn check(&self, modules: &[(String, FileBytes)], selection: &Selection) -> Result<()> {
         if modules.is_empty() {
             // Why it cannot be started is said when that is tried.
             return Ok(());
         }
-        for one in self.asked.iter().filter(|it| it.module.is_none()) {
-            one.check(modules)?;
+        for one in &self.asked {
+            let is_meant = |it: &&(String, FileBytes)| match &one.module {
+                Some(module) => names_module(module, &it.0),
+                None => true,
+            };
+            if modules.iter().find(is_meant).is_some() {
+                one.check(modules, selection)?;
+            }
         }
         Ok(())
     }
@@ -215,12 +223,22 @@ fn interpreter(bytes: &[u8]) -> Option<Result<Interpreter, String>> {
 impl One {
     fn new(text: &str) -> Result<Self> {
         let asked = parse(text).context("--tally")?;
-        let (module, rest) = match split_module(&asked.place) {
+        let after = asked.place.strip_prefix("after ").map(str::trim_start);
+        let place = after.unwrap_or(&asked.place);
+        let (module, rest) = match split_module(place) {
             Some((module, rest)) => (Some(module.to_owned()), rest),
-            None => (None, asked.place.as_str()),
+            None => (None, place),
         };
+        let is_after = after.is_some();
         let place = Place::of(rest);
+        if is_after && !matches!(place, Place::Address(_) | Place::Behind(..)) {
+            bail!(
+                "--tally '{}': `after` wants one instruction: FUNCTION+0xOFFSET or 0xADDRESS",
+                text.trim()
+            );
+        }
         Ok(Self {
+            is_after,
             text: text.trim().to_owned(),
             module,
             place,
@@ -258,9 +276,9 @@ impl One {
         memchr::memmem::find(bytes, word.as_bytes()).is_some()
     }
 
-    fn check(&self, modules: &[(String, FileBytes)]) -> Result<()> {
+    fn check(&self, modules: &[(String, FileBytes)], selection: &Selection) -> Result<()> {
         let mut whys = Vec::new();
-        for (path, bytes) in modules {
+        for (number, (path, bytes)) in modules.iter().enumerate() {
             if !self.may_be_in(path, (**bytes).as_ref()) {
                 continue;
             }
@@ -268,8 +286,11 @@ impl One {
                 continue;
             };
             match self.probes(0, &module) {
-                Ok(probes) if !probes.is_empty() => return Ok(()),
-                Ok(_) => {}
+                Ok(probes) if probes.is_empty() => {}
+                Ok(probes) if is_selected(&probes, selection, &module, number == 0) => {
+                    return Ok(());
+                }
+                Ok(_) => whys.push(not_selected(&self.asked.place)),
                 Err(why) => whys.push(why),
             }
         }
@@ -302,7 +323,11 @@ impl One {
                 )
             }
             Place::Function(name) | Place::Behind(name, _) => {
-                let program = modules.first();
+                let mut modules = modules.iter();
+                let program = modules.find(|it| match &self.module {
+                    Some(module) => names_module(module, &it.0),
+                    None => true,
+                });
                 let program = program.and_then(|(path, bytes)| File::of_program(path, bytes).ok());
                 let modules: Vec<&Module> = program.iter().map(|it| &it.module).collect();
                 no_function_in(&modules, name)
@@ -432,14 +457,16 @@ impl One {
                     if !has_instruction(function, at) {
                         bail!("no instruction begins {distance:#x} bytes behind {name}");
                     }
-                    spots.push(inside(at));
+                    spots.push(inside(self.before_or_after(function, at)?));
                 }
                 spots
             }
             Place::Address(at) => {
                 let mut all = file.module.functions.iter();
-                let function = all.find(|it| has_instruction(it, *at));
-                function.map(|_| inside(*at)).into_iter().collect()
+                match all.find(|it| has_instruction(it, *at)) {
+                    Some(function) => vec![inside(self.before_or_after(function, *at)?)],
+                    None => Vec::new(),
+                }
             }
             Place::Line(source, line) => {
                 let mut spots = Vec::new();
@@ -451,6 +478,33 @@ impl One {
             }
         })
     }
+}
+
+impl One {
+    /// Where values are looked at: at an instruction, or at the one that it always leads to.
+    fn before_or_after(&self, function: &Function, at: LinkAddr) -> Result<LinkAddr> {
+        if !self.is_after {
+            return Ok(at);
+        }
+        let next = function.blocks.iter().find_map(|block| {
+            let code = instructions(block);
+            let own = code.iter().position(|it| it.ip() == at.0)?;
+            let next = code.get(own + 1).filter(|_| !is_call(&code[own]));
+            Some(next.map(|it| LinkAddr(it.ip())))
+        });
+        next.flatten().with_context(|| {
+            format!(
+                "the instruction at {at} does not always lead to the next one; name the one that it leads to"
+            )
+        })
+    }
+}
+
+fn is_call(it: &Instruction) -> bool {
+    matches!(
+        it.flow_control(),
+        FlowControl::Call | FlowControl::IndirectCall
+    )
 }
 
 impl Place {
@@ -472,6 +526,36 @@ impl Place {
         }
         Self::Function(text.to_owned())
     }
+}
+
+/// Is any of these places in code that the user wants counted?
+fn is_selected(
+    probes: &[KeyedProbe],
+    selection: &Selection,
+    file: &File,
+    is_program: bool,
+) -> bool {
+    let module = &file.module;
+    if !selection.wants(&module.path, is_program) {
+        return false;
+    }
+    if selection.is_everything() {
+        return true;
+    }
+    let blocks = module.functions.iter().flat_map(|it| &it.blocks);
+    let chosen = blocks.zip(selection.choose(module)).filter(|it| it.1);
+    let mut pieces = chosen.flat_map(|(block, _)| &block.code);
+    pieces.any(|piece| {
+        let end = piece.address.0 + piece.bytes.len() as u64;
+        let mut places = probes.iter().map(|it| it.at.0);
+        places.any(|at| (piece.address.0..end).contains(&at))
+    })
+}
+
+fn not_selected(place: &str) -> anyhow::Error {
+    anyhow::anyhow!(
+        "{place} is in code that is not to be counted; select it, too (--only, --skip, --modules, --unit)"
+    )
 }
 
 /// The variables at a place, if the debug information knows any.
@@ -562,8 +646,21 @@ impl File {
         let of_others = self.names.iter().filter(|it| it.0 == name).map(|it| it.1);
         let mut entries: HashSet<LinkAddr> = of_others.collect();
         entries.extend(entries_of(name, &self.module));
+        if entries.is_empty() {
+            // Compilers number functions that are written in others.
+            let numbered = self.names.iter().filter(|it| without_number(&it.0) == name);
+            entries.extend(numbered.map(|it| it.1));
+        }
         let all = self.module.functions.iter();
         all.filter(move |it| entries.contains(&it.address))
+    }
+}
+
+/// The name of a function without the number behind a dot.
+fn without_number(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((bare, number)) if number.bytes().all(|it| it.is_ascii_digit()) => bare,
+        _ => name,
     }
 }
 
@@ -623,14 +720,31 @@ fn beginnings(module: &Module, function: &Function, file: &str, line: u32) -> Ve
 
 /// Does control come to a block only from blocks that end in a statement of the line?
 fn comes_only_from(function: &Function, block: u32, is_on_it: &dyn Fn(&LineRun) -> bool) -> bool {
-    let ends_in_it = |block: u32| {
-        let lines = function.blocks.get(block as usize).map(|it| &it.lines);
-        let last = lines.into_iter().flat_map(|it| it.iter().rev());
-        last.take_while(|it| is_on_it(it)).any(|it| it.is_stmt)
+    only_from(function, block, is_on_it, &mut HashSet::new())
+}
+
+fn only_from(
+    function: &Function,
+    block: u32,
+    is_on_it: &dyn Fn(&LineRun) -> bool,
+    seen: &mut HashSet<u32>,
+) -> bool {
+    let mut ends_in_it = |number: u32| {
+        let Some(block) = function.blocks.get(number as usize) else {
+            return false;
+        };
+        let on_it = block.lines.iter().rev().take_while(|it| is_on_it(it));
+        if on_it.clone().any(|it| it.is_stmt) {
+            return true;
+        }
+        // In the midst of a statement that began in the blocks before it.
+        let of_line: u32 = on_it.map(|it| it.instructions).sum();
+        let is_inside = of_line != 0 && of_line == block.instructions;
+        is_inside && (!seen.insert(number) || only_from(function, number, is_on_it, seen))
     };
     let mut from = function.edges.iter().filter(|it| it.to == Some(block));
     let has_any = from.clone().next().is_some();
-    has_any && from.all(|it| it.from.is_some_and(ends_in_it))
+    has_any && from.all(|it| it.from.is_some_and(&mut ends_in_it))
 }
 
 /// Where a function returns, and where it jumps to another one that returns in its place.

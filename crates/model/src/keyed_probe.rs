@@ -41,8 +41,11 @@ pub enum KeyOf {
 /// So many places of keyed probes can be told apart.
 pub const MOST_PLACES: u16 = 1 << 12;
 
-/// So many tallies can be kept at once.
-pub const MOST_TALLIES: usize = 32;
+/// So many tallies can be asked for at once.
+pub const MOST_ASKED: usize = 32;
+
+/// So many can be kept: there are those that headcount adds for targets and for languages.
+pub const MOST_TALLIES: usize = MOST_ASKED + 8;
 
 /// Keys that are not numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

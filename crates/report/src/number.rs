@@ -13,6 +13,12 @@ pub fn thousands(number: u64) -> String {
     text
 }
 
+/// The same of a number that may be negative: `-1,234,567`.
+pub fn signed_thousands(number: i64) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{}", thousands(number.unsigned_abs()))
+}
+
 /// `1 line`, `2,000 lines`.
 pub fn plural(number: u64, one: &str) -> String {
     match number {
@@ -89,6 +95,22 @@ mod tests {
                 "1,000",
                 "1,048,576",
                 "18,446,744,073,709,551,615"
+            ]
+        );
+    }
+
+    #[test]
+    fn negative_numbers_keep_their_sign() {
+        let shown = [0, -7, -999, -1000, 1_048_576, i64::MIN].map(signed_thousands);
+        assert_eq!(
+            shown,
+            [
+                "0",
+                "-7",
+                "-999",
+                "-1,000",
+                "1,048,576",
+                "-9,223,372,036,854,775,808"
             ]
         );
     }

@@ -152,6 +152,16 @@ fn is_shim(name: &str) -> bool {
         }
 }
 
+/// Whose a function is that is among the user's own code and not theirs, by the linker's name. Its file is empty
+/// if nobody knows it.
+fn library_by_name(file: &str, name: &str) -> Option<&'static str> {
+    if is_stub(name) {
+        return Some("stubs of the linker");
+    }
+    let is_of_standard = is_shim(name) || file.is_empty() && is_standard(&crate::demangle(name));
+    is_of_standard.then_some(STANDARD)
+}
+
 /// The library of an interpreter's language that a file belongs to, a script or a module in C; none, if it is
 /// the user's own.
 fn library_of_script(path: &str) -> Option<&str> {
@@ -261,10 +271,11 @@ impl OwnModules {
         }
     }
 
-    /// Is this function the user's own? Its file is empty if nobody knows it.
+    /// Is this function the user's own, by the linker's name? Its file is empty if nobody knows it.
     pub fn has_function(&self, path: &str, file: &str, name: &str) -> bool {
-        let is_made = is_stub(name) || is_shim(name);
-        self.has(path) && self.library_of_file(file).is_none() && !is_made
+        self.has(path)
+            && self.library_of_file(file).is_none()
+            && library_by_name(file, name).is_none()
     }
 }
 
@@ -329,18 +340,11 @@ impl Own {
         if !self.said.is_everything() && self.said.wants(named) {
             return None;
         }
-        if is_stub(&named.function.name) {
-            return Some("stubs of the linker".into());
-        }
-        if is_shim(&named.function.name) {
-            return Some(STANDARD.into());
-        }
-        let file = named.own_file().unwrap_or("");
-        let library = self.by_rule(&named.module.path, file);
-        match is_standard(&named.name) && file.is_empty() {
-            true => library.or_else(|| Some(STANDARD.into())),
-            false => library,
-        }
+        self.library_of_function(
+            &named.module.path,
+            named.own_file().unwrap_or(""),
+            &named.function.name,
+        )
     }
 
     /// The same for a function that was not counted.
@@ -348,10 +352,33 @@ impl Own {
         if !self.said.is_everything() && self.said.wants_name(module, names) {
             return None;
         }
-        if names.iter().any(|it| is_shim(it)) {
-            return Some(STANDARD.into());
+        let mut libraries = names
+            .iter()
+            .map(|name| self.library_of_function(module, file, name));
+        match libraries.find(Option::is_some) {
+            Some(library) => library,
+            None => self.by_rule(module, file),
         }
-        self.by_rule(module, file)
+    }
+
+    /// Is this code the user's own that was seen to run, where they say what is? By the linker's name.
+    pub fn is_said(&self, module: &str, file: &str, name: &str) -> Option<bool> {
+        let is_said = || {
+            let names = [name, &crate::demangle(name)];
+            self.said.wants_sampled(module, &names, file)
+        };
+        (!self.said.is_everything()).then(is_said)
+    }
+
+    /// By the rule.
+    fn library_of_function(&self, module: &str, file: &str, name: &str) -> Option<Arc<str>> {
+        let by_name = library_by_name(file, name);
+        match (by_name, self.by_rule(module, file)) {
+            // The library's own name says more.
+            (Some(STANDARD), Some(library)) if !is_shim(name) => Some(library),
+            (Some(by_name), _) => Some(by_name.into()),
+            (None, library) => library,
+        }
     }
 
     /// The same for a source file.
@@ -447,10 +474,16 @@ mod tests {
         assert_eq!(library("/home/u/app.py"), None);
         assert_eq!(library("<string>"), None);
         assert_eq!(library("<frozen os>"), Some("Python's library"));
-        assert_eq!(library("/usr/lib/python3.11/os.py"), Some("Python's library"));
+        assert_eq!(
+            library("/usr/lib/python3.11/os.py"),
+            Some("Python's library")
+        );
         let numpy = "/home/u/venv/lib/python3.11/site-packages/numpy/core/_methods.py";
         assert_eq!(library(numpy), Some("numpy"));
-        assert_eq!(library("/usr/lib/python3/dist-packages/six.py"), Some("six"));
+        assert_eq!(
+            library("/usr/lib/python3/dist-packages/six.py"),
+            Some("six")
+        );
         let module = "/opt/py/lib/python3.11/lib-dynload/zlib.cpython-311-x86_64-linux-gnu.so";
         assert_eq!(library(module), Some("Python's library"));
         let paths = ["/opt/py/bin/python3.11", "/home/u/app.py"];
@@ -524,6 +557,23 @@ mod tests {
             counted.functions.push(Default::default());
         }
         counted
+    }
+
+    #[test]
+    fn standard_code_without_a_source_is_known_by_the_linkers_name() {
+        let name = "_ZN4core3fmt5write17h0123456789abcdefE";
+        let functions = [(name, None), ("main", None)];
+        let module = with_functions("/home/u/prog", &functions);
+        let own = Own::new(std::slice::from_ref(&module), Only::default());
+        for demangle in [false, true] {
+            let all = crate::names::all_functions(&module, demangle);
+            let libraries: Vec<_> = all.iter().map(|it| own.library(it)).collect();
+            assert_eq!(libraries, [Some(STANDARD.into()), None], "{demangle}");
+        }
+        let modules = OwnModules::of(["/home/u/prog"].into_iter());
+        assert!(!modules.has_function("/home/u/prog", "", name));
+        assert!(!modules.has_function("/home/u/prog", "", "core::fmt::write"));
+        assert!(modules.has_function("/home/u/prog", "", "main"));
     }
 
     fn library_of(own: &Own, counted: &Counted, name: &str) -> Option<String> {

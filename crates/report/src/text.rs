@@ -51,11 +51,11 @@ pub fn write(report: &Report, width: Option<usize>) -> String {
         back.push_str("  (no row)\n");
     }
     back.push_str(&left_out(report));
-    back.push('\n');
     // The notes tell of functions that were not selected; of what was only timed, nothing was counted.
     let is_counted = !report.modules.is_empty() || report.time.is_none();
     let is_all_told = is_counted && report.not_selected == 0 && !is_beyond;
     if is_all_told || !report.refused.is_empty() {
+        back.push('\n');
         back.push_str(&not_counted(
             &report.refused,
             report.refused_elsewhere,

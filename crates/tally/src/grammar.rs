@@ -4,7 +4,8 @@
 //! tally      = [ "sum" expression "in" ] place [ "(" [ key ] ")" ] [ "by" "caller" ]
 //! key        = expression | log2 "(" expression ")" | linear "(" expression "," number ")"
 //!            | range "(" expression "," number ".." number ")" | str "(" expression [ "," number ] ")"
-//! expression = C's, of numbers, registers, arguments, `ret`, variables, `[address]`, `u32[address]`
+//! expression = C's, of numbers, registers, arguments, `ret`, variables, `[address]`, `u32[address]`,
+//!              `i32(expression)`
 //! ```
 
 use headcount_model::{Binary, Unary, Width};
@@ -505,6 +506,11 @@ impl Reader {
                 let address = self.level(0)?;
                 self.wants("]")?;
                 Ok(Term::Load(width, Box::new(address)))
+            }
+            Some(width) if self.takes("(") => {
+                let of = self.level(0)?;
+                self.wants(")")?;
+                Ok(Term::Narrow(width, Box::new(of)))
             }
             _ => Ok(Term::Name(name, at)),
         }

@@ -39,7 +39,7 @@ pub fn words(text: &str) -> Result<Vec<Word>, (usize, String)> {
             let number = number.ok_or_else(|| (at, format!("{} is no number", &rest[..length])))?;
             (What::Number(number), length)
         } else if is_of_name(first) {
-            let length = rest.find(|it: char| !is_of_name(it)).unwrap_or(rest.len());
+            let length = name_length(rest, is_of_name);
             (What::Name(rest[..length].to_owned()), length)
         } else {
             let sign = SIGNS.into_iter().find(|it| rest.starts_with(it));
@@ -50,6 +50,20 @@ pub fn words(text: &str) -> Result<Vec<Word>, (usize, String)> {
         at += length;
     }
     Ok(words)
+}
+
+/// How long the name is that a text begins with. It may be one in a namespace or module: `space::name`.
+fn name_length(text: &str, is_of_name: impl Fn(char) -> bool) -> usize {
+    let mut length = 0;
+    loop {
+        let rest = &text[length..];
+        length += rest.find(|it| !is_of_name(it)).unwrap_or(rest.len());
+        let inner = text[length..].strip_prefix("::");
+        match inner.filter(|it| it.starts_with(&is_of_name)) {
+            Some(_) => length += "::".len(),
+            None => return length,
+        }
+    }
 }
 
 /// Decimal, `0x`, `0b` or `0o`; up to 64 bits.

@@ -57,6 +57,13 @@ impl Term {
                 let address = address.resolve(at, names)?;
                 Ok(Expression::load(*width, address))
             }
+            Self::Narrow(width, of) => {
+                let of = of.resolve(at, names)?;
+                Ok(match *width {
+                    Width { bytes: 8, .. } => of,
+                    width => Expression::Narrow(width, Box::new(of)),
+                })
+            }
             Self::Unary(operation, of) => {
                 let of = of.resolve(at, names)?;
                 Ok(Expression::Unary(*operation, Box::new(of)))
@@ -104,13 +111,14 @@ impl Term {
                 let index = index.resolve(at, names)?;
                 names.element(&of, index).map_err(wrong(*place))
             }
-            Self::Number(_) | Self::Load(..) | Self::Unary(..) | Self::Binary(..) => {
-                Err(Unresolved {
-                    at: 0,
-                    why: "only variables have fields and elements; `u32[ADDRESS]` reads memory"
-                        .into(),
-                })
-            }
+            Self::Number(_)
+            | Self::Load(..)
+            | Self::Narrow(..)
+            | Self::Unary(..)
+            | Self::Binary(..) => Err(Unresolved {
+                at: 0,
+                why: "only variables have fields and elements; `u32[ADDRESS]` reads memory".into(),
+            }),
         }
     }
 }

@@ -11,6 +11,8 @@ pub enum Term {
     Name(String, usize),
     /// What is in memory, at an address: `[rdi + 8]`, `u32[rdi]`.
     Load(Width, Box<Term>),
+    /// The lower bytes of a number: `i32(rax)`.
+    Narrow(Width, Box<Term>),
     /// What a pointer points to: `*p`.
     Pointee(Box<Term>, usize),
     /// A field: `s.length`, `p->length`.
@@ -38,7 +40,9 @@ impl Term {
         match self {
             Self::Number(_) => false,
             Self::Name(name, _) => is_it(name),
-            Self::Load(_, of) | Self::Pointee(of, _) | Self::Unary(_, of) => of.has_name(is_it),
+            Self::Load(_, of) | Self::Narrow(_, of) | Self::Pointee(of, _) | Self::Unary(_, of) => {
+                of.has_name(is_it)
+            }
             Self::Field { of, .. } => of.has_name(is_it),
             Self::Element(one, other, _) | Self::Binary(_, one, other) => {
                 one.has_name(is_it) || other.has_name(is_it)

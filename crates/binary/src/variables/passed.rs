@@ -62,7 +62,7 @@ impl<'a> Variables<'_, 'a> {
 
     /// Has the function only begun? What sets the frame up ends where its second line begins, unless
     /// the compiler says where.
-    fn is_in_prologue(&self, function: UnitOffset) -> bool {
+    pub(super) fn is_in_prologue(&self, function: UnitOffset) -> bool {
         let (Some(begin), Some(program)) = (self.begin(function), self.unit.line_program.clone())
         else {
             return false;
@@ -87,7 +87,7 @@ impl<'a> Variables<'_, 'a> {
         &self,
         wanted: &Die<Slice<'a>>,
         function: UnitOffset,
-    ) -> Result<Expression, String> {
+    ) -> Result<Place, String> {
         let none = || {
             "it has no value yet at this place, where its function has only begun; name a line \
              inside: FILE:LINE(…)"
@@ -123,8 +123,10 @@ impl<'a> Variables<'_, 'a> {
             let class = self.class(die).ok_or_else(strange)?;
             let register = REGISTERS.get(used).copied();
             if die.offset() == wanted.offset() {
+                let register = || register.map(Expression::Register).ok_or_else(strange);
                 return match class {
-                    Class::Integer => Ok(Expression::Register(register.ok_or_else(strange)?)),
+                    Class::Integer => Ok(Place::of_value(register()?)),
+                    Class::Reference => Ok(Place::at(register()?)),
                     _ => Err(strange()),
                 };
             }
@@ -137,8 +139,12 @@ impl<'a> Variables<'_, 'a> {
         Err(strange())
     }
 
-    fn language(&self) -> Option<gimli::DwLang> {
-        let root = self.unit.entry(self.unit.header.root_offset()).ok()?;
+    pub(super) fn language(&self) -> Option<gimli::DwLang> {
+        self.language_of(self.unit)
+    }
+
+    pub(super) fn language_of(&self, unit: &Unit<Slice<'a>>) -> Option<gimli::DwLang> {
+        let root = unit.entry(unit.header.root_offset()).ok()?;
         match root.attr_value(dw::DW_AT_language)? {
             AttributeValue::Language(language) => Some(language),
             _ => None,
@@ -147,6 +153,9 @@ impl<'a> Variables<'_, 'a> {
 
     /// How a value of the type of an entry is passed. `None`: that takes more than its size to know.
     fn class(&self, of: &Die<Slice<'a>>) -> Option<Class> {
+        if is_reference_in_frame(self.unit, of.attr_value(dw::DW_AT_location)) {
+            return Some(Class::Reference);
+        }
         let kind = self.type_of(self.unit, of).ok()?;
         let (_, die) = self.type_at(kind).ok()?;
         if self.number(kind).ok()?.is_some() {
@@ -181,6 +190,20 @@ fn is_in_frame<'a>(unit: &Unit<Slice<'a>>, location: Option<AttributeValue<Slice
     };
     let first = program.operations(unit.encoding()).next();
     matches!(first, Ok(Some(Operation::FrameOffset { .. })))
+}
+
+/// Does the frame have the address of a variable, and not the variable?
+fn is_reference_in_frame<'a>(
+    unit: &Unit<Slice<'a>>,
+    location: Option<AttributeValue<Slice<'a>>>,
+) -> bool {
+    let Some(AttributeValue::Exprloc(program)) = location else {
+        return false;
+    };
+    let mut operations = program.operations(unit.encoding());
+    let (first, second) = (operations.next(), operations.next());
+    matches!(first, Ok(Some(Operation::FrameOffset { .. })))
+        && matches!(second, Ok(Some(Operation::Deref { size: 8, .. })))
 }
 
 /// A register and a distance, if an address is that.

@@ -89,7 +89,8 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     let is_text = args.format.get() == Format::Text;
     // Who names what to show sees all of it.
     let is_part = is_text && !args.all && only.names_nothing();
-    let own = is_part.then(|| super::own(&args.own, &loaded, demangle));
+    let is_charged = wish.charge_back && !args.own.own.is_empty();
+    let own = (is_part || is_charged).then(|| super::own(&args.own, &loaded, demangle));
     let samples = super::samples(&loaded);
     let time = super::time(&loaded);
     let exact = ExactCalls::new(&loaded.counted, &loaded.calls);

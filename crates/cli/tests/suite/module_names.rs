@@ -336,3 +336,31 @@ fn functions_in(shop: &Workshop, module: &str) -> Vec<String> {
     let own = names.filter(|it| ["one", "two"].contains(it));
     own.map(str::to_owned).collect()
 }
+
+#[test]
+fn functions_are_called_what_other_code_calls_them() {
+    let shop = Workshop::new();
+    let library = "\
+__attribute__((visibility(\"hidden\"))) int __GI_answer(int n)
+{
+    return n + 1;
+}
+extern int __libc_answer(int) __attribute__((alias(\"__GI_answer\")));
+extern int answer(int) __attribute__((weak, alias(\"__GI_answer\")));
+";
+    shop.write("number.c", library);
+    for debug in ["-g", "-g0"] {
+        let build = ["gcc", debug, "-shared", "-fPIC", "number.c"];
+        shop.must(&[&build[..], &["-o", "libnumber.so.1"]].concat());
+        let program = "int answer(int); int main(void) { return answer(3) != 4; }";
+        shop.build("program", program, &["./libnumber.so.1", "-Wl,-rpath,."]);
+        shop.must_count(&["--modules", &here(&shop), "./program"]);
+        let rows = shop.report(&["--by", "function", "--all", "--format", "csv"]);
+        let has = |name: &str| rows.contains(&format!("libnumber.so.1,{name},"));
+        assert!(has("answer"), "{debug}: {rows}");
+        assert!(
+            !has("__GI_answer") && !has("__libc_answer"),
+            "{debug}: {rows}"
+        );
+    }
+}

@@ -7,6 +7,7 @@
 mod beyond;
 mod guessed;
 mod judged;
+mod other_languages;
 mod refused;
 mod stated;
 

@@ -1,7 +1,7 @@
 //! What was counted by value on each line.
 
 use crate::escape::visible;
-use crate::number::thousands;
+use crate::number::{signed_thousands, thousands};
 use crate::shorten::shorten_end;
 use crate::values::{Tallied, TalliedPlace, TalliedValue, by_value};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ fn one(tally: &TalliedPlace, (value, count, sum): (&str, u64, i64)) -> String {
         false => format!("{value}×{count}"),
     };
     if tally.has_amount {
-        words.push_str(&format!(" (sum {sum})"));
+        words.push_str(&format!(" (sum {})", signed_thousands(sum)));
     }
     words
 }

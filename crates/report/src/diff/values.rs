@@ -7,7 +7,7 @@ use super::shown::{head, not_shown, notes, pair, percent, regressions, row, sign
 use super::{Diff, Regression};
 use crate::glob::base_name;
 use crate::json::string;
-use crate::number::plural;
+use crate::number::{plural, signed_thousands};
 use crate::values::{Tallied, TalliedPlace, TalliedValue};
 use crate::{csv::field, thousands, visible};
 use std::collections::BTreeMap;
@@ -74,6 +74,7 @@ impl ValueChange {
             (value, caller) => format!("{value} by {caller}"),
         };
         if let Some([old, new]) = self.sums {
+            let (old, new) = (signed_thousands(old), signed_thousands(new));
             words.push_str(&format!("  (sum {old}, now {new})"));
         }
         visible(&words).into_owned()

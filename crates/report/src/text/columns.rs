@@ -4,11 +4,12 @@ use super::part_of;
 use crate::count::Count;
 use crate::escape::visible;
 use crate::glob::short_name;
-use crate::number::{share, thousands, time_text};
+use crate::number::{share, signed_thousands, thousands, time_text};
 use crate::report::Report;
 use crate::shorten::{shorten_end, shorten_middle, shorten_start};
 use crate::table::{Cell, Row, Unit};
 use crate::time::Cost;
+use std::collections::HashMap;
 
 /// Longest column of names that is still filled up with blanks; longer names stick out.
 const WIDEST: usize = 40;
@@ -260,10 +261,11 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
             };
             let mut columns = vec![number("count")];
             if has("sum") {
-                columns.push(Column {
-                    right: true,
-                    ..words("sum")
-                });
+                let sum = place("sum");
+                columns.push(of_row("sum", true, &|row| {
+                    let text = show(&row.cells[sum]);
+                    text.parse().map_or(text, signed_thousands)
+                }));
             }
             columns.extend([
                 of_row("place", false, &|row| {
@@ -282,6 +284,10 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
             ]);
             if has("caller") {
                 columns.push(words("caller"));
+            }
+            if are_at_several_places(rows) {
+                columns.push(number("address"));
+                columns.push(words("function"));
             }
             columns
         }
@@ -416,6 +422,19 @@ fn with_time(report: &Report, rows: &[&Row], columns: Vec<Column>) -> Vec<Column
             .filter(|it| !matches!(it.title, "instructions" | "statements" | "never")),
     );
     timed
+}
+
+/// Are there values that were found at several instructions of one place, such as a line?
+fn are_at_several_places(rows: &[&Row]) -> bool {
+    const ADDRESS: usize = 8;
+    let mut places: HashMap<(String, String), String> = HashMap::new();
+    rows.iter().any(|row| {
+        let words = |column: usize| show(&row.cells[column]);
+        let here = format!("{} {}", words(0), words(ADDRESS));
+        let of_targets = words(3) == "target";
+        let known = places.entry((words(2), words(3))).or_insert(here.clone());
+        *known != here && !of_targets
+    })
 }
 
 /// A path without the folder it is in.

@@ -5,7 +5,7 @@
 //! and the columns, add up to the samples.
 
 use super::{Cost, UNKNOWN_CODE};
-use crate::own::OwnModules;
+use crate::own::{Own, OwnModules};
 use crate::source::UNKNOWN;
 use headcount_model::{Frame, SampledModule, Samples, Site};
 use std::collections::BTreeMap;
@@ -31,8 +31,8 @@ pub struct Charge {
     pub module: String,
 }
 
-/// What was spent on behalf of each place, by routine.
-pub fn charge_back(samples: &[&Samples]) -> BTreeMap<Charge, Cost> {
+/// What was spent on behalf of each place, by routine. `said` may say what is the user's own.
+pub fn charge_back(samples: &[&Samples], said: Option<&Own>) -> BTreeMap<Charge, Cost> {
     let mut charges: BTreeMap<Charge, Cost> = BTreeMap::new();
     for samples in samples {
         let own = OwnModules::of(samples.modules.iter().map(|it| it.path.as_str()));
@@ -45,7 +45,7 @@ pub fn charge_back(samples: &[&Samples]) -> BTreeMap<Charge, Cost> {
         for (stack, count) in samples.threads.iter().flat_map(|it| &it.samples) {
             let cost = Cost::of(*count, samples.interval);
             charges
-                .entry(charge(samples, &own, *stack))
+                .entry(charge(samples, (&own, said), *stack))
                 .or_default()
                 .add(cost);
         }
@@ -53,10 +53,13 @@ pub fn charge_back(samples: &[&Samples]) -> BTreeMap<Charge, Cost> {
     charges
 }
 
-fn charge(samples: &Samples, own: &OwnModules, stack: u32) -> Charge {
+fn charge(samples: &Samples, own: (&OwnModules, Option<&Own>), stack: u32) -> Charge {
     let frames = frames(samples, stack);
     let is_own = |(site, frame): &(&Site, &Frame)| {
-        own.has_function(module_path(samples, site), &frame.file, &frame.function)
+        let (own, said) = own;
+        let (module, Frame { file, function, .. }) = (module_path(samples, site), frame);
+        let said = said.and_then(|it| it.is_said(module, file, function));
+        said.unwrap_or_else(|| own.has_function(module, file, function))
     };
     let own = frames.iter().position(is_own);
     let (routine, module) = match (own, frames.first()) {
@@ -172,7 +175,7 @@ mod tests {
     #[test]
     fn a_library_is_charged_to_the_line_that_called_it() {
         let samples = samples();
-        let charges = charge_back(&[&samples]);
+        let charges = charge_back(&[&samples], None);
         let shown: Vec<(&str, u32, &str, u64)> = charges
             .iter()
             .map(|(it, cost)| {
@@ -196,9 +199,22 @@ mod tests {
     }
 
     #[test]
+    fn who_says_what_is_their_own_is_charged_for_that() {
+        let samples = samples();
+        let said = crate::only::Only::new(&["start".to_owned()], &[], true);
+        let own = Own::new(&[], said);
+        let charges = charge_back(&[&samples], Some(&own));
+        let of = |function: &str| -> u64 {
+            let mut of = charges.iter().filter(|it| it.0.function == function);
+            of.by_ref().map(|it| it.1.samples).sum()
+        };
+        assert_eq!((of("start"), of(NOBODY)), (7, 21));
+    }
+
+    #[test]
     fn charges_add_up_to_the_samples() {
         let samples = samples();
-        let charges = charge_back(&[&samples, &samples]);
+        let charges = charge_back(&[&samples, &samples], None);
         let sum: u64 = charges.values().map(|it| it.samples).sum();
         assert_eq!(sum, 2 * samples.total());
     }

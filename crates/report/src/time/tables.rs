@@ -66,7 +66,7 @@ fn charged(
         true => demangle(name).into_owned(),
         false => name.to_owned(),
     };
-    let charges = charge_back(samples);
+    let charges = charge_back(samples, request.own);
     let row = |(it, cost): (super::Charge, Cost)| {
         let mut cells = vec![
             text(&it.file),

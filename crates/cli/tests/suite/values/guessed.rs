@@ -127,6 +127,9 @@ fn expression(dice: &mut Dice, depth: usize) -> Both {
 }
 
 fn unary(dice: &mut Dice, depth: usize) -> Both {
+    if dice.roll(3) == 0 {
+        return cast(dice, depth);
+    }
     let (sign, function) = dice.one_of(&[("-", "negative"), ("~", "complement"), ("!", "no")]);
     let of = expression(dice, depth - 1);
     let needs = of.level < TIGHTEST;
@@ -135,6 +138,16 @@ fn unary(dice: &mut Dice, depth: usize) -> Both {
         asked: format!("{sign}{of}"),
         level: TIGHTEST,
         c: format!("{function}({c})"),
+    }
+}
+
+fn cast(dice: &mut Dice, depth: usize) -> Both {
+    let (width, kind) = dice.one_of(&WIDTHS);
+    let of = expression(dice, depth - 1);
+    Both {
+        asked: format!("{width}({})", of.asked),
+        level: TIGHTEST,
+        c: format!("(long)({kind})({})", of.c),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What cannot be counted by value is said before the program starts.
 
+use super::{checked, found, tallied};
 use crate::workshop::{Said, Workshop};
 
 const IT_C: &str = "\
@@ -50,11 +51,97 @@ fn places_that_are_nowhere() {
     says(&shop, "it.c:6(n)", "no code begins on line 6 of it.c");
     says(&shop, "it.c:900(n)", "no code begins on line 900 of it.c");
     says(&shop, "other.c:1(n)", "no code begins on line 1 of other.c");
+    says(&shop, "it!worck(arg1)", "no function is called worck");
+    says(
+        &shop,
+        "libc.so.6!mallok(arg1)",
+        "no function is called mallok",
+    );
+    says(&shop, "after work(rax)", "`after` wants one instruction");
+    says(&shop, "after it.c:5(n)", "`after` wants one instruction");
     says(&shop, "0x3(rax)", "no counted instruction is at 0x3");
     says(
         &shop,
         "work+0x1(rax)",
         "no instruction begins 0x1 bytes behind work",
+    );
+}
+
+#[test]
+fn places_that_are_not_selected() {
+    let shop = Workshop::with("it", IT_C, &["-O1"]);
+    let not_selected = |words: &[&str], tally: &str| {
+        let said = refused(&shop, &[words, &["--tally", tally]].concat());
+        let why = "is in code that is not to be counted";
+        assert!(said.stderr.contains(why), "{words:?}: {}", said.stderr);
+    };
+    not_selected(&["--only", "main"], "work(arg1)");
+    not_selected(&["--only", "main"], "it.c:5(n)");
+    not_selected(&["--skip", "wo*"], "it!work(arg1)");
+    not_selected(&["--modules", "main"], "malloc(arg1)");
+    not_selected(&["--modules", "main"], "libc.so.6!malloc(arg1)");
+    not_selected(&["--engine", "breakpoint"], "malloc(arg1)");
+    for words in [
+        &["--only", "wo*"][..],
+        &["--modules", "main"],
+        &["--skip", "main"],
+    ] {
+        let run = ["run", "-q", "--tally", "work(arg1)"];
+        let said = shop.headcount(&[&run, words, &["--", "./it"]].concat());
+        assert_eq!(
+            (said.status, said.stderr.as_str()),
+            (Some(0), ""),
+            "{words:?}"
+        );
+        let text = shop.report(&["--by", "value"]);
+        assert!(text.contains("    1  work(arg1)  4\n"), "{words:?}: {text}");
+    }
+}
+
+#[test]
+fn names_that_several_variables_have() {
+    let source = "\
+namespace one { int n = 1; }
+namespace other { int n = 2; }
+__attribute__((noipa)) int work(int m) { return m; }
+int main() { return work(one::n + other::n) != 3; }
+";
+    let shop = Workshop::new();
+    shop.write("it.cc", source);
+    shop.must(&["g++", "-g", "-o", "it", "it.cc"]);
+    points(
+        &shop,
+        "work(int)(n)",
+        10,
+        "several variables are called n: one::n, other::n",
+    );
+    tallied(&shop, &["work(int)(other::n)"], &["./it"]);
+    let rows = checked(&shop);
+    let found = found(&rows, "work(int)", "other::n");
+    assert_eq!(found, [("2".to_owned(), (1, 0))].into());
+}
+
+#[test]
+fn variables_of_the_function_around_where_that_is_not_known() {
+    let source = "\
+#include <stdio.h>
+int main(void)
+{
+    int kept = 7;
+    int inner(int n)
+    {
+        return n + kept;
+    }
+    fclose(fopen(\"started\", \"w\"));
+    return inner(1) != 8;
+}
+";
+    let shop = Workshop::with("it", source, &["-O0"]);
+    points(
+        &shop,
+        "inner(kept)",
+        6,
+        "in the frame of the function around this one",
     );
 }
 

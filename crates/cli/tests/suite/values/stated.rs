@@ -208,6 +208,12 @@ fn fields_elements_and_variables_of_threads() {
 }
 
 #[test]
+fn names_mean_what_they_mean_to_the_compiler() {
+    agrees("scopes", "-O0", &[]);
+    agrees("nested", "-O0", &[]);
+}
+
+#[test]
 fn threads_lose_nothing() {
     for threads in ["1", "8", "64"] {
         agrees("threads", "-O2", &[threads]);
