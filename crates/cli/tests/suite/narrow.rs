@@ -67,3 +67,14 @@ fn what_a_function_is_in_makes_room_for_its_name() {
         assert!(shown.contains("next_of_some_numbers("), "{shown}");
     }
 }
+
+#[test]
+fn rows_of_diff_take_one_line_and_have_their_text() {
+    let shop = counted();
+    let shown = screen(&shop, "diff old.db new.db");
+    assert!(shown.lines().count() < 40, "{shown}");
+    assert!(shown.contains("generator.cc:"), "{shown}");
+    assert!(shown.contains("for (unsigned"), "{shown}");
+    let shown = screen(&shop, "diff old.db new.db --by line");
+    assert!(shown.contains("405,0"), "{shown}");
+}
