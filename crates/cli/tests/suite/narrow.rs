@@ -78,3 +78,30 @@ fn rows_of_diff_take_one_line_and_have_their_text() {
     let shown = screen(&shop, "diff old.db new.db --by line");
     assert!(shown.contains("405,0"), "{shown}");
 }
+
+/// Names as programmers say them, who do not care for namespaces without a name, nor for arguments.
+#[test]
+fn a_function_is_found_by_the_end_of_its_path() {
+    let shop = counted();
+    for name in [
+        "next_of_some_numbers",
+        "a_structure_with_quite_a_long_name::next_of_some_numbers",
+    ] {
+        for words in [
+            ["report", "old.db", "--callers", name].as_slice(),
+            &["report", "old.db", "--only", name],
+            &["annotate", "-i", "old.db", "--asm", name],
+            &["explain", "-i", "old.db", name],
+        ] {
+            let said = shop.headcount(words);
+            assert_eq!(said.status, Some(0), "{words:?} {said:?}");
+            let whole = "(anonymous namespace)::a_structure_with_quite_a_long_name::next_of_some";
+            assert!(said.stdout.contains(whole), "{words:?} {}", said.stdout);
+        }
+    }
+    let only = "a_structure_with_quite_a_long_name::next*";
+    let run = ["run", "-q", "--only", only, "--", "./generator"];
+    assert_eq!(shop.headcount(&run).status, Some(0));
+    let said = shop.headcount(&["report", "old.db", "--only", "of_some_numbers"]);
+    assert_eq!(said.status, Some(2), "{said:?}");
+}
