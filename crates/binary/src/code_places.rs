@@ -9,8 +9,8 @@ use crate::frames::frames;
 use crate::image::Image;
 use crate::layout::{Elf, layout, parse};
 use crate::names::without_name;
-use crate::plt::is_plt;
-use crate::symbols::{Named, names_at};
+use crate::plt::{Stub, is_plt, stubs};
+use crate::symbols::{Named, Symbols, names_at};
 use crate::{Error, digest};
 
 /// What a file says about an address.
@@ -39,14 +39,46 @@ pub fn code_places(bytes: &[u8], addresses: &[LinkAddr], find: &mut Find<'_>) ->
     let separate = separate
         .as_deref()
         .and_then(|bytes| Elf::parse(bytes.as_ref()).ok());
-    let files = [&elf].into_iter().chain(separate.as_ref());
-    let mut names = names_at(&image, files, addresses);
+    let files = || [&elf].into_iter().chain(separate.as_ref());
+    let mut names = names_at(&image, files(), addresses);
+    name_stubs(
+        &image,
+        &|| Symbols::of(&image, files()),
+        addresses,
+        &mut names,
+    );
     name_by_frames(&image, addresses, &mut names);
     let debug_elf = separate.as_ref().unwrap_or(&elf);
     let mut inner = nested(debug_elf, addresses, find);
     inner.resize(addresses.len(), Vec::new());
     let places = names.into_iter().zip(inner);
     places.map(|(name, frames)| place(name, frames)).collect()
+}
+
+/// Names the linker's stubs by what they lead to: as counts do.
+fn name_stubs(
+    image: &Image<'_>,
+    symbols: &dyn Fn() -> Symbols,
+    addresses: &[LinkAddr],
+    names: &mut [Option<Named>],
+) {
+    let is_in_plt = |at: &LinkAddr| image.piece(at.0).is_some_and(is_plt);
+    let mut nameless = names.iter().zip(addresses);
+    if !nameless.any(|(name, at)| name.is_none() && is_in_plt(at)) {
+        return;
+    }
+    for Stub { range, name } in stubs(image, &symbols()) {
+        let first = addresses.partition_point(|it| it.0 < range.start);
+        let end = addresses.partition_point(|it| it.0 < range.end);
+        for known in names.iter_mut().take(end).skip(first) {
+            *known = known.take().or_else(|| {
+                Some(Named {
+                    at: range.start,
+                    name: name.clone(),
+                })
+            });
+        }
+    }
 }
 
 /// Names what no symbol does by where it begins, as far as the unwinder knows: as counts do. One frame

@@ -142,9 +142,11 @@ pub fn names_at<'f, 'd: 'f>(
             return;
         }
         let first = addresses.partition_point(|it| it.0 < symbol.at);
-        // One without a size (of hand-written assembly) reaches to the next.
+        // One without a size (of hand-written assembly) reaches to the next, or to the section's end.
         let end = match symbol.size {
-            0 => addresses.len(),
+            0 => image.piece(symbol.at).map_or(addresses.len(), |piece| {
+                addresses.partition_point(|it| it.0 < piece.range().end)
+            }),
             size => addresses.partition_point(|it| it.0 - symbol.at.min(it.0) < size),
         };
         for known in best.iter_mut().take(end).skip(first) {

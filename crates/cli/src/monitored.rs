@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use headcount_language::Language;
 use headcount_model::{FunctionCounts, PAUSED, Run};
 use headcount_monitor::foreign_file;
@@ -16,8 +16,7 @@ use headcount_monitor::{
     CodeRanges, Engine, Error, FileBytes, Onlooker, Outcome, OwnFolder, Settings, WhyStopped,
 };
 use headcount_profile::{FunctionFacts, ModuleFacts, Problem, Profile, SparseCounts};
-use headcount_report::Count;
-use headcount_report::OwnModules;
+use headcount_report::{Count, OwnModules, plural};
 use headcount_wire::FOLDER_VARIABLE;
 
 use crate::args::{CountUnit, Counting, EngineName, LanguageName, ProgramArgument};
@@ -25,7 +24,7 @@ use crate::asked::{Answers, has_event};
 use crate::cache;
 use crate::progress::during_on_terminal;
 use crate::readings;
-use crate::recovered::{Counts, Facts, Recovered, recover, recover_from, recover_phases};
+use crate::recovered::{Counts, Facts, Recovered, recover, recover_from, recover_phases, totals};
 use crate::reserve;
 use crate::selection::Selection;
 use crate::started_with;
@@ -220,10 +219,22 @@ fn check_per_thread(args: &Counting, following: &Following<'_>) -> Result<(), Er
 }
 
 /// The languages whose programs are counted when an interpreter runs them.
-fn languages(args: &Counting, following: &Following<'_>) -> Vec<Language> {
-    let is_alone = !args.calls && !args.per_thread && following.until.is_none();
-    if args.engine() != EngineName::Detour || !is_alone {
-        return Vec::new();
+fn languages(args: &Counting, following: &Following<'_>) -> Result<Vec<Language>, Error> {
+    let stands_in_the_way = [
+        ("--calls", args.calls),
+        ("--per-thread", args.per_thread),
+        ("--until", following.until.is_some()),
+        ("breakpoints", args.engine() != EngineName::Detour),
+    ];
+    let mut stands_in_the_way = stands_in_the_way.into_iter().filter(|it| it.1);
+    if let Some((what, _)) = stands_in_the_way.next() {
+        let wanted = args.language.iter().find(|it| **it != LanguageName::None);
+        return match wanted {
+            Some(_) => Err(asked_wrongly(&anyhow!(
+                "--language cannot be combined with {what}, which counts native code only"
+            ))),
+            None => Ok(Vec::new()),
+        };
     }
     let chosen = |it: &Language| {
         let name = match it {
@@ -231,7 +242,7 @@ fn languages(args: &Counting, following: &Following<'_>) -> Vec<Language> {
         };
         args.language.is_empty() || args.language.contains(&name)
     };
-    Language::ALL.into_iter().filter(chosen).collect()
+    Ok(Language::ALL.into_iter().filter(chosen).collect())
 }
 
 fn has_tallies(args: &Counting) -> bool {
@@ -270,7 +281,7 @@ pub fn count(
             std::io::Error::other(why),
         ));
     }
-    let languages = languages(args, following);
+    let languages = languages(args, following)?;
     let tallies = Tallies::new(&args.tallies, &languages).map_err(|error| asked_wrongly(&error))?;
     let selection = Selection::new(args);
     if let Some(tallies) = &tallies {
@@ -442,6 +453,13 @@ fn try_store(args: &Counting, folder: &OwnFolder, outcome: &Outcome) -> Result<(
     if is_for_later(args, outcome) {
         keep_files(folder, outcome);
         if !args.quiet {
+            let totals = totals(&journal::read(folder)?)?;
+            let threads = born(totals.processes, totals.threads);
+            say(format!(
+                "{}; {threads}; {}",
+                plural(totals.instructions, "instruction"),
+                plural(outcome.hits, "trap")
+            ));
             say(format!(
                 "the counts are kept in {}; the first report takes them into {}, and reads the \
                  large programs that were never read before",
@@ -696,7 +714,7 @@ fn reached(engine: EngineName, modules: &[ModuleFacts], counts: &[Counts]) -> Re
         let functions = module.functions.iter();
         functions.map(|it| (module.path.as_str(), file_of(module, it), it.name.as_str()))
     });
-    let own = OwnModules::of(modules.iter().map(|it| it.path.as_str())).with_installed(functions);
+    let own = OwnModules::of(modules.iter().map(|it| it.path.as_str())).with_functions(functions);
     let mut reached = Vec::new();
     for (module, counts) in modules.iter().zip(counts) {
         let executed = match counts {
@@ -786,28 +804,21 @@ fn summarise(
     profile: &Path,
 ) {
     let number = |number: u64| headcount_report::thousands(number);
-    let several = |count: u64, one: &str, many: &str| {
-        let what = if count == 1 { one } else { many };
-        format!("{} {what}", number(count))
-    };
-    let functions = several(reached.len() as u64, "function", "functions");
-    let processes = several(run.processes.len() as u64, "process", "processes");
+    let functions = plural(reached.len() as u64, "function");
     let threads: usize = run.processes.iter().map(|it| it.threads.len()).sum();
-    let threads = several(threads as u64, "thread", "threads");
+    let threads = born(run.processes.len(), threads);
     let profile = profile.display();
     say(match engine {
         EngineName::Detour => {
             let executed = reached.iter().map(|it| it.executed);
             let executed = executed.fold(0, u64::saturating_add);
-            let executed = several(executed, "instruction", "instructions");
-            let hits = several(hits, "trap", "traps");
-            format!("{executed} in {functions}; {processes}, {threads}; {hits}; added to {profile}")
+            let executed = plural(executed, "instruction");
+            let hits = plural(hits, "trap");
+            format!("{executed} in {functions}; {threads}; {hits}; added to {profile}")
         }
         EngineName::Breakpoint => {
             let hits = number(hits);
-            format!(
-                "{hits} breakpoints met in {functions}; {processes}, {threads}; added to {profile}"
-            )
+            format!("{hits} breakpoints met in {functions}; {threads}; added to {profile}")
         }
     });
     // The user's own, if there are any.
@@ -827,11 +838,44 @@ fn summarise(
         };
         say(format!("{what}: {}", hottest.join(", ")));
     }
-    let refused: usize = modules.iter().map(|module| module.refusals.len()).sum();
-    if refused > 0 {
+    tell_uncounted(run, modules);
+}
+
+/// `1 process, 2 threads`. (What is several of `process` is no `processs`.)
+fn born(processes: usize, threads: usize) -> String {
+    let processes = match processes {
+        1 => "1 process".to_owned(),
+        many => format!("{} processes", headcount_report::thousands(many as u64)),
+    };
+    format!("{processes}, {}", plural(threads as u64, "thread"))
+}
+
+/// What was not counted. Of libraries that came with the system, only how much that is: readers would
+/// get used to it.
+fn tell_uncounted(run: &Run, modules: &[ModuleFacts]) {
+    let paths = modules.iter().map(|it| it.path.as_str());
+    let own = OwnModules::of(paths);
+    let (of_libraries, notes): (Vec<&String>, Vec<&String>) =
+        run.notes.iter().partition(|it| own.is_told_of_library(it));
+    let (mine, others): (Vec<&ModuleFacts>, Vec<&ModuleFacts>) =
+        modules.iter().partition(|it| own.has(&it.path));
+    let count = |modules: &[&ModuleFacts]| modules.iter().map(|it| it.refusals.len()).sum();
+    let (here, elsewhere): (usize, usize) = (count(&mine), count(&others) + of_libraries.len());
+    let number = |it: usize| headcount_report::thousands(it as u64);
+    let what = match (here, elsewhere) {
+        (0, 0) => None,
+        (0, there) => Some(format!("{}, all in libraries", number(there))),
+        (here, 0) => Some(number(here)),
+        (here, there) => Some(format!(
+            "{}, and {} in libraries",
+            number(here),
+            number(there)
+        )),
+    };
+    if let Some(what) = what {
         say(format!(
-            "not counted: {refused}; `headcount report` says what and why"
+            "not counted: {what}; `headcount report --all` says what and why"
         ));
     }
-    run.notes.iter().for_each(say);
+    notes.into_iter().for_each(say);
 }

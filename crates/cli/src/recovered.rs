@@ -21,7 +21,7 @@ use headcount_monitor::{FileBytes, Outcome, OwnFolder};
 use headcount_profile::{ModuleCounted, ModuleFacts, SparseCounts};
 
 use crate::cache;
-use crate::copies::Reading;
+use crate::copies::{Reading, stretches};
 use crate::machine;
 use crate::readings::ModuleReadings;
 use crate::selection::Selection;
@@ -500,6 +500,40 @@ impl Births {
         });
         &mut self.processes[place]
     }
+}
+
+/// What a run did altogether, whatever its modules are.
+pub struct Totals {
+    pub instructions: u64,
+    pub processes: usize,
+    pub threads: usize,
+}
+
+/// The same from the counters of copies alone, which takes no time.
+pub fn totals(written: &Written) -> Result<Totals> {
+    let mut births = Births::default();
+    let mut modules = 0;
+    for entry in &written.entries {
+        match entry {
+            Entry::Thread { pid, tid } => births.thread(*pid, *tid),
+            Entry::Module { .. } | Entry::File { .. } => modules += 1,
+            _ => (),
+        }
+    }
+    let mut instructions = 0_u64;
+    for reading in readings(written, modules)?.iter().flatten() {
+        for stretch in stretches(reading) {
+            let executed = stretch.begin_in(&stretch.range()) as u64;
+            let executed = executed.saturating_mul(stretch.count.unwrap_or(0));
+            instructions = instructions.saturating_add(executed);
+        }
+    }
+    let threads = births.processes.iter().map(|it| it.threads.len()).sum();
+    Ok(Totals {
+        instructions,
+        processes: births.processes.len(),
+        threads,
+    })
 }
 
 /// A run, from its journal and the modules that it names, in the same order; and its counts.

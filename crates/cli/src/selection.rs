@@ -3,7 +3,9 @@
 use std::ops::RangeInclusive;
 
 use headcount_model::{Block, FileId, Function, LinkAddr, Module};
-use headcount_report::{Pattern, demangle, line_range, split_module, without_parameters};
+use headcount_report::{
+    Pattern, demangle, is_end_of_path, line_range, split_module, without_parameters,
+};
 
 use crate::args::{CountUnit, Counting};
 
@@ -24,11 +26,13 @@ enum Modules {
 }
 
 /// A pattern: `NAME`, `FILE:FIRST-LAST`, `MODULE!`, `MODULE!NAME` or `MODULE!FILE:FIRST-LAST`. In
-/// a module where nothing else has that name, `NAME` may be the module's own.
+/// a module where nothing else has that name, `NAME` may be the module's own. With a `::` in it, it is
+/// the end of a function's path.
 #[derive(Debug)]
 struct Wish {
     /// All of it: the names of some functions have a `!` in them.
     whole: Pattern,
+    is_path: bool,
     /// Is it the name of a library, without a `!`, such as `libz.so.1`?
     is_library: bool,
     module: Option<Pattern>,
@@ -186,6 +190,7 @@ impl Wish {
         };
         Self {
             whole: Pattern::new(text),
+            is_path: text.contains("::"),
             is_library: module.is_none() && lines.is_none() && text.contains(".so"),
             module,
             name: Pattern::new(name),
@@ -228,7 +233,10 @@ impl Wish {
         names: &[String; 3],
         block: &Block,
     ) -> bool {
-        if names.iter().any(|name| self.whole.matches(name)) {
+        let [_, written, _] = names;
+        if names.iter().any(|name| self.whole.matches(name))
+            || self.is_path && is_end_of_path(&self.whole, written)
+        {
             return true;
         }
         let in_module = |pattern: &Pattern| pattern.matches_module(&module.path);
@@ -304,6 +312,10 @@ mod tests {
         assert_eq!(chosen("libm!sin", "/lib/libm.so.6", &libm), [true, false]);
         assert_eq!(chosen("max", "./max", &["max", "main"]), [true, false]);
         assert_eq!(chosen("max!", "./max", &["max", "main"]), [true, true]);
+        let area = ["_ZN5shape4areaEi", "_ZN4area5shapeEi"]; // shape::area(int)
+        assert_eq!(chosen("shape::area", "./max", &area), [true, false]);
+        let inside = ["_ZN1a5shape4areaEi", "_ZN1a8my_shape4areaEi"]; // a::shape::area(int)
+        assert_eq!(chosen("shape::area", "./max", &inside), [true, false]);
         let not_equal = ["_ZneRK1AS1_"]; // operator!=(A const&, A const&)
         assert_eq!(chosen("operator!=*", "./max", &not_equal), [true]);
     }

@@ -186,7 +186,10 @@ mod tests {
         let bytes = found.pack();
         let again = Found::unpack(&bytes).unwrap();
         assert_eq!((&again.name, &again.fetches), (&found.name, &found.fetches));
-        assert_eq!((again.frees, again.interpreter.anchor()), (None, LinkAddr(7)));
+        assert_eq!(
+            (again.frees, again.interpreter.anchor()),
+            (None, LinkAddr(7))
+        );
         for end in 0..bytes.len() {
             assert!(Found::unpack(&bytes[..end]).is_none());
         }

@@ -47,7 +47,9 @@ impl<'a> Program<'a> {
             }
             relocated.insert(at, base.wrapping_add_signed(it.addend()));
         }
-        let text = elf.sections().filter(|it| it.kind() == object::SectionKind::Text);
+        let text = elf
+            .sections()
+            .filter(|it| it.kind() == object::SectionKind::Text);
         let code = text.map(|it| it.address()..it.address().saturating_add(it.size()));
         let code = code.collect();
         Some(Self {

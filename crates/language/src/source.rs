@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::cpython;
 use crate::Language;
+use crate::cpython;
 
 /// A place in a source file. Lines and columns begin at 1, columns are bytes, and 0 is "not known".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

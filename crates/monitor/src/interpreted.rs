@@ -127,7 +127,11 @@ impl Monitor<'_> {
 
     /// The interpreters of an address space: their modules, and how far these were moved.
     fn interpreters_in(&self, space: usize) -> Vec<(usize, u64, Interpreted)> {
-        let Some(tallies) = self.tallies.as_ref().filter(|it| !it.interpreters.is_empty()) else {
+        let Some(tallies) = self
+            .tallies
+            .as_ref()
+            .filter(|it| !it.interpreters.is_empty())
+        else {
             return Vec::new();
         };
         let modules = self.spaces.get(&space).map(|it| &it.copies.modules);

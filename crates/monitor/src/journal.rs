@@ -692,8 +692,14 @@ pub fn read(folder: &OwnFolder) -> Result<Written, Unreadable> {
     });
     let windows = match used {
         0 => Vec::new(),
-        _ => windows::sum(&folder.file(WINDOWS), used, &tables_of(&entries), vain, least_windows.max(1))
-            .map_err(|error| Unreadable::Io(folder.path().join(WINDOWS), error))?,
+        _ => windows::sum(
+            &folder.file(WINDOWS),
+            used,
+            &tables_of(&entries),
+            vain,
+            least_windows.max(1),
+        )
+        .map_err(|error| Unreadable::Io(folder.path().join(WINDOWS), error))?,
     };
     Ok(Written {
         entries,

@@ -310,11 +310,11 @@ pub enum Error {
 
 pub use attach::{attach, descendants};
 pub use inherited::{give_back_to, limits_left, with_room};
+pub use interpreted::Interpreted;
 pub use keeper::leave_to_keeper;
 pub use kernel::kill;
 pub use launch::{is_elf, run};
 pub use proc::code_files;
-pub use interpreted::Interpreted;
 pub use tallies::{KeyedIn, TallyAsked, Tallying};
 pub use trial::{Step, trace_a_child};
 pub use wait::Ending;

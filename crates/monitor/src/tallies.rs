@@ -247,7 +247,8 @@ impl Monitor<'_> {
             )))?;
         }
         let program = interpreted.as_ref().map(|it| it.tally);
-        let is_kept = probes.iter().all(|it| Some(it.tally) == program) && tallying.targets.is_none();
+        let is_kept =
+            probes.iter().all(|it| Some(it.tally) == program) && tallying.targets.is_none();
         let shared = tallies.next_place;
         tallies.next_place += u16::from(program.is_some());
         for probe in &mut probes {

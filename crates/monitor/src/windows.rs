@@ -13,16 +13,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use headcount_model::{MOST_TALLIES, SystemCalls};
 use headcount_patch::{
     BEHIND_CALL_CELLS, CALL_NUMBERS, CALL_TABLE, CounterNumber, EVENT_COUNTER, FIRST_CALL_CELL,
-    FLAGS_SCRATCH, GENERATION, LAST_CALL, LAST_TABLE_BYTES, LEAST_TABLE_BYTES, LOG_BYTES, LOG_PLACE, LOG_START,
-    NO_CALL, OWNER, SECOND_SCRATCH, TABLE_BYTES, TABLES, THIRD_SCRATCH, bytes_of, mask, mask_of,
-    table,
+    FLAGS_SCRATCH, GENERATION, LAST_CALL, LAST_TABLE_BYTES, LEAST_TABLE_BYTES, LOG_BYTES,
+    LOG_PLACE, LOG_START, NO_CALL, OWNER, SECOND_SCRATCH, TABLE_BYTES, TABLES, THIRD_SCRATCH,
+    bytes_of, mask, mask_of, table,
 };
 use libc::pid_t;
 
@@ -353,7 +353,13 @@ impl Windows {
 
     /// What all windows but one say together.
     pub fn sums(&self, but: Option<u32>) -> io::Result<Vec<u64>> {
-        sum_of(&self.file, self.next.into(), &self.tables, but, self.count())
+        sum_of(
+            &self.file,
+            self.next.into(),
+            &self.tables,
+            but,
+            self.count(),
+        )
     }
 
     /// The scratch word of a window whose thread stands still.

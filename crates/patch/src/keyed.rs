@@ -110,13 +110,17 @@ pub const fn mask_of(bytes: u32) -> u32 {
 /// How many bytes a table has that has such a mask, whoever wrote it.
 pub fn bytes_of(mask: u32) -> u32 {
     let bytes = mask.checked_next_power_of_two();
-    bytes.map_or(LAST_TABLE_BYTES, |it| it.clamp(LEAST_TABLE_BYTES, LAST_TABLE_BYTES))
+    bytes.map_or(LAST_TABLE_BYTES, |it| {
+        it.clamp(LEAST_TABLE_BYTES, LAST_TABLE_BYTES)
+    })
 }
 
 /// Where a key is looked for first in a table with this mask, by one or another kind of probe. `by`: what it is told apart by besides.
 pub fn first_places(key: u64, by: u64, mask: u32) -> [u32; 3] {
     let mixer = i64::from(MIXER).cast_unsigned();
-    let third = (by.rotate_left(25) ^ key).wrapping_mul(mixer).wrapping_mul(mixer);
+    let third = (by.rotate_left(25) ^ key)
+        .wrapping_mul(mixer)
+        .wrapping_mul(mixer);
     [
         key.wrapping_mul(mixer) >> TO_LOW_PLACES,
         key.wrapping_mul(WIDE_MIXER) >> TO_PLACES,
@@ -516,7 +520,12 @@ impl Work<'_, '_> {
     /// The same with no other register.
     fn place_in_free(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
         let (slot, key) = (self.slot, self.key);
-        self.put(Instruction::with3(Code::Imul_r64_rm64_imm32, slot, key, MIXER))?;
+        self.put(Instruction::with3(
+            Code::Imul_r64_rm64_imm32,
+            slot,
+            key,
+            MIXER,
+        ))?;
         self.put(Instruction::with2(Code::Shr_rm64_imm8, slot, TO_LOW_PLACES))?;
         self.in_table(probe)
     }
@@ -550,7 +559,11 @@ impl Work<'_, '_> {
         self.put(Instruction::with2(Code::Cmp_rm64_imm8, count, 0))?;
         let is_empty = self.skip(0x74); // je
         let (slot, in_bucket) = (slot.full_register32(), (BUCKET_BYTES - 1) as i32);
-        self.put(Instruction::with2(Code::Add_rm32_imm8, slot, SLOT_BYTES as i32))?;
+        self.put(Instruction::with2(
+            Code::Add_rm32_imm8,
+            slot,
+            SLOT_BYTES as i32,
+        ))?;
         self.put(Instruction::with2(Code::Test_rm32_imm32, slot, in_bucket))?;
         self.back(0x75, again); // jnz
         self.step();
@@ -723,13 +736,5 @@ fn absolute(segment: Register, offset: u32) -> MemoryOperand {
 /// A word of the slot that a register says.
 fn slot_field(slot: Register, offset: u32) -> MemoryOperand {
     let none = Register::None;
-    MemoryOperand::new(
-        slot,
-        none,
-        1,
-        offset.into(),
-        8,
-        false,
-        Register::GS,
-    )
+    MemoryOperand::new(slot, none, 1, offset.into(), 8, false, Register::GS)
 }

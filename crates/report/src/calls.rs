@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What stands for a function that only the run knows.
-const INDIRECT: &str = "*";
+pub const INDIRECT: &str = "*";
 
 /// A row for every call instruction, in the order of the program.
 pub fn calls(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {

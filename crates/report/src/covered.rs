@@ -157,7 +157,9 @@ pub fn covered(
         let file = covered.files.get_mut(name.as_ref());
         for (begin, function) in file.into_iter().flat_map(|it| &mut it.functions) {
             let line = begin.runs_with_line().then_some(&begin.line);
-            let begun = line.and_then(|it| counts.get(it)).and_then(LineCount::least);
+            let begun = line
+                .and_then(|it| counts.get(it))
+                .and_then(LineCount::least);
             function.ran |= begun.is_some_and(|it| it > 0);
         }
         let lines = Part::of_lines(counts.values());

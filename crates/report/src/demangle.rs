@@ -1,5 +1,6 @@
 //! The linker's names as the programmer wrote them.
 
+use crate::glob::Pattern;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -37,6 +38,49 @@ pub fn without_parameters(written: &str) -> &str {
         }
     }
     written
+}
+
+/// Whether a pattern is about the end of a function's path, from any of its parts on, whatever its types
+/// and parameters are: `Sum::join` is `(anonymous namespace)::Sum::join(long, long) const`, and
+/// `Stealer::steal` is `deque::Stealer<T>::steal`.
+pub fn is_end_of_path(pattern: &Pattern, written: &str) -> bool {
+    let path = without_types(without_parameters(written));
+    let mut depth = 0_i32;
+    let mut begins = path.char_indices().filter(|(at, c)| {
+        let is_outside = depth == 0;
+        depth += i32::from(*c == '(') - i32::from(*c == ')');
+        let before = &path[..*at];
+        is_outside && (before.is_empty() || before.ends_with("::") || before.ends_with(' '))
+    });
+    begins.any(|(at, _)| pattern.matches(&path[at..]))
+}
+
+/// A path without what stands between `<` and `>`, but for the type that a method of Rust is of.
+fn without_types(path: &str) -> Cow<'_, str> {
+    if path.contains("operator") || !path.contains('<') {
+        return path.into();
+    }
+    let mut depth = 0_i32;
+    let mut end = 0;
+    let mut kept = String::new();
+    for (at, c) in path.char_indices() {
+        depth += i32::from(c == '<');
+        if depth == 0 {
+            kept.push(c);
+        }
+        // `->` of a closure's type ends nothing.
+        if c == '>' && !path[..at].ends_with('-') {
+            depth -= 1;
+            if depth == 0 && end == 0 {
+                end = at;
+            }
+        }
+    }
+    if !path.starts_with('<') || end == 0 {
+        return kept.into();
+    }
+    let of = path[1..end].split(" as ").next().unwrap_or_default();
+    format!("{}{kept}", without_types(of)).into()
 }
 
 fn written(name: &str) -> Option<String> {
@@ -134,6 +178,33 @@ impl fmt::Write for Bounded {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_is_named_by_the_end_of_its_path() {
+        let is = |pattern: &str, name: &str| is_end_of_path(&Pattern::new(pattern), name);
+        let join = "(anonymous namespace)::Sum<int>::join(std::map<a::b, c>, long) const";
+        for pattern in [
+            "join",
+            "Sum::join",
+            "S*::join",
+            "(anonymous namespace)::Sum::join",
+        ] {
+            assert!(is(pattern, join), "{pattern}");
+        }
+        for pattern in ["oin", "um::join", "namespace)::Sum::join", "c", "b", "Sum"] {
+            assert!(!is(pattern, join), "{pattern}");
+        }
+        let loops = "void std::__introsort_loop<int*, long>(int*, int*)";
+        assert!(is("std::__introsort_loop", loops) && is("__introsort_loop", loops));
+        assert!(is("Stealer::steal", "deque::Stealer<T>::steal"));
+        assert!(is(
+            "Reader::read",
+            "<std::io::Reader<R> as std::io::Read>::read"
+        ));
+        assert!(is("max", "max") && !is("max", "climax"));
+        assert!(is("A::operator<", "n::A::operator<(n::A const&)"));
+        assert!(is("f", "a::g<fn() -> b>::f"));
+    }
 
     #[test]
     fn names_are_shown_as_written() {

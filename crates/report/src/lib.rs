@@ -50,8 +50,8 @@ mod table;
 mod targets;
 pub mod text;
 mod threads;
-mod tokens;
 pub mod time;
+mod tokens;
 mod unknown_name;
 mod values;
 
@@ -61,7 +61,7 @@ pub use callers::{CallsOf, Direction};
 pub use count::{Count, CountedBlock, blocks, edges};
 pub use coverage::coverage_notes;
 pub use covered::{Covered, CoveredFile, CoveredFunction, Part, covered};
-pub use demangle::{demangle, without_parameters};
+pub use demangle::{demangle, is_end_of_path, without_parameters};
 pub use escape::{visible, visible_lines};
 pub use events::{Amount, EventSums, FindEvents, WantedEvents};
 pub use exact_calls::ExactCalls;

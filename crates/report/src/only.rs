@@ -8,9 +8,11 @@
 //! `FILE:20-40` are lines of a source file: rows of lines are of those, and others of what has code
 //! there.
 //!
+//! A name with a `::`, or one that nothing else has, may also be the end of a function's path.
+//!
 //! Files may be named below the current folder. A pattern with a `/` is about their whole paths.
 
-use crate::demangle::without_parameters;
+use crate::demangle::{is_end_of_path, without_parameters};
 use crate::glob::Pattern;
 use crate::names::{Named, all_functions, files_with_code, is_counted, origin};
 use headcount_model::{Counted, Function, Language, Module, Refusal};
@@ -59,6 +61,8 @@ pub enum Written {
 struct Wish {
     /// All of it, as the name of a function or a file.
     whole: Pattern,
+    /// Is it the end of a function's path as well?
+    is_end: bool,
     /// Or a module, and functions and files in there.
     within: Option<(Pattern, Pattern)>,
     /// Or lines of a file, in such a module if one is said.
@@ -245,6 +249,7 @@ fn meant(mut wishes: Vec<Wish>, texts: &[String], counted: &[&[Counted]], demang
             Found::Nothing if wish.within.is_none() && modules().any(is_module) => {
                 wish.within = Some((wish.whole.clone(), Pattern::new("*")));
             }
+            Found::Nothing if modules().any(|it| wish.ends_a_path(it)) => wish.is_end = true,
             Found::Nothing => {
                 unmet.push(text.clone());
                 missing.push(text.clone());
@@ -306,6 +311,7 @@ impl Wish {
         let within = split_module(text);
         Self {
             whole: Pattern::new(text),
+            is_end: text.contains("::"),
             within: within.map(|(module, name)| (Pattern::new(module), Pattern::new(name))),
             lines: Lines::new(text),
             here: (text.contains('/') && here.starts_with('/')).then(|| here.to_owned()),
@@ -321,7 +327,15 @@ impl Wish {
                 .any(|name| it.matches(name))
                 || is_made_of(name, it)
         };
-        is_called(&self.whole) || self.within(named.module).is_some_and(is_called)
+        is_called(&self.whole)
+            || self.is_end && is_end_of_path(&self.whole, &crate::demangle(name))
+            || self.within(named.module).is_some_and(is_called)
+    }
+
+    /// Is it the end of the path of a function here that was counted?
+    fn ends_a_path(&self, counted: &Counted) -> bool {
+        let mut functions = all_functions(counted, true).into_iter();
+        functions.any(|it| is_counted(it.counts) && is_end_of_path(&self.whole, &it.name))
     }
 
     /// Does it name a function of a module that has these names?
@@ -332,7 +346,13 @@ impl Wish {
                 it.matches(name) || it.matches(without_parameters(name)) || is_made_of(name, it)
             })
         };
-        is_called(&self.whole) || self.within_path(module).is_some_and(is_called)
+        let ends_like_it = || {
+            let mut names = names.iter();
+            names.any(|name| is_end_of_path(&self.whole, &crate::demangle(name)))
+        };
+        is_called(&self.whole)
+            || self.is_end && ends_like_it()
+            || self.within_path(module).is_some_and(is_called)
     }
 
     /// Does it name all of a function, or all of the file that code of it comes from?

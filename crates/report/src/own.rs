@@ -10,8 +10,8 @@ use crate::glob::base_name;
 use crate::names::Named;
 use crate::only::Only;
 use headcount_model::{Counted, Module, Refusal};
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Where sources of libraries are kept that a package manager fetched; the name of the library comes
@@ -41,6 +41,23 @@ const BUNDLED: [&str; 10] = [
 
 /// What functions belong to that a compiler adds, or that are of a library without any source.
 const STANDARD: &str = "standard library";
+
+/// What functions belong to that every program begins and ends with, from the C library's objects.
+const START_UP: &str = "start-up code";
+
+/// Those functions, by the linker's names. One of them is in nothing else.
+const STARTING: [&str; 9] = [
+    ONLY_STARTING,
+    "__do_global_dtors_aux",
+    "__libc_csu_fini",
+    "__libc_csu_init",
+    "_fini",
+    "_init",
+    "_start",
+    "frame_dummy",
+    "register_tm_clones",
+];
+const ONLY_STARTING: &str = "deregister_tm_clones";
 
 /// What files belong to that have code in more than one.
 const SEVERAL: &str = "several libraries";
@@ -218,6 +235,8 @@ pub struct OwnModules {
     with_system_programs: bool,
     /// The folders of fetched packages that are, because there is nothing else.
     packages: Vec<String>,
+    /// Those that begin with the C library's objects.
+    started: BTreeSet<String>,
 }
 
 impl OwnModules {
@@ -226,12 +245,24 @@ impl OwnModules {
         Self {
             with_system_programs: !paths.any(|it| origin(it) == Origin::Elsewhere),
             packages: Vec::new(),
+            started: BTreeSet::new(),
         }
     }
 
+    /// With what functions tell, of each of which it takes the path of the module, the source file and
+    /// the linker's name: which modules have start-up code, and which fetched package a program begins
+    /// in.
+    pub fn with_functions<'a>(
+        mut self,
+        functions: impl Iterator<Item = (&'a str, &'a str, &'a str)> + Clone,
+    ) -> Self {
+        let starting = functions.clone().filter(|it| it.2 == ONLY_STARTING);
+        self.started = starting.map(|it| it.0.to_owned()).collect();
+        self.with_installed(functions)
+    }
+
     /// With the fetched package that a program begins in, if no function of any has a source of the
-    /// user's own: its package manager installed it. Of each function it takes the path of the module,
-    /// the source file and the linker's name.
+    /// user's own: its package manager installed it.
     pub fn with_installed<'a>(
         mut self,
         functions: impl Iterator<Item = (&'a str, &'a str, &'a str)>,
@@ -271,16 +302,28 @@ impl OwnModules {
         }
     }
 
+    /// Whether a note says that a library is not counted, of the system's or of the kernel's.
+    pub fn is_told_of_library(&self, note: &str) -> bool {
+        let path = note.split_once(" is not counted: ").map_or("", |it| it.0);
+        path.starts_with(['/', '[']) && !self.has(path)
+    }
+
+    /// Did the compiler add this function, so that the program can begin and end?
+    fn is_start_up(&self, path: &str, file: &str, name: &str) -> bool {
+        file.is_empty() && STARTING.contains(&name) && self.started.contains(path)
+    }
+
     /// Is this function the user's own, by the linker's name? Its file is empty if nobody knows it.
     pub fn has_function(&self, path: &str, file: &str, name: &str) -> bool {
         self.has(path)
             && self.library_of_file(file).is_none()
             && library_by_name(file, name).is_none()
+            && !self.is_start_up(path, file, name)
     }
 }
 
 /// The functions of a module: its path, their files and the linker's names.
-fn functions(module: &Module) -> impl Iterator<Item = (&str, &str, &str)> {
+fn functions(module: &Module) -> impl Iterator<Item = (&str, &str, &str)> + Clone {
     module.functions.iter().map(|it| {
         let file = it
             .source
@@ -314,7 +357,7 @@ impl Own {
         let paths = counted.iter().map(|it| it.module.path.as_str());
         let functions = counted.iter().flat_map(|it| functions(&it.module));
         let mut own = Self {
-            modules: OwnModules::of(paths).with_installed(functions),
+            modules: OwnModules::of(paths).with_functions(functions),
             said,
             files: HashMap::new(),
         };
@@ -377,6 +420,7 @@ impl Own {
             // The library's own name says more.
             (Some(STANDARD), Some(library)) if !is_shim(name) => Some(library),
             (Some(by_name), _) => Some(by_name.into()),
+            (None, None) if self.modules.is_start_up(module, file, name) => Some(START_UP.into()),
             (None, library) => library,
         }
     }
@@ -419,8 +463,7 @@ impl Own {
 
     /// Whether a note says that a library is not counted, of the system's or of the kernel's.
     pub fn is_of_library(&self, note: &str) -> bool {
-        let path = note.split_once(" is not counted: ").map_or("", |it| it.0);
-        path.starts_with(['/', '[']) && !self.modules.has(path)
+        self.modules.is_told_of_library(note)
     }
 
     fn has_file_of(&self, module: &Module) -> bool {
@@ -622,6 +665,23 @@ mod tests {
         let package = "/home/u/go/pkg/mod/github.com/a/tool@v1.0.0/";
         assert_eq!(folder(go).as_deref(), Some(package));
         assert_eq!(folder("/home/u/main.c"), None);
+    }
+
+    #[test]
+    fn what_every_program_begins_with_is_no_ones_own() {
+        let of = |module: &Counted, name: &str| {
+            let own = Own::new(std::slice::from_ref(module), Only::default());
+            library_of(&own, module, name)
+        };
+        let usual = ["_start", "deregister_tm_clones", "_init", "main"];
+        let program = with_functions("/home/u/prog", &usual.map(|it| (it, None)));
+        for name in &usual[..3] {
+            assert_eq!(of(&program, name).as_deref(), Some(START_UP), "{name}");
+        }
+        assert_eq!(of(&program, "main"), None);
+        // A program without a C library has one of its own.
+        let bare = with_functions("/home/u/kernel", &[("_start", None)]);
+        assert_eq!(of(&bare, "_start"), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::inlined::InlinedRuns;
 use crate::joined;
 use crate::number::thousands;
 use crate::only::Only;
-use crate::own::Own;
+use crate::own::{Own, OwnModules};
 use crate::rows::{self, Totals};
 use crate::table::{Cell, Row, Table, Unit};
 use crate::time::{Time, Totals as TimeTotals};
@@ -221,8 +221,8 @@ impl Report {
         });
         self.refused_elsewhere = all - self.refused.len();
         let notes = self.notes.len();
-        let is_elsewhere = |note: &str| request.own.is_some_and(|own| own.is_of_library(note));
-        self.notes.retain(|note| !is_elsewhere(note));
+        let modules = OwnModules::of(counted.iter().map(|it| it.module.path.as_str()));
+        self.notes.retain(|note| !modules.is_told_of_library(note));
         self.refused_elsewhere += notes - self.notes.len();
     }
 

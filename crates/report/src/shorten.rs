@@ -21,21 +21,74 @@ pub fn shorten_end(text: &str, most: usize) -> String {
 }
 
 /// A name of at most so many characters: first the modules of a Rust type and its trait are left
-/// out, then the arguments of templates, the innermost first, then the middle.
+/// out, and namespaces without a name, then the arguments of templates, the innermost first, then what a
+/// function is in, then the middle.
 pub fn shorten_middle(name: &str, most: usize) -> String {
-    let mut name = match name.chars().count() <= most {
-        true => name.to_owned(),
-        false => without_modules(name).unwrap_or_else(|| name.to_owned()),
-    };
-    while name.chars().count() > most {
+    let fits = |name: &str| name.chars().count() <= most;
+    if fits(name) {
+        return name.to_owned();
+    }
+    let mut name = without_modules(name).unwrap_or_else(|| name.to_owned());
+    if !fits(&name) {
+        name = name.replace(NAMELESS, "");
+    }
+    while !fits(&name) {
         match without_innermost(&name) {
             Some(shorter) => name = shorter,
             None => break,
         }
     }
+    if fits(&name) {
+        return name;
+    }
+    without_path(&name, most).unwrap_or_else(|| without_middle(&name, most))
+}
+
+/// What is in no namespace that has a name.
+const NAMELESS: &str = "(anonymous namespace)::";
+
+/// As many of the last parts of a path as there is room for, be it that the first of them is cut.
+fn without_path(name: &str, most: usize) -> Option<String> {
+    let parts = parts(name);
+    // What a closure is in says more than that it is one.
+    let is_named = |at: &&usize| !name[**at..].starts_with('{');
+    let last = parts.iter().rev().find(is_named)?;
+    let room = |rest: &str| most.checked_sub(rest.chars().count());
+    let whole = |at: &&usize| room(&name[**at..]).is_some_and(|it| it >= "…::".chars().count());
+    match parts.iter().find(whole) {
+        // All in front of the last name, as far as that fits.
+        Some(at) if at < last => Some(format!("{LEFT_OUT}::{}", &name[*at..])),
+        _ if *last == 0 => None,
+        _ if room(&name[*last..]).is_some_and(|it| it > 0) => {
+            // Half of what divides parts says nothing.
+            let short = shorten_start(name, most);
+            let rest = short.strip_prefix("…:");
+            let rest = rest.filter(|it| !it.starts_with(':'));
+            Some(rest.map_or_else(|| short.clone(), |it| format!("{LEFT_OUT}{it}")))
+        }
+        _ => Some(without_middle(&name[*last..], most)),
+    }
+}
+
+/// Where the parts of a path begin that `::` divides.
+fn parts(name: &str) -> Vec<usize> {
+    let mut depth = 0_i32;
+    let mut parts = vec![0];
+    for (at, c) in name.char_indices() {
+        match c {
+            '<' | '(' | '[' => depth += 1,
+            '>' | ')' | ']' => depth -= 1,
+            ':' if depth == 0 && name[at..].starts_with("::") => parts.push(at + "::".len()),
+            _ => (),
+        }
+    }
+    parts
+}
+
+fn without_middle(name: &str, most: usize) -> String {
     let length = name.chars().count();
     if length <= most {
-        return name;
+        return name.to_owned();
     }
     let kept = most.saturating_sub(1);
     let (front, back) = (kept - kept / 2, kept / 2);
@@ -212,14 +265,35 @@ mod tests {
 
     #[test]
     fn then_the_middle() {
-        let shortened = shorten_middle("alpha::beta::gamma::delta::epsilon", 15);
-        assert_eq!(shortened, "alpha::…epsilon");
+        assert_eq!(shorten_middle("alpha_beta_gamma", 9), "alph…amma");
         assert_eq!(shorten_end("return a + b + c;", 10), "return a …");
+    }
+
+    #[test]
+    fn what_a_function_is_in_goes_before_its_own_name() {
+        let name = "crossbeam_deque::deque::Stealer<T>::steal";
+        assert_eq!(shorten_middle(name, 30), "…::deque::Stealer<T>::steal");
+        assert_eq!(shorten_middle(name, 24), "…::Stealer<T>::steal");
+        assert_eq!(shorten_middle(name, 14), "…ler<T>::steal");
+        assert_eq!(shorten_middle("deque::Stealer<T>::steal", 7), "…steal");
+        let closure = "rg::search_parallel::{{closure}}";
+        assert_eq!(
+            shorten_middle(closure, 31),
+            "…::search_parallel::{{closure}}"
+        );
+        assert_eq!(shorten_middle(closure, 14), "search_…sure}}");
+        let nameless = "(anonymous namespace)::Name::value(std::map<int, int> const&) const";
+        assert_eq!(shorten_middle(nameless, 21), "Name::value(…) const");
+        assert_eq!(shorten_middle(nameless, 18), "…e::value(…) const");
     }
 
     #[test]
     fn it_is_never_longer_than_asked_for() {
         for name in [
+            "a::b::c",
+            "::::",
+            "alpha::beta::{{closure}}::{{closure}}",
+            "(anonymous namespace)::(anonymous namespace)::f()",
             "",
             "é<é>",
             "<<<>>>",

@@ -73,7 +73,7 @@ fn what_only_moved_did_not_change() {
     let diff = compare(&old, &new);
     assert!(diff.is_empty(), "{diff:?}");
     assert_eq!(diff.executed, [58, 58]);
-    assert!(text(&diff, &[], 9).ends_with("\nNo difference.\n"));
+    assert!(text(&diff, &[], 9, None).ends_with("\nNo difference.\n"));
 }
 
 #[test]

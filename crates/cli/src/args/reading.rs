@@ -447,8 +447,9 @@ impl RunsArgument {
 pub struct FilterArgument {
     /// Only functions and source files whose names match (`*` any text, `?` any character), or the
     /// module, if nothing else has that name. `libz!inflate` is a function of a library, `libz!` the
-    /// whole library. A pattern with a `/` is the end of a file's path, and `sort.c:20-40` are lines:
-    /// rows of others are of what has code there. May be given several times.
+    /// whole library. A pattern with a `/` is the end of a file's path, one with a `::` that of a
+    /// function's (`Sum::join`), and `sort.c:20-40` are lines: rows of others are of what has code there.
+    /// May be given several times.
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
     /// Leave out what matches, as for --only. May be given several times.

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use headcount_language::{Language, Line, SourceUnit, Sources, sources};
 use headcount_model::{
-    Block, BlockKind, Compiled, FileId, Function, FunctionCounts, LineRun, LinkAddr, Module, NOWHERE,
-    Operation, SourcePlace,
+    Block, BlockKind, Compiled, FileId, Function, FunctionCounts, LineRun, LinkAddr, Module,
+    NOWHERE, Operation, SourcePlace,
 };
 use headcount_monitor::journal::Entry;
 use headcount_monitor::values::{FoundKey, Values};
@@ -42,10 +42,11 @@ pub fn programs_of(entries: &[Entry], values: &Values) -> Result<Programs> {
         let mut lost = 0_u64;
         all.fetched.push(Fetched {
             language,
-            instructions: values.found.iter().filter(|it| it.0.tally == tally).fold(
-                0,
-                |sum: u64, it| sum.saturating_add(it.1.count),
-            ),
+            instructions: values
+                .found
+                .iter()
+                .filter(|it| it.0.tally == tally)
+                .fold(0, |sum: u64, it| sum.saturating_add(it.1.count)),
             places: places(entries, tally),
         });
         for (found, sum) in &values.found {
@@ -114,7 +115,10 @@ fn modules(language: Language, sources: Sources) -> Vec<(Module, SparseCounts)> 
     let here = std::env::current_dir().unwrap_or_default();
     let mut files: BTreeMap<String, Vec<SourceUnit>> = BTreeMap::new();
     for unit in sources.units {
-        files.entry(found_from(&here, &unit.file)).or_default().push(unit);
+        files
+            .entry(found_from(&here, &unit.file))
+            .or_default()
+            .push(unit);
     }
     let modules = files.into_iter().map(|(file, units)| {
         let mut module = Module {

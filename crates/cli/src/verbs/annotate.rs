@@ -8,7 +8,7 @@ use anyhow::bail;
 use headcount_model::{Counted, Module};
 use headcount_profile::Loaded;
 use headcount_report::{
-    Filter, LineCount, Only, Own, Refused, Tallied,
+    Filter, LineCount, Only, Own, OwnModules, Refused, Tallied,
     annotate::{self, Around, Chosen, Fold, Scale, View},
     coverage_notes, line_counts, nothing_called, text, thousands, visible,
 };
@@ -383,14 +383,19 @@ fn ending(
     };
     let refused = headcount_report::refused(&loaded.counted);
     let (refused, others): (Vec<_>, Vec<_>) = refused.into_iter().partition(is_shown);
-    let modules = loaded.counted.iter().map(|it| it.module.path.clone());
-    let mut out = match (refused.is_empty(), others.is_empty()) {
-        (true, true) => String::new(),
-        _ => text::not_counted(&refused, others.len(), &modules.collect::<Vec<_>>()),
+    let paths: Vec<String> = (loaded.counted.iter())
+        .map(|it| it.module.path.clone())
+        .collect();
+    let modules = OwnModules::of(paths.iter().map(String::as_str));
+    let (of_libraries, mut notes): (Vec<String>, Vec<String>) = super::notes(loaded)
+        .into_iter()
+        .partition(|note| modules.is_told_of_library(note));
+    let elsewhere = others.len() + of_libraries.len();
+    let mut out = match (refused.is_empty(), elsewhere) {
+        (true, 0) => String::new(),
+        _ => text::not_counted(&refused, elsewhere, &paths),
     };
-    let mut notes = super::notes(loaded);
     notes.extend(super::time_note(loaded));
-    notes.retain(|note| !own.is_some_and(|own| own.is_of_library(note)));
     notes.extend(coverage_notes(&loaded.counted, demangle));
     notes.extend(doubts);
     for note in notes {

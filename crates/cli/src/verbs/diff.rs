@@ -55,22 +55,27 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             sources.quietly(file).map(|it| it.to_vec())
         });
     }
+    let to = args.output.as_deref();
+    let width = output::terminal_width(to);
     let shown = match (args.by, args.format) {
-        (DiffBy::Function, DiffFormat::Text) => diff::text(&diff, &regressions, args.top),
+        (DiffBy::Function, DiffFormat::Text) => diff::text(&diff, &regressions, args.top, width),
         (DiffBy::Function, DiffFormat::Csv) => diff::csv(&diff),
         (DiffBy::Function, DiffFormat::Json) => diff::json(&diff, &regressions),
-        (DiffBy::Line, DiffFormat::Text) => diff::lines_text(&diff, &regressions, args.top),
+        (DiffBy::Line, DiffFormat::Text) => diff::lines_text(&diff, &regressions, args.top, width),
         (DiffBy::Line, DiffFormat::Csv) => diff::lines_csv(&diff),
         (DiffBy::Line, DiffFormat::Json) => diff::lines_json(&diff, &regressions),
         (DiffBy::Value, DiffFormat::Text) => {
-            diff::values_text(&diff, &values, &regressions, args.top)
+            diff::values_text(&diff, &values, &regressions, args.top, width)
         }
         (DiffBy::Value, DiffFormat::Csv) => diff::values_csv(&values),
         (DiffBy::Value, DiffFormat::Json) => diff::values_json(&diff, &values, &regressions),
         (_, DiffFormat::Markdown) => diff::markdown(&diff, &regressions, args.top),
     };
-    output::keep_from(args.output.as_deref(), sources.kept_from())?;
-    output::write_exact(args.output.as_deref(), &shown)?;
+    output::keep_from(to, sources.kept_from())?;
+    match args.format {
+        DiffFormat::Text => output::page(to, &headcount_report::visible_lines(&shown))?,
+        _ => output::write_exact(to, &shown)?,
+    }
     if args.format == DiffFormat::Csv {
         diff.notes.iter().for_each(talk::say);
     }

@@ -7,15 +7,25 @@ use anyhow::bail;
 use headcount_model::{Counted, Function, FunctionCounts, Refusal};
 use headcount_profile::Loaded;
 use headcount_report::{
-    Pattern, demangle, is_counted, no_function_called, split_module, thousands, visible,
-    without_parameters,
+    Pattern, demangle, is_counted, is_end_of_path, no_function_called, split_module, thousands,
+    visible, without_parameters,
 };
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
 pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
     let loaded = super::load(args.profile.input.as_ref(), &args.runs)?;
-    let is_meant = |it: &Counted, name: &str| is_meant(&args.function, it, name);
+    let wanted = args.function.as_str();
+    let has_it = loaded.counted.iter().any(|it| {
+        let mut names = names_of(it);
+        names.any(|name| is_meant(wanted, it, name))
+    });
+    // What nothing is called may be the end of a path.
+    let end = Pattern::new(wanted.strip_suffix("()").unwrap_or(wanted));
+    let is_meant = |it: &Counted, name: &str| match has_it {
+        true => is_meant(wanted, it, name),
+        false => is_end_of_path(&end, &demangle(name)),
+    };
     if args.json {
         return as_json(&loaded, &is_meant, args);
     }
@@ -44,6 +54,13 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(1),
     })
+}
+
+/// The linker's names of functions, and of what was refused.
+fn names_of(it: &Counted) -> impl Iterator<Item = &str> {
+    let functions = it.module.functions.iter().map(|it| it.name.as_str());
+    let refusals = it.module.refusals.iter();
+    functions.chain(refusals.map(|it| it.subject.as_str()))
 }
 
 /// Is a function, or what was refused, called so: `NAME`, or `MODULE!NAME`?

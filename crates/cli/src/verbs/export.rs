@@ -228,7 +228,7 @@ fn say_what_it_cannot(loaded: &Loaded, notes: &[String]) {
     match headcount_report::refused(&loaded.counted).len() {
         0 => (),
         refused => talk::say(format!(
-            "not counted: {}; `headcount report` says what and why",
+            "not counted: {}; `headcount report --all` says what and why",
             thousands(refused as u64)
         )),
     }

@@ -43,7 +43,10 @@ fn lines(shop: &Workshop, more: &[&str]) -> BTreeMap<Place, (u64, bool)> {
     let scripts = rows.filter(|row| !row[begun].is_empty());
     let found = scripts.map(|row| {
         let place = (row[file].to_owned(), row[line].parse().unwrap());
-        (place, (row[begun].parse().unwrap(), row[exactness] == "exact"))
+        (
+            place,
+            (row[begun].parse().unwrap(), row[exactness] == "exact"),
+        )
     });
     found.collect()
 }
@@ -109,7 +112,10 @@ fn lines_of_python_begin_as_often_as_its_tracer_says() {
         }
         let own = found.iter().filter(|(place, _)| place.0 == program);
         for (place, (count, _)) in own {
-            assert!(*count == 0 || truth.contains_key(place), "{place:?}: {count}");
+            assert!(
+                *count == 0 || truth.contains_key(place),
+                "{place:?}: {count}"
+            );
         }
         is_sure(&shop);
     }
@@ -121,7 +127,8 @@ fn lines_of_other_peoples_programs_too() {
     let shop = shop();
     let json = "{\"b\": [1, 2.5, null], \"a\": {\"c\": \"\\u00e9\"}}";
     shop.write("in.json", json);
-    let source = "import json.tool, sys\nsys.argv = ['tool', '--sort-keys', 'in.json']\njson.tool.main()\n";
+    let source =
+        "import json.tool, sys\nsys.argv = ['tool', '--sort-keys', 'in.json']\njson.tool.main()\n";
     shop.write("tool.py", source);
     let truth = traced(&shop, "tool.py");
     counted(&shop, &[PYTHON, "-B", "tool.py"]);
@@ -136,7 +143,10 @@ fn lines_of_other_peoples_programs_too() {
 #[test]
 fn a_library_of_the_interpreter_is_one() {
     let shop = Workshop::new();
-    shop.write("f.py", "def f(n):\n    return n + 1\n\nprint(sum(f(n) for n in range(10)))\n");
+    shop.write(
+        "f.py",
+        "def f(n):\n    return n + 1\n\nprint(sum(f(n) for n in range(10)))\n",
+    );
     counted(&shop, &[PYTHON, "f.py"]);
     let found = lines(&shop, &[]);
     let of = |line| found[&("f.py".to_owned(), line)];
@@ -164,10 +174,19 @@ for i in range(2000):
     is_sure(&shop);
     let found = lines(&shop, &[]);
     let of = |file: &str, line| found[&(file.to_owned(), line)].0;
-    assert_eq!([of("made0.py", 1), of("made1.py", 1), of("made2.py", 1)], [667, 667, 666]);
-    assert_eq!([of("made0.py", 2), of("made1.py", 2), of("made2.py", 3)], [667, 667, 666]);
+    assert_eq!(
+        [of("made0.py", 1), of("made1.py", 1), of("made2.py", 1)],
+        [667, 667, 666]
+    );
+    assert_eq!(
+        [of("made0.py", 2), of("made1.py", 2), of("made2.py", 3)],
+        [667, 667, 666]
+    );
     // x is i.
-    assert_eq!([of("made0.py", 3), of("made1.py", 4), of("made2.py", 5)], [333, 334, 333]);
+    assert_eq!(
+        [of("made0.py", 3), of("made1.py", 4), of("made2.py", 5)],
+        [333, 334, 333]
+    );
 }
 
 #[test]
@@ -216,13 +235,18 @@ fn who_dies_has_counted_up_to_then() {
     ];
     for (end, status) in ends {
         let shop = Workshop::new();
-        let program = format!("import os\ndef f(n):\n    return n\nfor i in range(50): f(i)\n{end}\nf(1)\n");
+        let program =
+            format!("import os\ndef f(n):\n    return n\nfor i in range(50): f(i)\n{end}\nf(1)\n");
         shop.write("dies.py", program);
         let said = shop.headcount(&["run", "-q", "--", PYTHON, "dies.py"]);
         assert_eq!(said.status, Some(status), "{end}: {said:?}");
         is_sure(&shop);
         let found = lines(&shop, &[]);
-        let of = |line| found.get(&("dies.py".to_owned(), line)).map_or(0, |it| it.0);
+        let of = |line| {
+            found
+                .get(&("dies.py".to_owned(), line))
+                .map_or(0, |it| it.0)
+        };
         assert_eq!([of(1), of(3), of(5), of(6)], [1, 50, 1, 0], "{end}");
     }
 }
@@ -230,21 +254,50 @@ fn who_dies_has_counted_up_to_then() {
 #[test]
 fn functions_can_be_chosen() {
     let shop = Workshop::new();
-    shop.write("two.py", "def one(): return 1\ndef two(): return 2\nfor i in range(9): one(); two()\n");
-    let run = ["run", "-q", "--only", "two.py", "--skip", "one", "--", PYTHON, "two.py"];
+    shop.write(
+        "two.py",
+        "def one(): return 1\ndef two(): return 2\nfor i in range(9): one(); two()\n",
+    );
+    let run = [
+        "run", "-q", "--only", "two.py", "--skip", "one", "--", PYTHON, "two.py",
+    ];
     assert_eq!(shop.headcount(&run).status, Some(0));
     let csv = shop.report(&["--by", "function", "--format", "csv"]);
-    assert!(csv.contains("two.py,two,") && !csv.contains("two.py,one,"), "{csv}");
+    assert!(
+        csv.contains("two.py,two,") && !csv.contains("two.py,one,"),
+        "{csv}"
+    );
 }
 
 #[test]
 fn who_wants_none_of_it_gets_none() {
     let shop = Workshop::new();
     shop.write("f.py", "print(1)\n");
-    for words in [&["--language", "none"][..], &["--engine", "breakpoint", "--modules", "main"]] {
+    for words in [
+        &["--language", "none"][..],
+        &["--engine", "breakpoint", "--modules", "main"],
+    ] {
         let run = [&["run", "-q"], words, &["--", PYTHON, "f.py"]].concat();
         assert_eq!(shop.headcount(&run).status, Some(0));
         assert!(lines(&shop, &[]).is_empty());
+    }
+    for way in [
+        &["--calls"][..],
+        &["--per-thread"],
+        &["--engine", "breakpoint"],
+    ] {
+        let run = [
+            &["run", "--language", "python"],
+            way,
+            &["--", PYTHON, "f.py"],
+        ]
+        .concat();
+        let said = shop.headcount(&run);
+        assert_eq!(said.status, Some(125), "{said:?}");
+        assert!(
+            said.stderr.contains("--language cannot be combined with"),
+            "{said:?}"
+        );
     }
     let said = shop.headcount(&["run", "--language", "perl", "--", PYTHON, "f.py"]);
     assert_eq!(said.status, Some(2));
@@ -261,8 +314,71 @@ fn an_interpreter_that_is_not_known_is_named() {
     assert!(text.contains("it is older than CPython 3.11"), "{text}");
     if have("/usr/bin/python3.13") {
         shop.headcount(&["run", "-q", "--", "/usr/bin/python3.13", "-c", "1"]);
-        assert!(shop.report(&["--all"]).contains("only CPython 3.11 is known"));
+        assert!(
+            shop.report(&["--all"])
+                .contains("only CPython 3.11 is known")
+        );
     }
+}
+
+#[test]
+fn tokens_have_rows() {
+    let shop = Workshop::new();
+    let program = "\
+def squares(n):
+    for i in range(n):
+        yield i * i
+
+total = sum(squares(10)) + len([
+    1, 2])
+try:
+    pass
+finally:
+    print(total)
+";
+    shop.write("tokens.py", program);
+    counted(&shop, &[PYTHON, "tokens.py"]);
+    let csv = shop.report(&[
+        "--by",
+        "token",
+        "--language",
+        "python",
+        "--only",
+        "tokens.py",
+        "--format",
+        "csv",
+    ]);
+    let mut rows = csv.lines();
+    assert_eq!(
+        rows.next(),
+        Some("language,file,line,column,kind,text,count,resumptions,samples,bytes")
+    );
+    let rows: Vec<&str> = rows.collect();
+    for row in [
+        "python,tokens.py,2,14,CALL,range(n),1,0,,",
+        "python,tokens.py,3,9,YIELD_VALUE,yield i * i,10,10,,",
+        "python,tokens.py,3,15,BINARY_OP,i * i,10,0,,",
+        "python,tokens.py,5,9,CALL,sum(squares(10)),1,0,,",
+        // Longer than a line: as much as is in the first one.
+        "python,tokens.py,5,28,CALL,len([,1,0,,",
+        "python,tokens.py,10,5,CALL,print(total),1,0,,",
+    ] {
+        assert!(rows.contains(&row), "{row}: {csv}");
+    }
+    // Program and library are one order: that of the source.
+    let lines = rows.iter().map(|row| row.split(',').nth(2).unwrap());
+    let lines: Vec<u32> = lines.map(|it| it.parse().unwrap()).collect();
+    assert!(lines.is_sorted(), "{csv}");
+    let native = shop.report(&["--language", "native", "--format", "csv"]);
+    assert!(
+        !native.contains("tokens.py") && native.contains("_PyEval"),
+        "{native}"
+    );
+    let text = shop.report(&["--by", "token"]);
+    assert!(
+        text.contains("yield i * i") && text.contains("in libraries"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -273,7 +389,14 @@ fn other_formats_have_them() {
     let lcov = told(&shop, &["export", "--format", "lcov"]);
     let own = lcov.split("end_of_record").find(|it| it.contains("f.py\n"));
     let own = own.unwrap_or_else(|| panic!("{lcov}"));
-    for line in ["FNDA:10,f", "DA:2,10", "DA:3,5", "DA:4,5"] {
+    for line in [
+        "FNDA:10,f",
+        "FNDA:11,<genexpr>",
+        "FNDA:1,<module>",
+        "DA:2,10",
+        "DA:3,5",
+        "DA:4,5",
+    ] {
         assert!(own.lines().any(|it| it == line), "{line}: {own}");
     }
     let source = told(&shop, &["annotate", "f.py"]);

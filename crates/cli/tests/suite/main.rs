@@ -39,6 +39,7 @@ mod meddling;
 mod merging;
 mod module_names;
 mod monitoring;
+mod narrow;
 mod no_tables;
 mod optimised_programs;
 mod own_code;

@@ -81,6 +81,52 @@ fn a_report_begins_with_your_own_code_and_adds_up_the_rest() {
     assert!(whole.lines().count() > functions.len(), "{whole}");
 }
 
+/// What every program has of the C library is not what anybody wrote, and what is never counted of
+/// libraries is nothing to tell after each run.
+#[test]
+fn what_every_program_has_is_told_in_short() {
+    let shop = Workshop::with("words", SOURCE, &["-O0", "-g"]);
+    let said = shop.headcount(&["run", "--", "./words"]);
+    assert!(said.stderr.contains("most executed: "), "{said:?}");
+    assert!(!said.stderr.contains("[vdso]"), "{said:?}");
+    let (_, number) = said.stderr.split_once("not counted: ").unwrap();
+    let (number, _) = number.split_once(", all in libraries; ").unwrap();
+    let text = shop.report(&[]);
+    let told = format!("nothing here; {number} elsewhere");
+    assert!(text.contains(&told), "{told}: {text}");
+    assert!(!text.contains(" _start\n"), "{text}");
+    assert!(text.contains("  start-up code ("), "{text}");
+    assert!(shop.report(&["--all"]).contains(" _start\n"), "{text}");
+}
+
+/// A program that takes long to read has to be read by the first report: its totals need not wait.
+#[test]
+fn a_run_of_a_large_program_ends_with_its_totals() {
+    let shop = Workshop::new().with_own_cache();
+    let source = "char large[20 << 20] = {1};\nint main(void) {\n    int n = 0;\n    \
+                  for (int i = 0; i < 1000; i++)\n        n += large[i];\n    return n != 1;\n}\n";
+    shop.write("large.c", source);
+    shop.must(&["gcc", "-g", "large.c", "-o", "large"]);
+    let said = shop.headcount(&["run", "--", "./large"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    assert!(
+        said.stderr.contains("the first report takes them"),
+        "{said:?}"
+    );
+    let totals = said.stderr.lines().next().unwrap();
+    assert!(
+        totals.contains(" instructions; 1 process, 1 thread; "),
+        "{said:?}"
+    );
+    let executed = totals.strip_prefix("headcount: ").unwrap();
+    let (executed, _) = executed.split_once(' ').unwrap();
+    let sum: u64 = rows(&shop, &["--by", "module"])
+        .iter()
+        .map(|it| number(&it["executed"]))
+        .sum();
+    assert_eq!(number(executed), sum, "{said:?}");
+}
+
 #[test]
 fn the_user_says_what_is_own() {
     let shop = counted("main");

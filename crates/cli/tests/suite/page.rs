@@ -693,6 +693,41 @@ fn the_call_tree_and_what_is_hot_are_those_of_the_report() {
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
 
+/// Functions in a circle, that share one cost.
+const CIRCLE_C: &str = r#"
+static volatile int sum;
+static void spend(int) __attribute__((always_inline));
+static inline void spend(int n) { while (n--) sum++; }
+int a(int), b(int), c(int), d(int);
+int a(int n) { spend(20); return n ? 1 + b(n - 1) : 0; }
+int b(int n) { spend(80); return n ? 1 + c(n - 1) : 0; }
+int c(int n) { spend(10); return n ? 1 + d(n - 1) : 0; }
+int d(int n) { spend(40); return n ? 1 + a(n - 1) : 0; }
+int main(void) { return a(100) != 100; }
+"#;
+
+#[test]
+fn of_functions_that_share_one_cost_the_hottest_comes_first() {
+    if !have("chromium") {
+        return;
+    }
+    let shop = Workshop::new();
+    shop.write("circle.c", CIRCLE_C);
+    shop.must(&["gcc", "-g", "-O0", "circle.c", "-o", "circle"]);
+    let run = ["run", "-q", "--modules", "main", "./circle"];
+    assert_eq!(shop.headcount(&run).status, Some(0));
+    let said = shop.headcount(&["html", "-o", "circle.html"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let mut browser = Browser::start();
+    browser.open(&shop.path("circle.html"), "#/tree", &LIGHT);
+    let names = "[...document.querySelectorAll('tbody tr')].map((it) => it.cells[0].textContent)\
+                 .filter((it) => it.length === 1)";
+    assert_eq!(
+        browser.value(names),
+        serde_json::json!(["b", "d", "a", "c"])
+    );
+}
+
 #[test]
 fn a_page_of_two_profiles_tells_what_changed() {
     if !have("chromium") {

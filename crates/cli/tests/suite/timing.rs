@@ -286,6 +286,29 @@ fn who_asks_why_is_told_of_waiting_and_of_all_else_on_a_narrow_terminal() {
     }
 }
 
+/// Calls a function that does next to nothing in another library.
+const STUBS: &str = r#"
+#include <stdlib.h>
+int main(void) {
+    unsigned sum = 0;
+    for (int i = 0; i < 200000000; i++)
+        sum += abs(i);
+    return sum == 1;
+}
+"#;
+
+#[test]
+fn time_in_a_stub_of_the_linker_is_its_own() {
+    let shop = Workshop::new();
+    shop.write("stubs.c", STUBS);
+    let cc = ["gcc", "-g", "-O1", "-fno-builtin", "-o", "stubs", "stubs.c"];
+    assert_eq!(shop.run(&cc).status, Some(0));
+    headcount(&shop, &["time", "-q", "-F", "2000", "--", "./stubs"]);
+    let folded = headcount(&shop, &["export", "--time", "--format", "folded"]);
+    assert!(folded.contains(";main;abs@plt "), "{folded}");
+    assert!(!folded.contains("_init"), "{folded}");
+}
+
 const LONG_NAMES: &str = r#"
 #include <map>
 #include <string>

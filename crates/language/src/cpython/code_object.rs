@@ -184,7 +184,11 @@ fn tuple(memory: &dyn Memory, object: u64) -> Option<Vec<u64>> {
     let mut bytes = vec![0; elements as usize * 8];
     memory.read(object + 0x18, &mut bytes)?;
     let words = bytes.chunks_exact(8);
-    Some(words.map(|it| u64::from_le_bytes(it.try_into().unwrap_or_default())).collect())
+    Some(
+        words
+            .map(|it| u64::from_le_bytes(it.try_into().unwrap_or_default()))
+            .collect(),
+    )
 }
 
 fn bytes(memory: &dyn Memory, object: u64) -> Option<Vec<u8>> {

@@ -16,8 +16,8 @@ use iced_x86::{
 
 use super::liveness::{self, Effect, Node, Registers};
 use super::opcodes::{self, FUSED, Fused, Second};
-use crate::{Address, Fetch};
 use crate::program::Program;
+use crate::{Address, Fetch};
 
 /// Where a frame keeps the address of the instruction that it does.
 const PREVIOUS_INSTRUCTION: i64 = 0x38;
@@ -460,12 +460,19 @@ impl<'p, 'a> CodeOf<'p, 'a> {
                         Pc::Entry(by) => abi.behind_pc(fused.behind - by),
                         Pc::Other | Pc::Mixed => abi.behind_previous(fused.behind),
                     };
-                    ways.map(|it| it.into_iter().map(|at| (at, key(reach.pc[&at].0))).collect())
+                    ways.map(|it| {
+                        it.into_iter()
+                            .map(|at| (at, key(reach.pc[&at].0)))
+                            .collect()
+                    })
                 }
             };
             let unknown = || {
                 let name = opcodes::name(fused.opcode);
-                format!("it is not known where instruction {}, a {name}, is left", fused.opcode)
+                format!(
+                    "it is not known where instruction {}, a {name}, is left",
+                    fused.opcode
+                )
             };
             for (at, key) in found.filter(|_| is_alone).ok_or_else(unknown)? {
                 // Whoever shares the end of another must have the same behind it.
@@ -499,7 +506,9 @@ impl<'p, 'a> CodeOf<'p, 'a> {
         };
         let code: BTreeMap<u64, Node> = known.map(node).collect();
         let looked_at = liveness::looked_at(&code, table);
-        let free = looked_at.into_iter().map(|(at, it)| (at, liveness::others(it)));
+        let free = looked_at
+            .into_iter()
+            .map(|(at, it)| (at, liveness::others(it)));
         Ok(free.collect())
     }
 
@@ -526,8 +535,8 @@ impl<'p, 'a> CodeOf<'p, 'a> {
         instruction: &Instruction,
         before: &HashMap<u64, Vec<u64>>,
     ) -> bool {
-        let is_item = instruction.memory_index() != Register::None
-            && instruction.memory_index_scale() == 8;
+        let is_item =
+            instruction.memory_index() != Register::None && instruction.memory_index_scale() == 8;
         let by = instruction.memory_displacement64();
         is_item
             && match instruction.memory_base() {
@@ -695,8 +704,8 @@ fn is_kept(holder: Holder) -> bool {
 
 /// The word of the stack that an operand is.
 fn slot(instruction: &Instruction) -> Option<i64> {
-    let is_word = instruction.memory_base() == Register::RSP
-        && instruction.memory_index() == Register::None;
+    let is_word =
+        instruction.memory_base() == Register::RSP && instruction.memory_index() == Register::None;
     is_word.then_some(instruction.memory_displacement64() as i64)
 }
 

@@ -370,5 +370,10 @@ fn blocks_of(code: &[Instruction]) -> Vec<(usize, usize)> {
     begins.sort_unstable();
     begins.dedup();
     let ends = begins.iter().skip(1);
-    begins.iter().zip(ends).map(|(one, other)| (*one, *other)).filter(|it| it.1 <= code.len()).collect()
+    begins
+        .iter()
+        .zip(ends)
+        .map(|(one, other)| (*one, *other))
+        .filter(|it| it.1 <= code.len())
+        .collect()
 }

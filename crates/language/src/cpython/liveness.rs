@@ -68,7 +68,9 @@ impl Effect {
                 0
             }
             FlowControl::Return => RETURNED,
-            FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => 0,
+            FlowControl::Next
+            | FlowControl::ConditionalBranch
+            | FlowControl::UnconditionalBranch => 0,
             _ => ALL,
         };
         Self {
@@ -103,7 +105,10 @@ pub(super) fn looked_at(code: &BTreeMap<u64, Node>, begins: &[u64]) -> HashMap<u
                 true => by_table,
                 false => node.effect.elsewhere,
             };
-            let behind = node.next.iter().fold(behind, |sum, it| sum | at(it, &found));
+            let behind = node
+                .next
+                .iter()
+                .fold(behind, |sum, it| sum | at(it, &found));
             let before = behind & !node.effect.overwritten | node.effect.looked_at;
             has_changed |= found.insert(*place, before) != Some(before);
         }
@@ -150,9 +155,7 @@ mod tests {
     #[test]
     fn what_is_overwritten_first_is_free() {
         // mov ecx, 1; mov al, 2; add rdx, rax; jmp rbx
-        let code = nodes(&[
-            0xb9, 1, 0, 0, 0, 0xb0, 2, 0x48, 0x01, 0xc2, 0xff, 0xe3,
-        ]);
+        let code = nodes(&[0xb9, 1, 0, 0, 0, 0xb0, 2, 0x48, 0x01, 0xc2, 0xff, 0xe3]);
         let found = looked_at(&code, &[0]);
         // What is in the upper part of rax is added.
         assert_eq!(found[&0], set(&[0, 2, 3]));

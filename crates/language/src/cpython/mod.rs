@@ -43,7 +43,11 @@ fn found(program: &Program<'_>, bytes: &[u8]) -> Result<Found, String> {
         .symbol("Py_Version")
         .and_then(|at| program.word(at))
         .ok_or("it is older than CPython 3.11")?;
-    let (major, minor, micro) = (version >> 24 & 0xff, version >> 16 & 0xff, version >> 8 & 0xff);
+    let (major, minor, micro) = (
+        version >> 24 & 0xff,
+        version >> 16 & 0xff,
+        version >> 8 & 0xff,
+    );
     let name = format!("CPython {major}.{minor}.{micro}");
     if (major, minor) != (3, 11) {
         return Err(format!("it is {name}, and only CPython 3.11 is known"));
@@ -121,6 +125,8 @@ pub(crate) fn units<'d>(
             *sum = sum.saturating_add(*count);
         }
     }
-    let units = all.iter().map(|(object, counts)| flow::source_unit(object, counts));
+    let units = all
+        .iter()
+        .map(|(object, counts)| flow::source_unit(object, counts));
     Some(units.collect())
 }

@@ -28,7 +28,14 @@ pub(crate) const FUSED: &[Fused] = &[
     // LOAD_CONST__LOAD_FAST
     Fused::new(44, 2, Second::Always),
     // LOAD_FAST__LOAD_CONST
-    Fused::new(45, 2, Second::Left { at: 4, may_jump: false }),
+    Fused::new(
+        45,
+        2,
+        Second::Left {
+            at: 4,
+            may_jump: false,
+        },
+    ),
     // LOAD_FAST__LOAD_FAST
     Fused::new(46, 2, Second::Read),
     // STORE_FAST__LOAD_FAST
@@ -36,15 +43,50 @@ pub(crate) const FUSED: &[Fused] = &[
     // STORE_FAST__STORE_FAST
     Fused::new(167, 2, Second::Always),
     // BINARY_OP_INPLACE_ADD_UNICODE
-    Fused::new(7, 4, Second::Left { at: 6, may_jump: false }),
+    Fused::new(
+        7,
+        4,
+        Second::Left {
+            at: 6,
+            may_jump: false,
+        },
+    ),
     // PRECALL_NO_KW_LIST_APPEND
-    Fused::new(79, 14, Second::Left { at: 16, may_jump: false }),
+    Fused::new(
+        79,
+        14,
+        Second::Left {
+            at: 16,
+            may_jump: false,
+        },
+    ),
     // COMPARE_OP_FLOAT_JUMP
-    Fused::new(27, 6, Second::Left { at: 8, may_jump: true }),
+    Fused::new(
+        27,
+        6,
+        Second::Left {
+            at: 8,
+            may_jump: true,
+        },
+    ),
     // COMPARE_OP_INT_JUMP
-    Fused::new(28, 6, Second::Left { at: 8, may_jump: true }),
+    Fused::new(
+        28,
+        6,
+        Second::Left {
+            at: 8,
+            may_jump: true,
+        },
+    ),
     // COMPARE_OP_STR_JUMP
-    Fused::new(29, 6, Second::Left { at: 8, may_jump: true }),
+    Fused::new(
+        29,
+        6,
+        Second::Left {
+            at: 8,
+            may_jump: true,
+        },
+    ),
 ];
 
 /// See [`FUSED`].

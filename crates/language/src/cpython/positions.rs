@@ -107,11 +107,19 @@ mod tests {
     #[test]
     fn every_kind_of_entry() {
         let table = [
-            0x80 | 15 << 3,           // one unit without a place
-            0x80 | 11 << 3 | 1, 4, 9, // two units on the next line
-            0x80 | 1 << 3, 0x23,      // the same line, columns 10 to 13
-            0x80 | 13 << 3, 3,        // the line before, no columns
-            0x80 | 14 << 3, 4, 2, 1, 6, // two lines on, over two lines
+            0x80 | 15 << 3, // one unit without a place
+            0x80 | 11 << 3 | 1,
+            4,
+            9, // two units on the next line
+            0x80 | 1 << 3,
+            0x23, // the same line, columns 10 to 13
+            0x80 | 13 << 3,
+            3, // the line before, no columns
+            0x80 | 14 << 3,
+            4,
+            2,
+            1,
+            6, // two lines on, over two lines
         ];
         let found = positions(&table, 7, 7);
         let long = Position {

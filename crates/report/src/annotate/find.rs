@@ -1,7 +1,7 @@
 //! What did the user mean by this name: a program, a source file, or a function?
 
 use crate::Error;
-use crate::demangle::without_parameters;
+use crate::demangle::{is_end_of_path, without_parameters};
 use crate::glob::Pattern;
 use crate::lines::{LineCount, line_counts};
 use crate::names::{files_with_code, is_counted};
@@ -79,7 +79,8 @@ pub fn own(counted: &[Counted], own: &Own, by_function: bool) -> Result<(Chosen,
 /// for those of the system; if there are none, all its functions. `max.c` and `src/max.c` mean
 /// every file whose path ends like that; `max()` means the function where `max` alone would mean
 /// a program; `libm!sin` means the function of such a library, and `libm!` all that is in it. `*`
-/// and `?` stand for any text and any character.
+/// and `?` stand for any text and any character. What nothing else is called may be the end of a
+/// function's path: `Sum::join`.
 pub fn choose(counted: &[Counted], name: &str) -> Chosen {
     let everywhere = |_: &Counted| true;
     let mut chosen = Chosen::default();
@@ -98,6 +99,9 @@ pub fn choose(counted: &[Counted], name: &str) -> Chosen {
     if let (true, Some((module, inside))) = (chosen.is_empty(), split_module(name)) {
         chosen = inside_of_modules(counted, module, inside);
     }
+    if chosen.is_empty() {
+        chosen.functions = functions_that_end_in(counted, name);
+    }
     chosen
 }
 
@@ -108,6 +112,7 @@ pub fn functions(counted: &[Counted], name: &str) -> BTreeSet<(usize, usize)> {
     let found = functions_called(counted, bare, &everywhere);
     match (found.is_empty(), split_module(name)) {
         (true, Some((module, inside))) => inside_of_modules(counted, module, inside).functions,
+        (true, None) => functions_that_end_in(counted, bare),
         _ => found,
     }
 }
@@ -176,15 +181,31 @@ fn functions_called(
     is_meant: &dyn Fn(&Counted) -> bool,
 ) -> BTreeSet<(usize, usize)> {
     let pattern = Pattern::new(name);
+    functions_of(counted, is_meant, &|name, shown| {
+        let names = [name, shown, without_parameters(shown)];
+        names.iter().any(|it| pattern.matches(it))
+    })
+}
+
+/// The functions whose path ends like that.
+fn functions_that_end_in(counted: &[Counted], name: &str) -> BTreeSet<(usize, usize)> {
+    let pattern = Pattern::new(name.strip_suffix("()").unwrap_or(name));
+    functions_of(counted, &|_| true, &|_, shown| {
+        is_end_of_path(&pattern, shown)
+    })
+}
+
+/// The functions in some modules whose names, as the linker and as the programmer has them, are meant.
+fn functions_of(
+    counted: &[Counted],
+    is_meant: &dyn Fn(&Counted) -> bool,
+    is_called: &dyn Fn(&str, &str) -> bool,
+) -> BTreeSet<(usize, usize)> {
     let mut found = BTreeSet::new();
     for (module, it) in counted.iter().enumerate().filter(|(_, it)| is_meant(it)) {
         let all = it.module.functions.iter().zip(&it.functions).enumerate();
         for (index, (function, _)) in all.filter(|(_, (_, counts))| is_counted(counts)) {
-            let shown = crate::demangle(&function.name);
-            if [&function.name, shown.as_ref(), without_parameters(&shown)]
-                .iter()
-                .any(|it| pattern.matches(it))
-            {
+            if is_called(&function.name, &crate::demangle(&function.name)) {
                 found.insert((module, index));
             }
         }

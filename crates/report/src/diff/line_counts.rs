@@ -4,6 +4,7 @@
 
 use super::alignment::Paired;
 use super::repetitions::{Repetition, nearest_lines};
+use super::rows::{About, Rows, sentences};
 use super::shown::{head, not_shown, notes, pair, place_of, regressions, signed, text_of};
 use super::{Diff, Regression};
 use crate::count::Count;
@@ -144,34 +145,39 @@ pub fn shown(lines: &[CountChange]) -> usize {
     lines.iter().take_while(|it| !it.looks_the_same()).count()
 }
 
-/// For people: a row a line.
-pub fn text(diff: &Diff, over: &[Regression], top: usize) -> String {
-    let mut out = head(diff);
+/// For people: a row a line; in so many columns, if that matters.
+pub fn text(diff: &Diff, over: &[Regression], top: usize, width: Option<usize>) -> String {
+    const WIDTHS: [usize; 3] = [15, 15, 15];
+    let mut out = sentences(&head(diff), width);
     let shown = &diff.lines[..shown(&diff.lines)];
+    let mut rest = String::new();
     if shown.is_empty() {
-        out.push_str("\nNo line differs.\n");
+        rest.push_str("\nNo line differs.\n");
     } else {
-        out.push_str(&row("change", ["old", "new"].map(str::to_owned), "line"));
+        let mut rows = Rows::new(&WIDTHS);
+        rows.add(&["change", "old", "new"], About::Words("line".to_owned()));
         for line in shown.iter().take(top) {
-            let counts = line.counts.map(|it| match it {
+            let [old, new] = line.counts.map(|it| match it {
                 Some(Count::Unknown) => "?".to_owned(),
                 Some(count) => count.to_string(),
                 None => "-".to_owned(),
             });
-            let place = place_of(&line.file, line.numbers) + &text_of(line.text.as_deref());
-            out.push_str(&row(&line.change(), counts, &place));
+            let about = About::Line {
+                margin: "",
+                place: place_of(&line.file, line.numbers),
+                text: text_of(line.text.as_deref()),
+            };
+            rows.add(&[&line.change(), &old, &new], about);
         }
+        out.push_str(&rows.text(width));
         if shown.len() > top {
-            out.push_str(&not_shown(shown.len() - top, "line"));
+            rest.push_str(&not_shown(shown.len() - top, "line"));
         }
     }
-    regressions(&mut out, diff, over);
-    notes(&mut out, diff);
+    regressions(&mut rest, diff, over);
+    notes(&mut rest, diff);
+    out.push_str(&sentences(&rest, width));
     out
-}
-
-fn row(change: &str, [old, new]: [String; 2], place: &str) -> String {
-    format!("{change:>15}  {old:>15}  {new:>15}  {place}\n")
 }
 
 /// For programs: a row a line. The change is there if it is exact.
@@ -254,7 +260,7 @@ mod tests {
         let json = json(&diff, &[]);
         let part = "\"count\":{\"old\":5,\"new\":12},\"exactness\":{\"old\":\"exact\",\"new\":\"at_least\"}";
         assert!(json.contains(part), "{json}");
-        let text = text(&diff, &[], 10);
+        let text = text(&diff, &[], 10, None);
         assert!(
             text.contains("≥ +7                5             ≥ 12  a.c:4 (was 3)\n"),
             "{text}"

@@ -10,6 +10,7 @@ mod line_counts;
 mod markdown;
 mod matching;
 mod repetitions;
+mod rows;
 mod shown;
 mod values;
 pub mod variation;

@@ -1,33 +1,43 @@
 //! A comparison for people and for programs.
 
+use super::rows::{About, Rows, sentences};
 use super::{Change, Diff, LineChange, Range, Regression, Scope, Subject, variation};
 use crate::glob::base_name;
 use crate::json::string;
 use crate::number::plural;
-use crate::shorten::shorten_end;
+use crate::own::OwnModules;
 use crate::{thousands, visible};
 
 /// Lines shown of each function.
 pub const MOST_LINES: usize = 5;
 
-/// For people: the totals, then the functions that differ most with their lines.
-pub fn text(diff: &Diff, over: &[Regression], top: usize) -> String {
-    let mut out = head(diff);
+/// How wide numbers are where there is room: the change, its share, both sides.
+pub const WIDTHS: [usize; 4] = [15, 9, 15, 15];
+
+/// For people: the totals, then the functions that differ most with their lines; in so many columns, if
+/// that matters.
+pub fn text(diff: &Diff, over: &[Regression], top: usize, width: Option<usize>) -> String {
+    let mut out = sentences(&head(diff), width);
+    let mut rest = String::new();
     if diff.is_empty() {
-        out.push_str("\nNo difference.\n");
+        rest.push_str("\nNo difference.\n");
     } else if diff.changes.is_empty() {
-        out.push_str("No single function differs by more than its runs vary.\n");
+        rest.push_str("No single function differs by more than its runs vary.\n");
     } else {
-        table(&mut out, diff, top);
+        out.push_str(&table(diff, top).text(width));
+        if diff.changes.len() > top {
+            rest.push_str(&not_shown(diff.changes.len() - top, "function"));
+        }
         let same = crate::plural(diff.unchanged as u64, "function");
-        out.push_str(&format!("\nThe same on both sides: {same}.\n"));
+        rest.push_str(&format!("\nThe same on both sides: {same}.\n"));
     }
     if diff.varying > 0 {
         let varying = crate::plural(diff.varying as u64, "function");
-        out.push_str(&format!("Within the variation of the runs: {varying}.\n"));
+        rest.push_str(&format!("Within the variation of the runs: {varying}.\n"));
     }
-    regressions(&mut out, diff, over);
-    notes(&mut out, diff);
+    regressions(&mut rest, diff, over);
+    notes(&mut rest, diff);
+    out.push_str(&sentences(&rest, width));
     out
 }
 
@@ -78,8 +88,11 @@ pub fn notes(out: &mut String, diff: &Diff) {
     }
 }
 
-fn table(out: &mut String, diff: &Diff, top: usize) {
-    out.push_str(&row("change", "", "old", "new", "function"));
+fn table(diff: &Diff, top: usize) -> Rows {
+    let mut rows = Rows::new(&WIDTHS);
+    let modules = OwnModules::of(diff.changes.iter().map(|it| it.module.as_str()));
+    let title = |it: &str| About::Words(it.to_owned());
+    rows.add(&["change", "", "old", "new"], title("function"));
     for change in diff.changes.iter().take(top) {
         let [old, new] = change.executed.map(number);
         let share = match change.executed {
@@ -88,29 +101,30 @@ fn table(out: &mut String, diff: &Diff, top: usize) {
             [_, None] => "gone".to_owned(),
         };
         let by = signed(change.difference());
-        out.push_str(&row(&by, &share, &old, &new, &named(change)));
+        rows.add(&[&by, &share, &old, &new], named(change));
         if let Some(cause) = variation::cause(&change.module, &change.function) {
-            out.push_str(&row("", "", "", "", &format!("  ({cause})")));
+            rows.remark(format!("  ({cause})"));
+        }
+        // Nobody changes lines of the system's libraries.
+        if !modules.has(&change.module) {
+            continue;
         }
         for line in change.lines.iter().take(MOST_LINES) {
             let by = signed(line.difference());
             let [old, new] = line.executed.map(thousands);
-            let place = place(line) + &text_of(line.text.as_deref());
-            out.push_str(&row(&by, "", &old, &new, &format!("  {place}")));
+            let about = About::Line {
+                margin: "  ",
+                place: place(line),
+                text: text_of(line.text.as_deref()),
+            };
+            rows.add(&[&by, "", &old, &new], about);
         }
         if change.lines.len() > MOST_LINES {
             let more = plural((change.lines.len() - MOST_LINES) as u64, "more line");
-            out.push_str(&row("", "", "", "", &format!("  and {more}")));
+            rows.remark(format!("  and {more}"));
         }
     }
-    if diff.changes.len() > top {
-        out.push_str(&not_shown(diff.changes.len() - top, "function"));
-    }
-}
-
-pub fn row(change: &str, share: &str, old: &str, new: &str, name: &str) -> String {
-    let row = format!("{change:>15}  {share:>9}  {old:>15}  {new:>15}  {name}");
-    format!("{}\n", row.trim_end())
+    rows
 }
 
 fn number(count: Option<u64>) -> String {
@@ -118,21 +132,18 @@ fn number(count: Option<u64>) -> String {
 }
 
 /// The function, its module, and where it is.
-fn named(change: &Change) -> String {
-    let module = visible(base_name(&change.module)).into_owned();
-    let name = visible(&change.function).into_owned();
-    match &change.source {
-        Some((file, line)) => format!("{name}  {}:{line} ({module})", visible(file)),
-        None => format!("{name}  ({module})"),
+fn named(change: &Change) -> About {
+    let place = change.source.as_ref();
+    About::Function {
+        name: visible(&change.function).into_owned(),
+        place: place.map(|(file, line)| (visible(file).into_owned(), *line)),
+        module: visible(base_name(&change.module)).into_owned(),
     }
 }
 
-/// What stands on a line, as far as it fits.
-pub fn text_of(line: Option<&str>) -> String {
-    const MOST: usize = 60;
-    line.map_or(String::new(), |text| {
-        format!("  {}", shorten_end(&visible(text), MOST))
-    })
+/// What stands on a line.
+pub fn text_of(line: Option<&str>) -> Option<String> {
+    line.map(|it| visible(it).into_owned())
 }
 
 /// The line, under both numbers where it moved.

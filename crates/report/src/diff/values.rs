@@ -3,7 +3,8 @@
 //! Values are matched by their words, and places by what the user called them; where calls went is
 //! matched by the function and the line that they came from.
 
-use super::shown::{head, not_shown, notes, pair, percent, regressions, row, signed};
+use super::rows::{About, Rows, sentences};
+use super::shown::{WIDTHS, head, not_shown, notes, pair, percent, regressions, signed};
 use super::{Diff, Regression};
 use crate::glob::base_name;
 use crate::json::string;
@@ -159,8 +160,14 @@ fn found(tally: &TalliedPlace, it: &TalliedValue) -> Found {
 }
 
 /// For people: the values that differ most, by what was asked for.
-pub fn text(diff: &Diff, values: &Values, over: &[Regression], top: usize) -> String {
-    let mut out = head(diff);
+pub fn text(
+    diff: &Diff,
+    values: &Values,
+    over: &[Regression],
+    top: usize,
+    width: Option<usize>,
+) -> String {
+    let mut out = sentences(&head(diff), width);
     let tallies = values
         .changes
         .chunk_by(|one, other| one.tally == other.tally);
@@ -168,35 +175,28 @@ pub fn text(diff: &Diff, values: &Values, over: &[Regression], top: usize) -> St
         if place > 0 {
             out.push('\n');
         }
-        out.push_str(&row(
-            "change",
-            "",
-            "old",
-            "new",
-            &visible(&changes[0].tally),
-        ));
+        let mut rows = Rows::new(&WIDTHS);
+        let title = visible(&changes[0].tally).into_owned();
+        rows.add(&["change", "", "old", "new"], About::Words(title));
         for it in changes.iter().take(top) {
             let [old, new] = it.counts.map(thousands);
-            let share = percent(it.counts);
-            out.push_str(&row(
-                &signed(it.difference()),
-                &share,
-                &old,
-                &new,
-                &it.words(),
-            ));
+            let (by, share) = (signed(it.difference()), percent(it.counts));
+            rows.add(&[&by, &share, &old, &new], About::Words(it.words()));
         }
+        out.push_str(&rows.text(width));
         if changes.len() > top {
             out.push_str(&not_shown(changes.len() - top, "value"));
         }
     }
+    let mut rest = String::new();
     if values.changes.is_empty() {
-        out.push_str("\nNo value was found more or less often.\n");
+        rest.push_str("\nNo value was found more or less often.\n");
     }
     let same = plural(values.unchanged as u64, "value");
-    out.push_str(&format!("\nThe same on both sides: {same}.\n"));
-    regressions(&mut out, diff, over);
-    notes(&mut out, diff);
+    rest.push_str(&format!("\nThe same on both sides: {same}.\n"));
+    regressions(&mut rest, diff, over);
+    notes(&mut rest, diff);
+    out.push_str(&sentences(&rest, width));
     out
 }
 

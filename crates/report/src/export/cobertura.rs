@@ -92,7 +92,10 @@ fn methods(out: &mut Xml, file: &CoveredFile, limit: &Limit) {
         let hits = limit.cut(function.calls());
         out.empty(
             "line",
-            &[("number", begin.line.to_string()), ("hits", hits.to_string())],
+            &[
+                ("number", begin.line.to_string()),
+                ("hits", hits.to_string()),
+            ],
         );
         out.close("lines");
         out.close("method");

@@ -1,6 +1,7 @@
 //! The columns of the text report: what stands in them, and how wide they are.
 
 use super::part_of;
+use crate::calls::INDIRECT;
 use crate::count::Count;
 use crate::escape::visible;
 use crate::glob::short_name;
@@ -26,12 +27,16 @@ pub struct Column {
 pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
     let unit = report.table.unit;
     let place = |name: &str| report.table.column(name).unwrap_or(0);
+    let sums = report.table.rows.len()..;
     let number = |title: &'static str| Column {
         title,
         right: true,
         cells: rows
             .iter()
-            .map(|row| match (title, &row.cells[place(title)]) {
+            .enumerate()
+            .map(|(index, row)| match (title, &row.cells[place(title)]) {
+                // It is not added up.
+                (_, Cell::Count(Count::Unknown)) if sums.contains(&index) => String::new(),
                 // It was counted, but its code does not tell.
                 ("count", Cell::Count(Count::Unknown)) if is_told(row, unit) => "?".to_owned(),
                 (_, cell) => show(cell),
@@ -118,6 +123,14 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
         true => "inclusive",
         false => "inclusive (estimated)",
     };
+    // Which functions it reached was not asked for.
+    let callee = || {
+        let callee = place("callee");
+        of_row("callee", false, &|row| match &row.cells[callee] {
+            Cell::Text(name) if name.as_ref() == INDIRECT => "(indirect)".to_owned(),
+            cell => show(cell),
+        })
+    };
     let mut columns = match unit {
         Unit::Module => vec![
             number("executed"),
@@ -180,7 +193,7 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
                 None => show(&row.cells[place("address")]),
             }),
             words("caller"),
-            words("callee"),
+            callee(),
         ],
         Unit::CallCost => vec![
             number("count"),
@@ -201,7 +214,7 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
                 (None, address) => show(address),
             }),
             words("caller"),
-            words("callee"),
+            callee(),
         ],
         Unit::Branch => vec![
             number("count"),
@@ -386,13 +399,18 @@ fn with_time(report: &Report, rows: &[&Row], columns: Vec<Column>) -> Vec<Column
     };
     let nanoseconds = whole.sampled.nanoseconds;
     let mut timed = vec![
-        column("time", &|row| time_text(cost(row).nanoseconds)),
+        column("time", &|row| match cost(row).nanoseconds {
+            // No sample is no time of nothing.
+            0 => String::new(),
+            some => time_text(some),
+        }),
         column("time %", &|row| match cost(row) {
             // Waiting is no part of the time on a processor.
             Cost {
                 samples: 0,
                 nanoseconds: 1..,
-            } => String::new(),
+            }
+            | Cost { nanoseconds: 0, .. } => String::new(),
             cost => share(cost.nanoseconds, nanoseconds),
         }),
     ];
@@ -523,17 +541,26 @@ fn narrow(columns: &mut Vec<Column>, width: usize) {
         (false, true) => &MAKE_ROOM,
         (false, false) => &MAKE_ROOM[..MAKE_ROOM.len() - 2],
     };
-    for title in make_room {
+    // A place says which of several functions of a name it is.
+    let is_placed = |it: &Column| {
+        it.title == "source" && it.cells.iter().all(|it| it.is_empty() || it.contains(':'))
+    };
+    let module = columns.iter().any(is_placed).then_some("module");
+    for title in make_room.iter().copied().chain(module) {
         if sum(columns.split_last().map_or(&[], |it| it.1)) + NARROWEST <= width {
             break;
         }
-        columns.retain(|it| it.title != *title);
+        columns.retain(|it| it.title != title);
     }
     let Some((last, others)) = columns.split_last_mut() else {
         return;
     };
-    for place in 0..others.len() {
-        let over = (sum(others) + NARROWEST).saturating_sub(width);
+    // Half a number is none: what tells of branches comes last.
+    let (words, numbers): (Vec<usize>, Vec<usize>) =
+        (0..others.len()).partition(|it| others[*it].title != "branches");
+    let places = words.into_iter().map(|it| (it, NARROWEST));
+    for (place, rest) in places.chain(numbers.into_iter().map(|it| (it, NARROW_PLACE))) {
+        let over = (sum(others) + rest).saturating_sub(width);
         let column = &mut others[place];
         if !column.right {
             let most = column.whole_width();

@@ -160,8 +160,8 @@ impl Summary {
             row
         };
         let functions = self.total.files.iter().flat_map(|(file, covered)| {
-            covered.functions.iter().map(move |(line, it)| {
-                json!({ "file": file, "line": line, "function": it.name, "ran": it.ran })
+            covered.functions.iter().map(move |(begin, it)| {
+                json!({ "file": file, "line": begin.line, "function": it.name, "ran": it.ran })
             })
         });
         let without_code =

@@ -71,7 +71,8 @@ async function treeView() {
   for (const it of all.children) it.parent = all;
   const describe = (it) =>
     `${shown(Math.round(it.cost))} instructions with all that it calls, ${percent(it.cost / Math.max(1, graph.total))} of all; ${shown(Math.round(it.own))} in itself`;
-  const rows = graph.nodes.filter((it) => it.it);
+  // Of those that call each other in a cycle, and so share one cost, the hottest come first.
+  const rows = graph.nodes.filter((it) => it.it).sort((a, b) => b.own - a.own);
   const list = table({
     caption: "Functions with all that they call",
     columns: [
