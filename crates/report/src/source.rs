@@ -6,6 +6,7 @@ use crate::events::{EventSums, FunctionEvents, WantedEvents};
 use crate::lines::all_lines;
 use crate::names::{Named, functions};
 use crate::only::Only;
+use crate::own::Own;
 use crate::report::Request;
 use crate::rows::{Tally, time_cells};
 use crate::table::{Cell, Row};
@@ -264,9 +265,20 @@ pub fn whole_files(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row
 
 /// Whose a file is, if anybody asks.
 fn library(counted: &[Counted], request: &Request<'_>, file: &str) -> Option<Arc<str>> {
-    request
-        .own
-        .and_then(|own| own.library_of_file_in(counted, file))
+    let own = request.own?;
+    match file == UNKNOWN && !has_own_without_source(counted, own) {
+        true => Some("code without source".into()),
+        false => own.library_of_file_in(counted, file),
+    }
+}
+
+/// Did any function run that is the user's own, and in no file that is known?
+fn has_own_without_source(counted: &[Counted], own: &Own) -> bool {
+    let mut all = counted.iter().flat_map(|it| functions(it, true));
+    all.any(|it| {
+        let ran = it.counts.blocks.iter().flatten().any(|count| *count > 0);
+        ran && it.own_file().is_none() && own.library(&it).is_none()
+    })
 }
 
 fn file_row(file: &str, tally: FileTally, library: Option<Arc<str>>) -> Row {

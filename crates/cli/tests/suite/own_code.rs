@@ -99,6 +99,20 @@ fn what_every_program_has_is_told_in_short() {
     assert!(shop.report(&["--all"]).contains(" _start\n"), "{text}");
 }
 
+/// What libraries and linkers have no source of is no file of the user's; a program without any is.
+#[test]
+fn code_without_a_source_is_own_only_where_the_program_is() {
+    let shop = counted("all");
+    let text = shop.report(&["--by", "file"]);
+    assert!(!text.contains("??"), "{text}");
+    assert!(text.contains("  code without source ("), "{text}");
+    shop.must(&["gcc", "words.c", "-o", "words"]);
+    let said = shop.headcount(&["run", "-q", "--", "./words"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let text = shop.report(&["--by", "file"]);
+    assert!(text.contains("  ??\n"), "{text}");
+}
+
 /// A program that takes long to read has to be read by the first report: its totals need not wait.
 #[test]
 fn a_run_of_a_large_program_ends_with_its_totals() {
