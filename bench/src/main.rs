@@ -6,6 +6,7 @@
 
 mod build;
 mod hits;
+mod interpreters;
 mod machine;
 mod measure;
 mod optimise;
@@ -95,6 +96,10 @@ struct Options {
     /// bpftrace, in nanoseconds a hit
     #[arg(long)]
     tally: bool,
+    /// Measure instead what it costs to count what an interpreter runs: ten programs in Python, beside Python's
+    /// own tracer, and coverage.py if it is installed
+    #[arg(long)]
+    python: bool,
     /// How `--time` starts a program: where to write what it took, program, arguments
     #[arg(long, hide = true, num_args = 2.., allow_hyphen_values = true, value_name = "WORD")]
     spend: Vec<OsString>,
@@ -144,6 +149,10 @@ fn run(options: &Options) -> Result<bool> {
     if options.startup {
         startup::run(&work, &tools, &options.only, options.rounds)?;
         return Ok(true);
+    }
+    if options.python {
+        let kept = interpreters::run(&work, &tools, &options.only, options.rounds)?;
+        return Ok(!options.judge || kept);
     }
     let subjects = subjects(options, &work)?;
     if options.optimise {
