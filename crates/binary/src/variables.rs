@@ -552,7 +552,7 @@ impl<'s, 'a> Variables<'s, 'a> {
     }
 
     /// How many elements of an array are in front of one, whose number in the source this is.
-    fn from_first(&self, kind: usize, index: Expression) -> Result<Expression, String> {
+    fn elements_before(&self, kind: usize, index: Expression) -> Result<Expression, String> {
         let first = self.firsts(kind)?.first().copied().unwrap_or(Some(0));
         let first =
             first.ok_or_else(|| "the number of its first element is not told".to_owned())?;
@@ -574,7 +574,7 @@ impl<'s, 'a> Variables<'s, 'a> {
         };
         let index = match is_pointer {
             true => index,
-            false => self.from_first(of.kind, index)?,
+            false => self.elements_before(of.kind, index)?,
         };
         let distance = match index {
             Expression::Constant(0) => Expression::Constant(0),
