@@ -134,12 +134,13 @@ func main() {
     let shop = Workshop::new();
     shop.write("it.go", source);
     shop.must(&["go", "build", "-gcflags=-N -l", "-o", "it", "it.go"]);
-    let tallies = ["it.go:8(total)", "it.go:8(main::total + 1)"];
+    let tallies = ["it.go:8(total)", "it.go:8(main::total + 1)", "it.go:8(r)"];
     tallied(&shop, &tallies, &["./it"]);
     let rows = checked(&shop);
     for (expression, values) in [
         ("total", [("0", 2), ("2", 1), ("6", 1)].as_slice()),
         ("main::total + 1", &[("1", 2), ("3", 1), ("7", 1)]),
+        ("r", &[("0", 1), ("2", 1), ("4", 1), ("6", 1)]),
     ] {
         let values = values.iter().map(|it| (it.0.to_owned(), (it.1, 0)));
         let found = found(&rows, "it.go:8", expression);
