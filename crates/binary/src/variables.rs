@@ -7,9 +7,9 @@
 use std::collections::HashSet;
 
 use gimli::{
-    AttributeValue, BaseAddresses, CfaRule, DebugInfoOffset, DebuggingInformationEntry as Die,
-    DwAt, DwLang, EhFrame, EndianSlice, LittleEndian, Operation, Register, Unit, UnitOffset,
-    UnwindContext, UnwindSection, constants as dw,
+    AttributeValue, BaseAddresses, CfaRule, DebugFrame, DebugInfoOffset,
+    DebuggingInformationEntry as Die, DwAt, DwLang, EhFrame, EndianSlice, LittleEndian, Operation,
+    Register, Unit, UnitOffset, UnwindContext, UnwindSection, constants as dw,
 };
 use headcount_model::{Binary, Expression, LinkAddr, Width};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -99,24 +99,40 @@ fn has(dwarf: &Dwarf<'_>, unit: &Unit<Slice<'_>>, at: u64) -> bool {
     false
 }
 
-/// Where the caller's frame begins, by the table of the unwinder.
+/// Where the caller's frame begins, by the table of the unwinder, or of the debugger: Go has no other.
 fn cfa(elf: &Elf<'_>, at: u64) -> Result<Expression, String> {
     let unknown = || "no table tells where its frame is".to_owned();
-    let section = elf.section_by_name(".eh_frame").ok_or_else(unknown)?;
-    let data = section.data().map_err(|it| it.to_string())?;
-    let mut bases = BaseAddresses::default().set_eh_frame(section.address());
-    if let Some(text) = elf.section_by_name(".text") {
-        bases = bases.set_text(text.address());
-    }
-    let frames = EhFrame::from(EndianSlice::new(data, LittleEndian));
-    let mut context = UnwindContext::new();
-    let row = frames.unwind_info_for_address(&bases, &mut context, at, EhFrame::cie_from_offset);
-    match row.map_err(|_| unknown())?.cfa() {
+    match frame_rule(elf, at).ok_or_else(unknown)? {
         CfaRule::RegisterAndOffset { register, offset } => {
-            Ok(Expression::offset(number_of(*register)?, *offset))
+            Ok(Expression::offset(number_of(register)?, offset))
         }
         CfaRule::Expression(_) => Err(unknown()),
     }
+}
+
+fn frame_rule(elf: &Elf<'_>, at: u64) -> Option<CfaRule<usize>> {
+    let mut bases = BaseAddresses::default();
+    if let Some(text) = elf.section_by_name(".text") {
+        bases = bases.set_text(text.address());
+    }
+    let of_unwinder = elf.section_by_name(".eh_frame").and_then(|section| {
+        let bases = bases.clone().set_eh_frame(section.address());
+        let frames = EhFrame::from(EndianSlice::new(section.data().ok()?, LittleEndian));
+        let mut context = UnwindContext::new();
+        let row =
+            frames.unwind_info_for_address(&bases, &mut context, at, EhFrame::cie_from_offset);
+        Some(row.ok()?.cfa().clone())
+    });
+    of_unwinder.or_else(|| {
+        let section = elf.section_by_name(".debug_frame")?;
+        let data = section.uncompressed_data().ok()?;
+        let mut frames = DebugFrame::from(EndianSlice::new(&data, LittleEndian));
+        frames.set_address_size(8);
+        let mut context = UnwindContext::new();
+        let row =
+            frames.unwind_info_for_address(&bases, &mut context, at, DebugFrame::cie_from_offset);
+        Some(row.ok()?.cfa().clone())
+    })
 }
 
 /// Where the block of a thread's own variables begins: for a program, that is known when it is linked.
@@ -552,7 +568,7 @@ impl<'s, 'a> Variables<'s, 'a> {
     }
 
     /// How many elements of an array are in front of one, whose number in the source this is.
-    fn from_first(&self, kind: usize, index: Expression) -> Result<Expression, String> {
+    fn elements_before(&self, kind: usize, index: Expression) -> Result<Expression, String> {
         let first = self.firsts(kind)?.first().copied().unwrap_or(Some(0));
         let first =
             first.ok_or_else(|| "the number of its first element is not told".to_owned())?;
@@ -574,7 +590,7 @@ impl<'s, 'a> Variables<'s, 'a> {
         };
         let index = match is_pointer {
             true => index,
-            false => self.from_first(of.kind, index)?,
+            false => self.elements_before(of.kind, index)?,
         };
         let distance = match index {
             Expression::Constant(0) => Expression::Constant(0),

@@ -60,6 +60,18 @@ impl<'a> Variables<'_, 'a> {
         self.dwarf().attr_address(self.unit, begin).ok()?
     }
 
+    fn end(&self, function: UnitOffset) -> Option<u64> {
+        let die = self.unit.entry(function).ok()?;
+        let begin = self.begin(function)?;
+        let mut ranges = self.dwarf().die_ranges(self.unit, &die).ok()?;
+        while let Ok(Some(range)) = ranges.next() {
+            if range.begin == begin {
+                return Some(range.end);
+            }
+        }
+        None
+    }
+
     /// Has the function only begun? What sets the frame up ends where its second line begins, unless
     /// the compiler says where.
     pub(super) fn is_in_prologue(&self, function: UnitOffset) -> bool {
@@ -67,11 +79,12 @@ impl<'a> Variables<'_, 'a> {
         else {
             return false;
         };
+        let end = self.end(function).unwrap_or(u64::MAX);
         let mut rows = program.rows();
         let mut behind: Vec<(u64, bool)> = Vec::new();
         while let Ok(Some((_, row))) = rows.next_row() {
             let is_near = row.address() > begin && !row.end_sequence();
-            if is_near && row.address() - begin < 4096 {
+            if is_near && row.address() < end && row.address() - begin < 4096 {
                 behind.push((row.address(), row.prologue_end()));
             }
         }
