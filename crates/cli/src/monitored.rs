@@ -284,7 +284,8 @@ pub fn count(
     let languages = languages(args, following)?;
     let tallies = Tallies::new(&args.tallies, &languages).map_err(|error| asked_wrongly(&error))?;
     let selection = Selection::new(args);
-    if let Some(tallies) = &tallies {
+    // Who asks for nothing need not know what the program starts with.
+    if let Some(tallies) = tallies.as_ref().filter(|_| has_tallies(args)) {
         tallies
             .check(&(following.modules)(), &selection)
             .map_err(|error| asked_wrongly(&error))?;

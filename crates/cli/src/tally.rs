@@ -135,6 +135,7 @@ impl Tallies {
             at: it.at,
             tally,
             place: 0,
+            is_fetch: true,
             key: KeyOf::Number(it.address.expression()),
             within: None,
             amount: None,
@@ -145,6 +146,7 @@ impl Tallies {
         found.interpreted = Some(Interpreted {
             interpreter: interpreter.interpreter,
             tally,
+            place: 0,
             frees: interpreter.frees,
             name: interpreter.language.name().to_owned(),
         });
@@ -406,6 +408,7 @@ impl One {
                 true => Some(file.caller(spot)?),
                 false => None,
             },
+            is_fetch: false,
             free: 0,
         })
     }

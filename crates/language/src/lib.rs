@@ -8,6 +8,8 @@
 //!
 //! One module for each interpreter; what an interpreter's version decides is in it and nowhere else.
 
+#![forbid(unsafe_code)]
+
 mod cpython;
 mod program;
 mod source;

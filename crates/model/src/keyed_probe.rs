@@ -11,6 +11,8 @@ pub struct KeyedProbe {
     pub tally: u8,
     /// The number of this place among all places of the run; see [`MOST_PLACES`].
     pub place: u16,
+    /// Is the key the address of an instruction that is interpreted?
+    pub is_fetch: bool,
     /// What is computed.
     pub key: KeyOf,
     /// Keys below the first number, or not below the second one, are two keys of their own.
@@ -119,6 +121,7 @@ impl KeyedProbes {
             at,
             tally: self.targets?,
             place: 0,
+            is_fetch: false,
             key: KeyOf::Target(target),
             within: None,
             amount: None,

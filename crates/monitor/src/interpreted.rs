@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use headcount_language::{Interpreter, Memory, Unit};
 use headcount_model::{LinkAddr, LoadAddr};
-use headcount_patch::{SLOT_COUNT, end_of_bucket, first_places, mask, table};
+use headcount_patch::{PLACE_SHIFT, SLOT_COUNT, end_of_bucket, first_places, mask};
 
 use crate::monitor::Monitor;
 use crate::space::Space;
@@ -26,6 +26,8 @@ pub struct Interpreted {
     pub interpreter: Rc<dyn Interpreter>,
     /// The tally whose keys are addresses of its programs' instructions.
     pub tally: u8,
+    /// The number of the place that all of its probes share.
+    pub place: u16,
     /// What frees a piece of program, which is its first argument.
     pub frees: Option<LinkAddr>,
     /// Tells its probes from those of others.
@@ -149,14 +151,21 @@ impl Monitor<'_> {
     }
 
     /// The slots whose keys are between two addresses. Instructions are at even ones.
-    fn slots_between(&self, window: u32, tally: u8, keys: Range<u64>) -> io::Result<Vec<Slot>> {
+    fn slots_between(
+        &self,
+        window: u32,
+        interpreted: &Interpreted,
+        keys: Range<u64>,
+    ) -> io::Result<Vec<Slot>> {
+        let tally = interpreted.tally;
+        let by = u64::from(interpreted.place) << PLACE_SHIFT;
         let mut found: BTreeMap<u32, Slot> = BTreeMap::new();
         let Some(windows) = &self.windows else {
             return Ok(Vec::new());
         };
         let mask = windows.word_at(window, mask(tally))? as u32;
         for key in keys.step_by(2) {
-            for place in first_places(key, 0, mask) {
+            for place in first_places(key, by, mask) {
                 let bytes = windows.read_in_table(window, tally, place..end_of_bucket(place))?;
                 let slots = slots(&bytes).filter(|it| it.key == key);
                 found.extend(slots.map(|it| (place + it.offset, it)));
@@ -178,7 +187,7 @@ impl Monitor<'_> {
                 continue;
             };
             for window in self.windows_in(space) {
-                let slots = self.slots_between(window, it.tally, extent.clone())?;
+                let slots = self.slots_between(window, &it, extent.clone())?;
                 if !slots.is_empty() {
                     self.learn_piece(space, module, bias, &*it.interpreter, extent.start)?;
                     self.book(window, it.tally, space, &slots)?;
@@ -212,7 +221,7 @@ impl Monitor<'_> {
         tallies.write(&of_hits(&found))?;
         for slot in these {
             let count = slot.sum.count.cast_signed();
-            let at = (table(tally) + slot.offset + SLOT_COUNT) / 8;
+            let at = (windows.table(tally) + slot.offset + SLOT_COUNT) / 8;
             windows.add_to(window, at, count.wrapping_neg())?;
         }
         Ok(())

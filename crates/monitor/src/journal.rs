@@ -711,13 +711,13 @@ pub fn read(folder: &OwnFolder) -> Result<Written, Unreadable> {
 
 /// Where tables of values are in windows, in bytes.
 fn tables_of(entries: &[Entry]) -> Range<u32> {
-    let tallies = entries.iter().filter_map(|entry| match entry {
-        Entry::Tally { language, .. } => Some(language.is_some()),
+    let languages = entries.iter().filter_map(|entry| match entry {
+        Entry::Tally { language, .. } => Some(language),
         _ => None,
     });
-    match tallies.clone().count() as u32 {
+    match languages.clone().count() {
         0 => 0..0,
-        tables => windows::place_of_tables(tables, tallies.last() == Some(true)),
+        _ => windows::place_of_tables(languages.filter(|it| it.is_none()).count() as u32),
     }
 }
 

@@ -203,9 +203,10 @@ impl<'a> Monitor<'a> {
                     windows.keep_logs();
                 }
                 if let Some(tallying) = &settings.tallying {
-                    let has_program = tallying.tallies.last();
-                    let has_program = has_program.is_some_and(|it| it.language.is_some());
-                    windows.keep_tables(tallying.tallies.len() as u32, has_program);
+                    let mut tallies = tallying.tallies.iter();
+                    let asked = tallies.position(|it| it.language.is_some());
+                    let asked = asked.unwrap_or(tallying.tallies.len());
+                    windows.keep_tables(asked as u8);
                 }
                 Some(windows)
             }

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use headcount_language::Language;
 use headcount_model::{KeyedProbe, KeyedProbes, LinkAddr, LoadAddr, MOST_PLACES};
 use headcount_patch::{
-    Copy, SLOT_BYTES, Spot, TEXT_LIMIT, TEXT_START, last_amount, last_slot, table, text_hash,
+    Copy, SLOT_BYTES, Spot, TEXT_LIMIT, TEXT_START, last_amount, last_slot, text_hash,
 };
 use libc::pid_t;
 
@@ -86,7 +86,8 @@ const LEAST_REPEATED: usize = 1 << 20;
 pub struct Tallies {
     kinds: Vec<KindOfTally>,
     path: PathBuf,
-    file: File,
+    /// Made when there is something to write: until then, a program needs no descriptor more.
+    file: Option<File>,
     /// What breakpoints found, and all texts.
     seen: Values,
     /// How many bytes the file has, and had when it was begun.
@@ -126,7 +127,7 @@ impl Tallies {
         });
         Ok(Self {
             kinds: kinds.collect(),
-            file: private_file(&journal.folder().join(VALUES))?,
+            file: None,
             path: journal.folder().join(VALUES),
             seen: Values::default(),
             size: Repeated::default(),
@@ -144,7 +145,7 @@ impl Tallies {
         if self.seen.texts.contains_key(&hash) {
             return Ok(());
         }
-        self.file.write_all(&of_text(hash, text))?;
+        self.write(&of_text(hash, text))?;
         self.seen.texts.insert(hash, text.to_vec());
         Ok(())
     }
@@ -152,7 +153,7 @@ impl Tallies {
     /// A breakpoint was met.
     pub fn hit(&mut self, found: Found, sum: Sum) -> io::Result<()> {
         let record = of_hits(&[(found, sum)]);
-        self.file.write_all(&record)?;
+        self.write(&record)?;
         self.seen.add(found, sum);
         self.size.now += record.len();
         match self.size.now > LEAST_REPEATED.max(2 * self.size.then) {
@@ -178,7 +179,7 @@ impl Tallies {
             now: size,
             then: size,
         };
-        self.file = file;
+        self.file = Some(file);
         Ok(())
     }
 
@@ -189,7 +190,11 @@ impl Tallies {
 
     /// Adds to the file.
     pub(crate) fn write(&mut self, record: &[u8]) -> io::Result<()> {
-        self.file.write_all(record)
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => private_file(&self.path)?,
+        };
+        self.file.insert(file).write_all(record)
     }
 
     /// What a slot holds, in parts: what its addresses meant before, and what they mean now.
@@ -272,12 +277,24 @@ impl Monitor<'_> {
             targets: tallying.targets,
             ..KeyedProbes::NONE
         };
-        if let Some(it) = interpreted {
+        if let Some(mut it) = interpreted {
+            it.place = shared;
+            if let Some(windows) = &mut self.windows {
+                windows.keep_fetches();
+            }
             keyed.notices.extend(it.frees);
             keyed.kept_as = is_kept.then(|| format!("{}-{}-{shared}", it.name, it.tally));
             tallies.interpreters.insert(module, it);
         }
         Ok(Some(Rc::new(keyed)))
+    }
+
+    /// Is anything counted by value: what was asked for, or what is interpreted?
+    pub fn counts_by_value(&self) -> bool {
+        let tallies = self.tallies.as_ref();
+        tallies.is_some_and(|it| {
+            !it.interpreters.is_empty() || it.kinds.iter().any(|kind| !kind.is_program)
+        })
     }
 
     /// A thread is about to count in a window.
@@ -315,13 +332,13 @@ impl Monitor<'_> {
         };
         let generation = tallies.generations.entry(window).or_default();
         *generation += 1;
+        let generation = *generation;
         if !is_vain {
-            tallies
-                .file
-                .write_all(&of_tables(window, *generation, &found))?;
+            let record = of_tables(window, generation, &found);
+            tallies.write(&record)?;
         }
         tallies.meant.retain(|(of, ..), _| *of != window);
-        windows.empty_tables(window, count, *generation)
+        windows.empty_tables(window, count, generation)
     }
 
     /// Code of an address space comes or goes: what was found until now is about what is there now.
@@ -475,8 +492,8 @@ impl Monitor<'_> {
         };
         for (tally, has_amount) in tallied {
             let slot = windows.word_at(window, last_slot(*tally))?;
-            let slot = slot as u32 & (headcount_patch::LAST_TABLE_BYTES - 1);
-            let slot = table(*tally) + slot;
+            let slot = slot as u32 & (headcount_patch::FETCH_TABLE_BYTES - 1);
+            let slot = windows.table(*tally) + slot;
             windows.add_to(window, (slot + headcount_patch::SLOT_COUNT) / 8, sign)?;
             if *has_amount {
                 let amount = windows.word_at(window, last_amount(*tally))?.cast_signed();

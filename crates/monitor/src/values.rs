@@ -260,7 +260,7 @@ impl Values {
                 piece: &|_| None,
             };
             for (tally, kind) in (0_u8..).zip(kinds) {
-                let table = windows::read_table(file, window, tally)?;
+                let table = windows::read_any_table(file, window, tally, kind.is_program)?;
                 for slot in slots(&table) {
                     self.add(slot.found(tally, *kind, &meaning), slot.sum);
                 }

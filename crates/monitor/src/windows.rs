@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 
 use headcount_model::{MOST_TALLIES, SystemCalls};
 use headcount_patch::{
-    BEHIND_CALL_CELLS, CALL_NUMBERS, CALL_TABLE, CounterNumber, EVENT_COUNTER, FIRST_CALL_CELL,
-    FLAGS_SCRATCH, GENERATION, LAST_CALL, LAST_TABLE_BYTES, LEAST_TABLE_BYTES, LOG_BYTES,
-    LOG_PLACE, LOG_START, NO_CALL, OWNER, SECOND_SCRATCH, TABLE_BYTES, TABLES, THIRD_SCRATCH,
-    bytes_of, mask, mask_of, table,
+    BEHIND_CALL_CELLS, CALL_NUMBERS, CALL_TABLE, CounterNumber, EVENT_COUNTER, FETCH_TABLE,
+    FETCH_TABLE_BYTES, FIRST_CALL_CELL, FLAGS_SCRATCH, GENERATION, LAST_CALL, LEAST_TABLE_BYTES,
+    LOG_BYTES, LOG_PLACE, LOG_START, MOST_WINDOW_BYTES, NO_CALL, OWNER, SECOND_SCRATCH,
+    TABLE_BYTES, TABLES, THIRD_SCRATCH, bytes_of, mask, mask_of, table,
 };
 use libc::pid_t;
 
@@ -32,7 +32,7 @@ use crate::kernel;
 use crate::system_calls;
 
 /// How far apart windows are in the file, in bytes: none can be larger. Most of it is never used.
-pub const STRIDE: u64 = 1 << 26;
+pub const STRIDE: u64 = MOST_WINDOW_BYTES as u64;
 
 /// How much of a window is mapped at first, in bytes.
 const LEAST_MAPPED: u64 = 1 << 18;
@@ -59,8 +59,9 @@ pub struct Windows {
     next: CounterNumber,
     /// Where tables are, in bytes.
     tables: Range<u32>,
-    /// The number of the table that may be larger than others.
-    large_table: Option<u8>,
+    /// The number of the table of what is interpreted, if there is one, and whether anything is.
+    fetches: u8,
+    has_fetches: bool,
     /// What the event counter of a thread begins with, if its copies have one.
     pub first_event: Option<i64>,
     /// If threads keep logs: how far from the end of each the part is that was not read yet.
@@ -83,7 +84,8 @@ impl Windows {
             first: FIRST,
             next: FIRST,
             tables: 0..0,
-            large_table: None,
+            fetches: u8::MAX,
+            has_fetches: false,
             first_event: None,
             logs: None,
             allocated: STEP,
@@ -98,24 +100,42 @@ impl Windows {
         self.next = self.first;
     }
 
-    /// Threads keep so many tables of values, of which the last one may be larger than others. There are no
-    /// windows yet.
-    pub fn keep_tables(&mut self, tables: u32, is_last_large: bool) {
-        self.large_table = is_last_large.then(|| tables as u8 - 1);
-        self.tables = place_of_tables(tables, is_last_large);
+    /// Threads keep so many tables of values, and one of what they interpret if that is the number behind
+    /// those. There are no windows yet.
+    pub fn keep_tables(&mut self, tables: u8) {
+        self.tables = place_of_tables(tables.into());
+        self.fetches = tables;
         self.first = self.tables.end / 8;
         self.next = self.first;
     }
 
+    /// From now on, there is something that interprets: windows must have a table for that.
+    pub fn keep_fetches(&mut self) {
+        self.has_fetches = true;
+    }
+
+    /// Where a table is in a window.
+    pub fn table(&self, number: u8) -> u32 {
+        match number == self.fetches {
+            true => FETCH_TABLE,
+            false => table(number),
+        }
+    }
+
+    fn in_table(&self, window: u32, number: u8) -> u64 {
+        u64::from(window) * STRIDE + u64::from(self.table(number))
+    }
+
     /// What is in a table of a window.
     pub fn read_table(&self, window: u32, number: u8) -> io::Result<Vec<u8>> {
-        read_table(&self.file, window, number)
+        let at = self.in_table(window, number);
+        read_table(&self.file, window, number, at)
     }
 
     /// What is in a part of it.
     pub fn read_in_table(&self, window: u32, number: u8, part: Range<u32>) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; part.len()];
-        let at = u64::from(window) * STRIDE + u64::from(table(number) + part.start);
+        let at = self.in_table(window, number) + u64::from(part.start);
         self.file.read_exact_at(&mut bytes, at)?;
         Ok(bytes)
     }
@@ -125,7 +145,7 @@ impl Windows {
     pub fn empty_tables(&self, window: u32, tables: u8, generation: u64) -> io::Result<()> {
         for number in 0..tables {
             let bytes = table_bytes(&self.file, window, number)?;
-            let at = u64::from(window) * STRIDE + u64::from(table(number));
+            let at = self.in_table(window, number);
             self.file.write_all_at(&vec![0; bytes as usize], at)?;
         }
         self.write(window, GENERATION, generation)
@@ -134,7 +154,11 @@ impl Windows {
     /// A process has the first tables of a window from now on. They are empty.
     pub fn own_tables(&self, window: u32, tables: u8, pid: pid_t) -> io::Result<()> {
         for number in 0..tables {
-            self.resize_table(window, number, LEAST_TABLE_BYTES)?;
+            match number == self.fetches {
+                // Most threads interpret nothing.
+                true => self.write(window, mask(number), 0)?,
+                false => self.resize_table(window, number, LEAST_TABLE_BYTES)?,
+            }
         }
         self.write(window, OWNER, i64::from(pid).cast_unsigned())
     }
@@ -142,15 +166,16 @@ impl Windows {
     /// A table, which is empty, has more buckets from now on, if that can be.
     pub fn grow_table(&self, window: u32, number: u8) -> io::Result<()> {
         let bytes = table_bytes(&self.file, window, number)?;
-        let most = match self.large_table == Some(number) {
-            true => LAST_TABLE_BYTES,
+        let most = match number == self.fetches {
+            true => FETCH_TABLE_BYTES,
             false => TABLE_BYTES,
         };
-        self.resize_table(window, number, (4 * bytes).min(most))
+        let bytes = (4 * bytes).clamp(LEAST_TABLE_BYTES, most);
+        self.resize_table(window, number, bytes)
     }
 
     fn resize_table(&self, window: u32, number: u8, bytes: u32) -> io::Result<()> {
-        let at = u64::from(window) * STRIDE + u64::from(table(number));
+        let at = self.in_table(window, number);
         kernel::allocate_part(&self.file, at, bytes.into())?;
         self.write(window, mask(number), mask_of(bytes).into())
     }
@@ -227,6 +252,9 @@ impl Windows {
 
     /// How much of a window must be mapped for all counters that there are.
     pub fn bytes_needed(&self) -> u64 {
+        if self.has_fetches {
+            return STRIDE;
+        }
         let bytes = u64::from(self.next) * 8;
         bytes.next_power_of_two().clamp(LEAST_MAPPED, STRIDE)
     }
@@ -283,7 +311,7 @@ impl Windows {
         else {
             return Ok(None);
         };
-        if u64::from(next) * 8 > STRIDE {
+        if u64::from(next) * 8 > u64::from(FETCH_TABLE) {
             return Ok(None);
         }
         self.next = next;
@@ -398,12 +426,26 @@ fn table_bytes(file: &File, window: u32, number: u8) -> io::Result<u32> {
     Ok(bytes_of(u32::from_le_bytes(word)))
 }
 
-/// What is in a table of a window.
-pub fn read_table(file: &File, window: u32, number: u8) -> io::Result<Vec<u8>> {
+/// What is in the table of a window with this number, which begins there in the file.
+fn read_table(file: &File, window: u32, number: u8, at: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; table_bytes(file, window, number)? as usize];
-    let at = u64::from(window) * STRIDE + u64::from(table(number));
     file.read_exact_at(&mut bytes, at)?;
     Ok(bytes)
+}
+
+/// The same, where nothing else is known of the windows.
+pub fn read_any_table(
+    file: &File,
+    window: u32,
+    number: u8,
+    is_of_fetches: bool,
+) -> io::Result<Vec<u8>> {
+    let place = match is_of_fetches {
+        true => FETCH_TABLE,
+        false => table(number),
+    };
+    let at = u64::from(window) * STRIDE + u64::from(place);
+    read_table(file, window, number, at)
 }
 
 /// How often the tables of a window were emptied, and the process that counts there.
@@ -436,14 +478,11 @@ pub fn sum(
     sum_of(&foreign_file::open(path)?, words, tables, but, least)
 }
 
-/// Where so many tables are in a window, in bytes.
-pub fn place_of_tables(tables: u32, is_last_large: bool) -> Range<u32> {
+/// Where so many tables are in a window, in bytes, but for that of what is interpreted; what they need besides is
+/// in front of them, even if there are none.
+pub fn place_of_tables(tables: u32) -> Range<u32> {
     let tables = tables.min(MOST_TALLIES as u32);
-    let end = match is_last_large {
-        true => table(tables as u8 - 1) + LAST_TABLE_BYTES,
-        false => TABLES + tables * TABLE_BYTES,
-    };
-    TABLES..end
+    TABLES..TABLES + tables * TABLE_BYTES
 }
 
 fn sum_of(

@@ -73,8 +73,14 @@ const MOST_TABLE_LOG: u32 = 23;
 /// How many bytes a table has room for.
 pub const TABLE_BYTES: u32 = 1 << TABLE_LOG;
 
-/// How many the last one may have.
-pub const LAST_TABLE_BYTES: u32 = 1 << MOST_TABLE_LOG;
+/// How many the one has room for whose keys are what is interpreted.
+pub const FETCH_TABLE_BYTES: u32 = 1 << MOST_TABLE_LOG;
+
+/// No window is larger.
+pub const MOST_WINDOW_BYTES: u32 = 1 << 26;
+
+/// Where that table is: at the end, so that only windows reach there whose threads need it.
+pub const FETCH_TABLE: u32 = MOST_WINDOW_BYTES - FETCH_TABLE_BYTES;
 
 /// How many of them a table has at first.
 pub const LEAST_TABLE_BYTES: u32 = 1 << LEAST_TABLE_LOG;
@@ -107,15 +113,15 @@ pub const fn mask_of(bytes: u32) -> u32 {
     (bytes - 1) & !(BUCKET_BYTES - 1) | FIRST_SLOTS
 }
 
-/// How many bytes a table has that has such a mask, whoever wrote it.
+/// How many bytes a table has that has such a mask, whoever wrote it. Without one, it is a bucket.
 pub fn bytes_of(mask: u32) -> u32 {
     let bytes = mask.checked_next_power_of_two();
-    bytes.map_or(LAST_TABLE_BYTES, |it| {
-        it.clamp(LEAST_TABLE_BYTES, LAST_TABLE_BYTES)
-    })
+    let bytes = bytes.unwrap_or(FETCH_TABLE_BYTES);
+    bytes.clamp(BUCKET_BYTES, FETCH_TABLE_BYTES)
 }
 
-/// Where a key is looked for first in a table with this mask, by one or another kind of probe. `by`: what it is told apart by besides.
+/// Where a key is looked for first in a table with this mask, by one or another kind of probe. `by`: what it is
+/// told apart by besides.
 pub fn first_places(key: u64, by: u64, mask: u32) -> [u32; 3] {
     let mixer = i64::from(MIXER).cast_unsigned();
     let third = (by.rotate_left(25) ^ key)
@@ -137,6 +143,13 @@ pub fn end_of_bucket(place: u32) -> u32 {
 /// Where a tally's table is.
 pub const fn table(tally: u8) -> u32 {
     TABLES + tally as u32 * TABLE_BYTES
+}
+
+fn table_of(probe: &KeyedProbe) -> u32 {
+    match probe.is_fetch {
+        true => FETCH_TABLE,
+        false => table(probe.tally),
+    }
 }
 
 /// The word that keeps a thread's third register; and its flags, as `lahf` and `seto al` tell them.
@@ -539,7 +552,7 @@ impl Work<'_, '_> {
     /// Finds the slot of the key, and of what is in `rdx`: how far it is in the table.
     fn look_up(&mut self, probe: &KeyedProbe, is_in_free: bool) -> Result<(), CannotCopy> {
         let (slot, key) = (self.slot, self.key);
-        let field = |offset: u32| slot_field(slot, table(probe.tally) + offset);
+        let field = |offset: u32| slot_field(slot, table_of(probe) + offset);
         let by = i32::from(fixed(probe, KeyKind::Number));
         let placing = self.to.code.len();
         match is_in_free {
@@ -590,7 +603,7 @@ impl Work<'_, '_> {
     fn commit(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
         use Register::RAX;
         let slot = self.slot;
-        let field = |offset: u32| slot_field(slot, table(probe.tally) + offset);
+        let field = |offset: u32| slot_field(slot, table_of(probe) + offset);
         self.store(word(last_slot(probe.tally)), slot)?;
         self.put(Instruction::with1(Code::Inc_rm64, field(SLOT_COUNT)))?;
         self.state = self.state.tallied();

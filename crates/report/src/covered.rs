@@ -114,6 +114,11 @@ pub struct Beginning {
 }
 
 impl Beginning {
+    #[cfg(test)]
+    pub fn of_line(line: u32) -> Self {
+        Self { line, name: None }
+    }
+
     pub fn of(named: &Named<'_>, line: u32) -> Self {
         let is_script = named.function.compiled.language.is_some();
         let name = is_script.then(|| named.name.clone());

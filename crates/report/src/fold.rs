@@ -53,6 +53,21 @@ pub fn fold(table: &mut Table, never: bool) -> Result<(), Error> {
     Ok(())
 }
 
+/// The sum of several libraries, if there are any.
+fn together(table: &Table, rest: Vec<(Arc<str>, Sum)>) -> Result<Option<(Arc<str>, Sum)>, Error> {
+    if rest.len() < 2 {
+        return Ok(rest.into_iter().next());
+    }
+    let name = format!("{} more libraries", thousands(rest.len() as u64));
+    let mut all = Sum::default();
+    for (_, sum) in rest {
+        let rows = sum.rows;
+        all.add(&table.columns(), sum.row())?;
+        all.rows += rows - 1;
+    }
+    Ok(Some((name.into(), all)))
+}
+
 /// One row a library, the hottest first.
 fn libraries(table: &Table, rows: Vec<Row>) -> Result<Vec<Row>, Error> {
     // What is source text is not added to what is code.
@@ -75,18 +90,9 @@ fn libraries(table: &Table, rows: Vec<Row>) -> Result<Vec<Row>, Error> {
     };
     sums.sort_by_key(|(_, sum)| std::cmp::Reverse(heat(sum)));
     let rest = sums.split_off(sums.len().min(MOST_LIBRARIES));
-    if let [(name, sum)] = rest.as_slice() {
-        sums.push((name.clone(), sum.clone()));
-    } else if !rest.is_empty() {
-        let name = format!("{} more libraries", thousands(rest.len() as u64));
-        let mut all = Sum::default();
-        for (_, sum) in rest {
-            let rows = sum.rows;
-            all.add(&table.columns(), sum.row())?;
-            all.rows += rows - 1;
-        }
-        sums.push((name.into(), all));
-    }
+    let (of_source, of_code): (Vec<_>, Vec<_>) = rest.into_iter().partition(|it| it.1.of_source);
+    sums.extend(together(table, of_code)?);
+    sums.extend(together(table, of_source)?);
     let named = |(name, sum): (Arc<str>, Sum)| sum.named(table, &name);
     Ok(sums.into_iter().map(named).collect())
 }

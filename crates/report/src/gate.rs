@@ -93,12 +93,13 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::covered::CoveredFunction;
+    use crate::covered::{Beginning, CoveredFunction};
 
     fn file(lines: Part, functions: &[bool]) -> CoveredFile {
         let function = |(line, ran): (usize, &bool)| {
             let name = String::new();
-            (line as u32, CoveredFunction { name, ran: *ran })
+            let begin = Beginning::of_line(line as u32);
+            (begin, CoveredFunction { name, ran: *ran })
         };
         CoveredFile {
             functions: functions.iter().enumerate().map(function).collect(),

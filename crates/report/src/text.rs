@@ -173,6 +173,12 @@ pub(crate) fn sums(tally: &Tally, unit: &str) -> String {
 
 /// The same, where there is code of others.
 fn sums_of_own(whole: &Tally, own: &Tally, unit: &str) -> String {
+    if own.instructions == 0 {
+        return format!(
+            "{} executed, all in libraries",
+            several(whole.executed, unit)
+        );
+    }
     let part = part_of(own.executed, whole.executed);
     format!(
         "{} executed, {part} of them in your own code; {} of {} there never ran",

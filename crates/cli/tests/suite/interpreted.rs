@@ -273,14 +273,9 @@ fn functions_can_be_chosen() {
 fn who_wants_none_of_it_gets_none() {
     let shop = Workshop::new();
     shop.write("f.py", "print(1)\n");
-    for words in [
-        &["--language", "none"][..],
-        &["--engine", "breakpoint", "--modules", "main"],
-    ] {
-        let run = [&["run", "-q"], words, &["--", PYTHON, "f.py"]].concat();
-        assert_eq!(shop.headcount(&run).status, Some(0));
-        assert!(lines(&shop, &[]).is_empty());
-    }
+    let run = ["run", "-q", "--language", "none", "--", PYTHON, "f.py"];
+    assert_eq!(shop.headcount(&run).status, Some(0));
+    assert!(lines(&shop, &[]).is_empty());
     for way in [
         &["--calls"][..],
         &["--per-thread"],
@@ -300,7 +295,7 @@ fn who_wants_none_of_it_gets_none() {
         );
     }
     let said = shop.headcount(&["run", "--language", "perl", "--", PYTHON, "f.py"]);
-    assert_eq!(said.status, Some(2));
+    assert_eq!(said.status, Some(125));
     assert!(said.stderr.contains("python"), "{said:?}");
 }
 
@@ -391,7 +386,7 @@ fn other_formats_have_them() {
     let own = own.unwrap_or_else(|| panic!("{lcov}"));
     for line in [
         "FNDA:10,f",
-        "FNDA:11,<genexpr>",
+        "FNDA:1,<genexpr>",
         "FNDA:1,<module>",
         "DA:2,10",
         "DA:3,5",

@@ -338,7 +338,7 @@ fn tokens(code: &[Instruction], counts: &[u64]) -> Vec<Token> {
             let is_resumed = *opcode == op::RESUME;
             let token = tokens.entry((place, is_resumed)).or_insert((*opcode, 0));
             // The last instruction at a place is what the others prepare.
-            if !op::only_helps(*opcode) || op::only_helps(token.0) {
+            if op::says(*opcode) >= op::says(token.0) {
                 token.0 = *opcode;
             }
             token.1 = token.1.max(*count);

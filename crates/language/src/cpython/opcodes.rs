@@ -133,8 +133,9 @@ pub(crate) fn name(opcode: u8) -> &'static str {
     found.map_or("?", |it| it.1)
 }
 
-/// Does it only prepare what another one does at the same place of the source, or clear up behind it?
-pub(crate) fn only_helps(opcode: u8) -> bool {
+/// How much an instruction says of what is done at its place of the source, beside others there: nothing if it
+/// only prepares that, or clears up behind it; little if a function may end there without its being written.
+pub(crate) fn says(opcode: u8) -> u8 {
     const HELPERS: [&str; 13] = [
         "CACHE",
         "COPY",
@@ -150,7 +151,12 @@ pub(crate) fn only_helps(opcode: u8) -> bool {
         "RETURN_GENERATOR",
         "SWAP",
     ];
-    HELPERS.contains(&name(opcode))
+    const ENDS: [&str; 2] = ["LOAD_CONST", "RETURN_VALUE"];
+    match name(opcode) {
+        name if HELPERS.contains(&name) => 0,
+        name if ENDS.contains(&name) => 1,
+        _ => 2,
+    }
 }
 
 /// How many code units of cache follow an instruction that is not specialised.

@@ -186,7 +186,7 @@ impl Monitor<'_> {
             }
             request::RESUME if self.pauses.depth == 0 => Err(answer::NOT_PAUSED),
             // Tables go on counting.
-            request::PAUSE if self.tallies.is_some() => Err(answer::FAILED),
+            request::PAUSE if self.counts_by_value() => Err(answer::FAILED),
             request::PAUSE | request::RESUME => Ok(String::new()),
             _ => Err(answer::NO_SUCH_REQUEST),
         }
