@@ -118,7 +118,7 @@ pub(super) fn looked_at(code: &BTreeMap<u64, Node>, begins: &[u64]) -> HashMap<u
     }
 }
 
-/// The registers that are none of these, from the one that is free most often on.
+/// All registers but these and the stack pointer.
 pub(super) fn others(looked_at: Registers) -> Registers {
     !(looked_at | 1 << Register::RSP.number())
 }
