@@ -221,7 +221,7 @@ impl Monitor<'_> {
         tallies.write(&of_hits(&found))?;
         for slot in these {
             let count = slot.sum.count.cast_signed();
-            let at = (windows.table(tally) + slot.offset + SLOT_COUNT) / 8;
+            let at = (windows.in_window(tally, slot.offset) + SLOT_COUNT) / 8;
             windows.add_to(window, at, count.wrapping_neg())?;
         }
         Ok(())

@@ -492,8 +492,7 @@ impl Monitor<'_> {
         };
         for (tally, has_amount) in tallied {
             let slot = windows.word_at(window, last_slot(*tally))?;
-            let slot = slot as u32 & (headcount_patch::FETCH_TABLE_BYTES - 1);
-            let slot = windows.table(*tally) + slot;
+            let slot = windows.in_window(*tally, slot as u32);
             windows.add_to(window, (slot + headcount_patch::SLOT_COUNT) / 8, sign)?;
             if *has_amount {
                 let amount = windows.word_at(window, last_amount(*tally))?.cast_signed();

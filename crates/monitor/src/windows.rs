@@ -114,11 +114,25 @@ impl Windows {
         self.has_fetches = true;
     }
 
-    /// Where a table is in a window.
-    pub fn table(&self, number: u8) -> u32 {
+    /// Where what is so far behind the beginning of a table is in a window. (A program may have written that
+    /// distance: it leads nowhere else.)
+    pub fn in_window(&self, number: u8, offset: u32) -> u32 {
+        self.table(number) + (offset & (self.most_bytes(number) - 1))
+    }
+
+    /// Where a table is in a window, ...
+    fn table(&self, number: u8) -> u32 {
         match number == self.fetches {
             true => FETCH_TABLE,
             false => table(number),
+        }
+    }
+
+    /// ... and how many bytes it may have.
+    fn most_bytes(&self, number: u8) -> u32 {
+        match number == self.fetches {
+            true => FETCH_TABLE_BYTES,
+            false => TABLE_BYTES,
         }
     }
 
@@ -166,11 +180,7 @@ impl Windows {
     /// A table, which is empty, has more buckets from now on, if that can be.
     pub fn grow_table(&self, window: u32, number: u8) -> io::Result<()> {
         let bytes = table_bytes(&self.file, window, number)?;
-        let most = match number == self.fetches {
-            true => FETCH_TABLE_BYTES,
-            false => TABLE_BYTES,
-        };
-        let bytes = (4 * bytes).clamp(LEAST_TABLE_BYTES, most);
+        let bytes = (4 * bytes).clamp(LEAST_TABLE_BYTES, self.most_bytes(number));
         self.resize_table(window, number, bytes)
     }
 

@@ -153,6 +153,8 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         report::Report::new(&loaded.counted, runs, notes, &request)
     })?;
     let to = args.output.as_deref();
+    // Rows of tokens have source text in every format.
+    let keep_private = || output::keep_from(to, sources.kept_from());
     match args.format.get() {
         Format::Text => {
             if !args.all {
@@ -162,12 +164,16 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
                 report::text::fit(&mut report, output::screen(to), output::terminal_width(to));
             }
             report.add_source(&source);
-            output::keep_from(to, sources.kept_from())?;
+            keep_private()?;
             let text = report::text::write(&report, output::terminal_width(to));
             output::page(to, &text)?;
         }
-        Format::Json => output::write_exact(to, &report::json::write(&report))?,
+        Format::Json => {
+            keep_private()?;
+            output::write_exact(to, &report::json::write(&report))?;
+        }
         Format::Csv => {
+            keep_private()?;
             output::write_exact(to, &report::csv::write(&report.table))?;
             say_what_csv_cannot(&report);
         }

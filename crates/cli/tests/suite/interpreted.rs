@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::workshop::{Said, Workshop, have};
 
@@ -374,6 +375,28 @@ finally:
         text.contains("yield i * i") && text.contains("in libraries"),
         "{text}"
     );
+}
+
+#[test]
+fn what_quotes_a_private_script_is_private() {
+    let shop = Workshop::new();
+    shop.write("secret.py", "for _ in range(9):\n    print('hunter2')\n");
+    fs::set_permissions(shop.path("secret.py"), fs::Permissions::from_mode(0o600)).unwrap();
+    counted(&shop, &[PYTHON, "secret.py"]);
+    for format in ["text", "csv", "json"] {
+        told(
+            &shop,
+            &["report", "--by", "token", "--format", format, "-o", "rows"],
+        );
+        let text = fs::read_to_string(shop.path("rows")).unwrap();
+        let mode = fs::metadata(shop.path("rows"))
+            .unwrap()
+            .permissions()
+            .mode();
+        let is_quoted = text.contains("hunter2");
+        assert!(is_quoted && mode & 0o077 == 0, "{format}: {mode:o}: {text}");
+        fs::remove_file(shop.path("rows")).unwrap();
+    }
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! CPython 3.11.
 
+mod code;
 mod code_object;
 mod dispatch;
 mod flow;
+mod free_registers;
 mod liveness;
 mod opcodes;
 mod positions;
+mod table;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

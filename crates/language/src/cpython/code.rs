@@ -1,0 +1,380 @@
+//! Code of the interpreter: where control may go in it, and where the address of the instruction that is done
+//! is kept meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use iced_x86::{
+    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
+    OpAccess, OpKind, Register,
+};
+
+use super::dispatch::Abi;
+use super::liveness::Effect;
+use crate::program::Program;
+
+/// So much code is looked at, at most: more than there is in ten such functions.
+const MOST_INSTRUCTIONS: usize = 1 << 18;
+
+/// Where control may go, and what is in the register for the instruction's address before and behind each
+/// instruction there.
+pub(super) struct Reach {
+    pub(super) pc: HashMap<u64, (Pc, Pc)>,
+    /// What reads the program's instructions.
+    pub(super) reads: BTreeMap<u64, Read>,
+}
+
+/// An instruction of the interpreter that reads from a place near the program's instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    /// How far behind that.
+    pub(super) offset: i64,
+    /// The register that it goes by, and the distance from that.
+    pub(super) base: usize,
+    pub(super) distance: i64,
+}
+
+/// What a register or a word of the stack holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pc {
+    /// So many bytes more than the address of the instruction whose code was entered.
+    Entry(i64),
+    /// Something else.
+    Other,
+    /// That address, or something else.
+    Mixed,
+}
+
+impl Pc {
+    pub(super) fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (one, other) if one == other => one,
+            (Self::Entry(0) | Self::Mixed, _) | (_, Self::Entry(0) | Self::Mixed) => Self::Mixed,
+            _ => Self::Other,
+        }
+    }
+
+    pub(super) fn further(self, by: i64) -> Self {
+        match self {
+            Self::Entry(at) => Self::Entry(at.wrapping_add(by)),
+            other => other,
+        }
+    }
+}
+
+/// A place that may hold it: a register by number, or a word of the stack by its distance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Holder {
+    Register(usize),
+    Stack(i64),
+}
+
+/// What is where; what is not mentioned is something else.
+pub(super) type State = HashMap<Holder, Pc>;
+
+/// What an instruction of the interpreter does to what is where, and what may come after it.
+pub(super) struct Step {
+    pub(super) next: [Option<u64>; 2],
+    /// A jump to where nobody says.
+    pub(super) leaves: bool,
+    /// A function is called, which may overwrite registers.
+    pub(super) calls: bool,
+    pub(super) effect: Effect,
+    pub(super) overwrites: Vec<Holder>,
+    /// What is put where, and by how much it differs from what it was.
+    pub(super) moves: Option<(Holder, Holder, i64)>,
+    /// What is read from memory: the register that it goes by, and the distance from that.
+    pub(super) reads: Option<(usize, i64)>,
+}
+
+impl Step {
+    pub(super) fn apply(&self, state: &mut State) {
+        let moved = self.moves.and_then(|(to, from, by)| {
+            let pc = state.get(&from)?;
+            Some((to, pc.further(by)))
+        });
+        if self.calls {
+            state.retain(|holder, _| is_kept(*holder));
+        }
+        for holder in &self.overwrites {
+            state.remove(holder);
+        }
+        state.extend(moved);
+    }
+
+    pub(super) fn next(&self) -> impl Iterator<Item = u64> + use<> {
+        self.next.into_iter().flatten()
+    }
+}
+
+/// Code of the interpreter.
+pub(super) struct CodeOf<'p, 'a> {
+    pub(super) program: &'p Program<'a>,
+    pub(super) steps: HashMap<u64, Option<Step>>,
+    pub(super) info: InstructionInfoFactory,
+}
+
+impl<'p, 'a> CodeOf<'p, 'a> {
+    pub(super) fn new(program: &'p Program<'a>) -> Self {
+        Self {
+            program,
+            steps: HashMap::new(),
+            info: InstructionInfoFactory::new(),
+        }
+    }
+
+    pub(super) fn decode(&self, at: u64) -> Option<Instruction> {
+        let bytes = self.program.bytes(at)?;
+        let bytes = &bytes[..bytes.len().min(15)];
+        let instruction = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode();
+        (!instruction.is_invalid()).then_some(instruction)
+    }
+
+    pub(super) fn learn(&mut self, at: u64) {
+        if !self.steps.contains_key(&at) {
+            let instruction = self.decode(at);
+            let step = instruction.map(|it| self.step(&it));
+            self.steps.insert(at, step);
+        }
+    }
+
+    pub(super) fn known(&self, at: u64) -> Option<&Step> {
+        self.steps.get(&at)?.as_ref()
+    }
+
+    /// What an instruction does to what is where.
+    pub(super) fn step(&mut self, instruction: &Instruction) -> Step {
+        let flow = instruction.flow_control();
+        let behind = Some(instruction.next_ip());
+        let next = match flow {
+            FlowControl::Call if self.is_final(instruction) => [None, None],
+            FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => [behind, None],
+            FlowControl::ConditionalBranch => [behind, Some(instruction.near_branch_target())],
+            FlowControl::UnconditionalBranch => [Some(instruction.near_branch_target()), None],
+            _ => [None, None],
+        };
+        let mut overwrites = Vec::new();
+        if flow == FlowControl::Next {
+            let info = self.info.info(instruction);
+            for used in info.used_registers() {
+                let register = used.register();
+                if is_write(used.access()) && register.is_gpr() {
+                    overwrites.push(Holder::Register(register.full_register().number()));
+                }
+            }
+            if instruction.op0_kind() == OpKind::Memory {
+                overwrites.extend(slot(instruction).map(Holder::Stack));
+            }
+        }
+        Step {
+            next,
+            leaves: flow == FlowControl::IndirectBranch,
+            effect: Effect::of(instruction, &mut self.info),
+            calls: matches!(flow, FlowControl::Call | FlowControl::IndirectCall),
+            overwrites,
+            moves: moved(instruction),
+            reads: read(instruction),
+        }
+    }
+
+    /// Where control may go from these pieces of code, until it leaves for that of another instruction.
+    pub(super) fn reach(&mut self, from: &BTreeSet<u64>, abi: Abi) -> Result<Reach, String> {
+        let leaders = self.leaders(from)?;
+        let start = State::from([(Holder::Register(abi.pc.number()), Pc::Entry(0))]);
+        let mut before: HashMap<u64, State> = HashMap::new();
+        let mut todo: Vec<(u64, State)> = from.iter().map(|it| (*it, start.clone())).collect();
+        while let Some((mut at, mut state)) = todo.pop() {
+            if !arrive(&mut before, at, &mut state) {
+                continue;
+            }
+            while let Some(step) = self.known(at) {
+                step.apply(&mut state);
+                let mut next = step.next();
+                match next.next() {
+                    Some(only) if next.next().is_none() && !leaders.contains(&only) => at = only,
+                    _ => {
+                        todo.extend(step.next().map(|it| (it, state.clone())));
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(self.each(before, &leaders, abi))
+    }
+
+    /// Where runs of instructions begin that come one after the other.
+    pub(super) fn leaders(&mut self, from: &BTreeSet<u64>) -> Result<HashSet<u64>, String> {
+        let mut leaders: HashSet<u64> = from.iter().copied().collect();
+        let mut seen: HashSet<u64> = HashSet::new();
+        let mut todo: Vec<u64> = from.iter().copied().collect();
+        while let Some(at) = todo.pop() {
+            if !seen.insert(at) {
+                // Two ways lead there.
+                leaders.insert(at);
+                continue;
+            }
+            if seen.len() > MOST_INSTRUCTIONS {
+                return Err("its main function has no end".to_owned());
+            }
+            self.learn(at);
+            todo.extend(self.known(at).into_iter().flat_map(Step::next));
+        }
+        Ok(leaders)
+    }
+
+    /// From what is where at the beginnings of runs to the same at each instruction.
+    pub(super) fn each(
+        &self,
+        begins: HashMap<u64, State>,
+        leaders: &HashSet<u64>,
+        abi: Abi,
+    ) -> Reach {
+        let mut all = HashMap::new();
+        let mut reads = BTreeMap::new();
+        for (mut at, mut state) in begins {
+            while let Some(step) = self.known(at) {
+                let pc = abi.pc_in(&state);
+                if let Some((base, distance)) = step.reads
+                    && let Some(Pc::Entry(from)) = state.get(&Holder::Register(base))
+                {
+                    let offset = from.wrapping_add(distance);
+                    let read = Read {
+                        offset,
+                        base,
+                        distance,
+                    };
+                    reads.insert(at, read);
+                }
+                step.apply(&mut state);
+                all.insert(at, (pc, abi.pc_in(&state)));
+                let mut next = step.next();
+                match next.next() {
+                    Some(only) if next.next().is_none() && !leaders.contains(&only) => at = only,
+                    _ => break,
+                }
+            }
+        }
+        Reach { pc: all, reads }
+    }
+
+    /// The jumps among what was reached that lead to the code of other instructions, and what is in the
+    /// register for the instruction's address there.
+    pub(super) fn jumps(&self, reach: &Reach) -> Vec<(u64, Pc)> {
+        let leaves = |at: u64| self.known(at).is_some_and(|it| it.leaves);
+        let all = reach.pc.iter().filter(|(at, _)| leaves(**at));
+        let mut jumps: Vec<(u64, Pc)> = all.map(|(at, (pc, _))| (*at, *pc)).collect();
+        jumps.sort_by_key(|it| it.0);
+        jumps
+    }
+
+    /// Does a call not come back? Behind it, there may be anything.
+    pub(super) fn is_final(&self, call: &Instruction) -> bool {
+        let target = call.near_branch_target();
+        if self.program.is_final(target) {
+            return true;
+        }
+        // By way of the procedure linkage table.
+        let first = self.decode(target);
+        let stub = match first.map(|it| it.code()) {
+            Some(Code::Endbr64) => first.and_then(|it| self.decode(it.next_ip())),
+            _ => first,
+        };
+        stub.is_some_and(|it| {
+            it.code() == Code::Jmp_rm64
+                && it.is_ip_rel_memory_operand()
+                && self.program.is_final(it.ip_rel_memory_address())
+        })
+    }
+}
+
+pub(super) fn is_write(access: OpAccess) -> bool {
+    matches!(
+        access,
+        OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
+}
+
+/// Notes that control comes to a place with such a state. `false`: that is nothing new.
+fn arrive(before: &mut HashMap<u64, State>, at: u64, state: &mut State) -> bool {
+    let Some(known) = before.get_mut(&at) else {
+        before.insert(at, state.clone());
+        return true;
+    };
+    let mut joined = State::new();
+    for holder in known.keys().chain(state.keys()) {
+        let of = |state: &State| state.get(holder).copied().unwrap_or(Pc::Other);
+        let pc = of(known).join(of(state));
+        if pc != Pc::Other {
+            joined.insert(*holder, pc);
+        }
+    }
+    let is_new = joined != *known;
+    known.clone_from(&joined);
+    *state = joined;
+    is_new
+}
+
+/// Does a called function leave a place as it is?
+fn is_kept(holder: Holder) -> bool {
+    const KEPT: [Register; 6] = [
+        Register::RBX,
+        Register::RBP,
+        Register::R12,
+        Register::R13,
+        Register::R14,
+        Register::R15,
+    ];
+    match holder {
+        Holder::Register(number) => KEPT.iter().any(|it| it.number() == number),
+        Holder::Stack(_) => true,
+    }
+}
+
+/// The word of the stack that an operand is.
+fn slot(instruction: &Instruction) -> Option<i64> {
+    let is_word =
+        instruction.memory_base() == Register::RSP && instruction.memory_index() == Register::None;
+    is_word.then_some(instruction.memory_displacement64() as i64)
+}
+
+/// What an instruction puts where, and how much it adds.
+fn moved(instruction: &Instruction) -> Option<(Holder, Holder, i64)> {
+    let register = |it: Register| Holder::Register(it.number());
+    let to = instruction.op0_register();
+    let is_register = instruction.op0_kind() == OpKind::Register;
+    match instruction.code() {
+        Code::Mov_r64_rm64 | Code::Mov_rm64_r64 => {
+            let from = match instruction.op1_kind() {
+                OpKind::Register => register(instruction.op1_register()),
+                _ => Holder::Stack(slot(instruction)?),
+            };
+            let to = match is_register {
+                true => register(to),
+                false => Holder::Stack(slot(instruction)?),
+            };
+            Some((to, from, 0))
+        }
+        Code::Lea_r64_m if instruction.memory_index() == Register::None => {
+            let by = instruction.memory_displacement64() as i64;
+            Some((register(to), register(instruction.memory_base()), by))
+        }
+        Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if is_register => {
+            Some((register(to), register(to), instruction.immediate(1) as i64))
+        }
+        Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 if is_register => {
+            let by = (instruction.immediate(1) as i64).wrapping_neg();
+            Some((register(to), register(to), by))
+        }
+        Code::Inc_rm64 if is_register => Some((register(to), register(to), 1)),
+        _ => None,
+    }
+}
+
+/// Where an instruction reads from, if that is near what a register says.
+fn read(instruction: &Instruction) -> Option<(usize, i64)> {
+    let base = instruction.memory_base();
+    let reads = instruction.op1_kind() == OpKind::Memory && base.is_gpr64();
+    let is_near = reads
+        && instruction.memory_index() == Register::None
+        && instruction.mnemonic() != Mnemonic::Lea;
+    is_near.then(|| (base.number(), instruction.memory_displacement64() as i64))
+}
