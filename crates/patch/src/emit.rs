@@ -1,14 +1,18 @@
 //! The instructions of a copy: the original ones, with probes among them.
 
+use std::cell::OnceCell;
+
 use headcount_model::{BlockId, EdgeId, KeyedProbes, LinkAddr, Place, Plan};
 use headcount_request::INSTRUCTION as REQUEST;
 use headcount_x86::out_of_line;
+use headcount_x86::registers::Registers as Set;
 use iced_x86::{Code, ConstantOffsets, Decoder, DecoderOptions, Encoder, Instruction};
 
 use crate::detours::{self, Detours, LONG, SHORT};
 use crate::event_counter::Events;
 use crate::keyed::Unreadable;
 use crate::probes::Alarm;
+use crate::registers::Registers;
 use crate::sketch::{CannotCopy, End, Sketch, Target, Way, falls_into};
 use crate::spots::{CounterNumber, Fix, Resume, Spot, Undo};
 use crate::system_calls::{LOOK, SystemCall};
@@ -51,6 +55,7 @@ pub fn template(
         countdowns: Vec::new(),
         alarms: Vec::new(),
         keyed_probes: keyed,
+        registers: OnceCell::new(),
         tallied: Vec::new(),
         full_tables: Vec::new(),
         new_texts: Vec::new(),
@@ -275,6 +280,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) countdowns: Vec<u32>,
     pub(crate) alarms: Vec<Alarm>,
     keyed_probes: &'a KeyedProbes,
+    /// Few routines have keyed probes.
+    registers: OnceCell<Registers>,
     /// The instructions that have keyed probes, by offset, with what each of these counts.
     tallied: Vec<(u32, Vec<Tallied>)>,
     /// Where the copy traps because there is no room for a key.
@@ -442,7 +449,15 @@ impl Emitter<'_> {
         let tallied = probes.iter().map(|it| (it.tally, it.amount.is_some()));
         let offset = at.0.wrapping_sub(self.sketch.routine.start.0) as u32;
         self.tallied.push((offset, tallied.collect()));
-        self.keyed(&probes, is_careful, state)
+        let free = self.free_before(number, index);
+        self.keyed(&probes, is_careful, free, state)
+    }
+
+    /// The registers that a probe before an instruction may overwrite.
+    fn free_before(&self, number: usize, index: usize) -> Set {
+        let blocks = &self.sketch.blocks;
+        let registers = self.registers.get_or_init(|| Registers::of(blocks));
+        registers.free_before(&blocks[number], number, index)
     }
 
     /// Where control arrives that comes from outside.

@@ -16,12 +16,13 @@
 //! outside.
 
 use headcount_model::{Expression, KeyKind, KeyOf, KeyedProbe};
+use headcount_x86::registers::Registers;
 use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
-mod free;
+mod hands;
 mod numbers;
 
-use free::in_free;
+use hands::Hands;
 use numbers::is_simple;
 
 use crate::emit::{Emitter, Goal, State};
@@ -199,6 +200,7 @@ pub(crate) struct Unreadable {
     /// Where the key is looked up.
     lookup: u32,
     probe: KeyedProbe,
+    hands: Hands,
     state: State,
     undo: Undo,
 }
@@ -213,12 +215,7 @@ struct Work<'e, 'a> {
     state: State,
     undo: Undo,
     faults: Vec<u32>,
-    /// Is `rdx` used, too, and kept meanwhile?
-    has_third: bool,
-    /// What holds the key while it is looked up, ...
-    key: Register,
-    /// ... and where its slot is.
-    slot: Register,
+    hands: Hands,
 }
 
 impl Emitter<'_> {
@@ -227,30 +224,28 @@ impl Emitter<'_> {
         &mut self,
         probes: &[KeyedProbe],
         is_careful: bool,
+        free: Registers,
         state: State,
     ) -> Result<State, CannotCopy> {
-        let free = match probes {
-            [probe] if !is_careful => in_free(probe),
-            _ => None,
-        };
+        let has_third = is_careful || !probes.iter().all(is_plain);
+        let in_free = || Hands::free(probes, has_third, free);
+        let in_free = if is_careful { None } else { in_free() };
         let mut work = Work {
             to: self,
             state,
             undo: Undo::Nothing,
             faults: Vec::new(),
-            has_third: free.is_none() && (is_careful || !probes.iter().all(is_plain)),
-            key: Register::RAX,
-            slot: Register::RCX,
+            hands: in_free.unwrap_or(Hands::kept(has_third)),
         };
-        if let Some((simple, free)) = free {
-            work.probe_in_free(&probes[0], simple, free)?;
-            return Ok(work.state);
+        if in_free.is_none() {
+            work.save(is_careful)?;
         }
-        work.save(is_careful)?;
         for probe in probes {
             work.probe(probe)?;
         }
-        work.restore(is_careful)?;
+        if in_free.is_none() {
+            work.restore(is_careful)?;
+        }
         Ok(work.state)
     }
 
@@ -264,9 +259,7 @@ impl Emitter<'_> {
                 state: it.state,
                 undo: it.undo,
                 faults: Vec::new(),
-                has_third: true,
-                key: Register::RAX,
-                slot: Register::RCX,
+                hands: it.hands,
             };
             work.no_number(&it.probe, KeyKind::Unreadable, it.has_caller)?;
             work.step();
@@ -310,7 +303,7 @@ impl Work<'_, '_> {
     fn save(&mut self, is_careful: bool) -> Result<(), CannotCopy> {
         self.store(word(0), Register::RAX)?;
         self.store(word(event_counter::SCRATCH), Register::RCX)?;
-        if !self.has_third {
+        if self.hands.by.is_none() {
             self.undo = Undo::RestoreRaxAndRcx;
             return Ok(());
         }
@@ -335,7 +328,7 @@ impl Work<'_, '_> {
             self.put(Instruction::with2(Code::Add_AL_imm8, Register::AL, 0x7f))?;
             self.put(Ok(Instruction::with(Code::Sahf)))?;
         }
-        if self.has_third {
+        if self.hands.by.is_some() {
             self.load(Register::RDX, word(THIRD))?;
         }
         self.load(Register::RCX, word(event_counter::SCRATCH))?;
@@ -345,12 +338,12 @@ impl Work<'_, '_> {
     fn probe(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
         if let Some(caller) = &probe.caller {
             self.evaluate(caller, 0)?;
-            self.store(word(CALLER), Register::RAX)?;
+            self.store(word(CALLER), self.hands.key)?;
         }
         let of_caller = std::mem::take(&mut self.faults);
         if let Some(amount) = &probe.amount {
             self.evaluate(amount, 0)?;
-            self.store(word(last_amount(probe.tally)), Register::RAX)?;
+            self.store(word(last_amount(probe.tally)), self.hands.key)?;
         }
         let has_caller = probe.caller.is_some();
         match &probe.key {
@@ -363,7 +356,7 @@ impl Work<'_, '_> {
                 self.told_apart(fixed(probe, KeyKind::Number), has_caller)?;
             }
             KeyOf::Only(kind) => {
-                self.put(zero(Register::EAX))?;
+                self.put(zero(self.hands.key))?;
                 self.told_apart(fixed(probe, *kind), has_caller)?;
             }
             KeyOf::Target(target) => {
@@ -385,18 +378,20 @@ impl Work<'_, '_> {
         let lookup = self.to.code.len() as u32;
         let others = std::mem::take(&mut self.faults);
         for (faults, has_caller) in [(of_caller, false), (others, has_caller)] {
-            if !faults.is_empty() {
+            // Without that register, all can surely be read.
+            if !faults.is_empty() && self.hands.by.is_some() {
                 self.to.unreadables.push(Unreadable {
                     faults,
                     has_caller,
                     lookup,
                     probe: probe.clone(),
+                    hands: self.hands,
                     state: self.state,
                     undo: self.undo,
                 });
             }
         }
-        self.look_up(probe, false)?;
+        self.look_up(probe)?;
         self.commit(probe)
     }
 
@@ -426,26 +421,22 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// What a key is told apart by besides, in `rdx`.
+    /// What a key is told apart by besides, in its register.
     fn told_apart(&mut self, fixed: u16, has_caller: bool) -> Result<(), CannotCopy> {
-        match has_caller {
-            true => self.caller(fixed),
-            false if self.has_third => self.number(Register::RDX, fixed.into()),
+        match self.hands.by {
+            Some(by) if has_caller => {
+                self.load(by, word(CALLER))?;
+                self.put(Instruction::with2(Code::Shl_rm64_imm8, by, ADDRESS_SHIFT))?;
+                self.put(Instruction::with2(
+                    Code::Or_rm64_imm32,
+                    by,
+                    i32::from(fixed),
+                ))
+            }
+            Some(by) => self.number(by, fixed.into()),
             // It is a number in the instructions that look for it.
-            false => Ok(()),
+            None => Ok(()),
         }
-    }
-
-    /// The address in its word, in front of what is fixed.
-    fn caller(&mut self, fixed: u16) -> Result<(), CannotCopy> {
-        use Register::RDX;
-        self.load(RDX, word(CALLER))?;
-        self.put(Instruction::with2(Code::Shl_rm64_imm8, RDX, ADDRESS_SHIFT))?;
-        self.put(Instruction::with2(
-            Code::Or_rm64_imm32,
-            RDX,
-            i32::from(fixed),
-        ))
     }
 
     /// A key that is no number.
@@ -455,24 +446,24 @@ impl Work<'_, '_> {
         kind: KeyKind,
         has_caller: bool,
     ) -> Result<(), CannotCopy> {
-        self.put(zero(Register::EAX))?;
+        self.put(zero(self.hands.key))?;
         if probe.amount.is_some() {
-            self.store(word(last_amount(probe.tally)), Register::RAX)?;
+            self.store(word(last_amount(probe.tally)), self.hands.key)?;
         }
         self.told_apart(fixed(probe, kind), has_caller)
     }
 
     /// Keys outside of a range are two only.
     fn limit(&mut self, least: i64, end: i64) -> Result<(), CannotCopy> {
-        use Register::{RAX, RCX};
-        self.number(RCX, least.cast_unsigned())?;
-        self.on(Code::Cmp_r64_rm64, RAX, RCX)?;
+        let Hands { key, slot, .. } = self.hands;
+        self.number(slot, least.cast_unsigned())?;
+        self.on(Code::Cmp_r64_rm64, key, slot)?;
         let is_not_below = self.skip(0x7d); // jge
         self.is_beyond(KeyKind::Below)?;
         let is_below = self.skip(0xeb); // jmp
         self.land(is_not_below);
-        self.number(RCX, end.cast_unsigned())?;
-        self.on(Code::Cmp_r64_rm64, RAX, RCX)?;
+        self.number(slot, end.cast_unsigned())?;
+        self.on(Code::Cmp_r64_rm64, key, slot)?;
         let is_within = self.skip(0x7c); // jl
         self.is_beyond(KeyKind::Above)?;
         self.land(is_below);
@@ -481,55 +472,54 @@ impl Work<'_, '_> {
     }
 
     fn is_beyond(&mut self, kind: KeyKind) -> Result<(), CannotCopy> {
-        self.put(Instruction::with2(
-            Code::Or_rm64_imm8,
-            Register::RDX,
-            kind as i32,
-        ))?;
-        self.put(zero(Register::EAX))
+        let Hands { key, by, .. } = self.hands;
+        let by = by.ok_or(CannotCopy::WrongPlan)?;
+        self.put(Instruction::with2(Code::Or_rm64_imm8, by, kind as i32))?;
+        self.put(zero(key))
     }
 
-    /// Where in a table a key is looked for first, in `rcx`: all of its bits have a part in that.
+    /// Where in the table that there is now a key is looked for first: all of its bits have a part in that, but
+    /// that of addresses, of which the lower ones tell them apart.
     fn place(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
-        use Register::{RAX, RCX, RDX};
-        if self.has_third {
-            self.on(Code::Mov_r64_rm64, RCX, RDX)?;
-            self.put(Instruction::with2(Code::Rol_rm64_imm8, RCX, 25))?;
-            self.on(Code::Xor_r64_rm64, RCX, RAX)?;
-            for _ in 0..2 {
-                let mixed = Instruction::with3(Code::Imul_r64_rm64_imm32, RCX, RCX, MIXER);
-                self.put(mixed)?;
+        let Hands { key, slot, by, .. } = self.hands;
+        let mix = |from| Instruction::with3(Code::Imul_r64_rm64_imm32, slot, from, MIXER);
+        let to_places = match by {
+            Some(by) => {
+                self.on(Code::Mov_r64_rm64, slot, by)?;
+                self.put(Instruction::with2(Code::Rol_rm64_imm8, slot, 25))?;
+                self.on(Code::Xor_r64_rm64, slot, key)?;
+                self.put(mix(slot))?;
+                self.put(mix(slot))?;
+                TO_PLACES
             }
-        } else {
-            self.number(RCX, WIDE_MIXER)?;
-            self.on(Code::Imul_r64_rm64, RCX, RAX)?;
-        }
-        self.put(Instruction::with2(Code::Shr_rm64_imm8, RCX, TO_PLACES))?;
-        self.in_table(probe)
-    }
-
-    /// A place in the table that there is now.
-    fn in_table(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
-        let (slot, buckets) = (self.slot.full_register32(), word(mask(probe.tally)));
+            None if probe.is_fetch => {
+                self.put(mix(key))?;
+                TO_LOW_PLACES
+            }
+            None => {
+                self.number(slot, WIDE_MIXER)?;
+                self.on(Code::Imul_r64_rm64, slot, key)?;
+                TO_PLACES
+            }
+        };
+        self.put(Instruction::with2(Code::Shr_rm64_imm8, slot, to_places))?;
+        let (slot, buckets) = (slot.full_register32(), word(mask(probe.tally)));
         self.put(Instruction::with2(Code::And_r32_rm32, slot, buckets))
     }
 
-    /// Finds the slot of the key, and of what is in `rdx`: how far it is in the table.
-    fn look_up(&mut self, probe: &KeyedProbe, is_in_free: bool) -> Result<(), CannotCopy> {
-        let (slot, key) = (self.slot, self.key);
+    /// Finds the slot of the key, and of what it is told apart by: how far it is in the table.
+    fn look_up(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
+        let Hands { key, slot, .. } = self.hands;
         let field = |offset: u32| slot_field(slot, table_of(probe) + offset);
         let by = i32::from(fixed(probe, KeyKind::Number));
         let placing = self.to.code.len();
-        match is_in_free {
-            true => self.place_in_free(probe)?,
-            false => self.place(probe)?,
-        }
+        self.place(probe)?;
         let again = self.to.code.len();
         self.put(Instruction::with2(Code::Cmp_r64_rm64, key, field(0)))?;
         let is_other = self.skip(0x75); // jne
-        self.put(match self.has_third {
-            true => Instruction::with2(Code::Cmp_r64_rm64, Register::RDX, field(8)),
-            false => Instruction::with2(Code::Cmp_rm64_imm32, field(8), by),
+        self.put(match self.hands.by {
+            Some(by) => Instruction::with2(Code::Cmp_r64_rm64, by, field(8)),
+            None => Instruction::with2(Code::Cmp_rm64_imm32, field(8), by),
         })?;
         let is_it = self.skip(0x74); // je
         self.land(is_other);
@@ -556,9 +546,9 @@ impl Work<'_, '_> {
             self.to.code.push(0xcc); // int3
         }
         self.store(field(0), key)?;
-        match self.has_third {
-            true => self.store(field(8), Register::RDX)?,
-            false => self.put(Instruction::with2(Code::Mov_rm64_imm32, field(8), by))?,
+        match self.hands.by {
+            Some(by) => self.store(field(8), by)?,
+            None => self.put(Instruction::with2(Code::Mov_rm64_imm32, field(8), by))?,
         }
         self.land(is_it);
         Ok(())
@@ -566,32 +556,21 @@ impl Work<'_, '_> {
 
     /// Adds to the slot.
     fn commit(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
-        use Register::RAX;
-        let slot = self.slot;
+        let Hands { key, slot, .. } = self.hands;
         let field = |offset: u32| slot_field(slot, table_of(probe) + offset);
         self.store(word(last_slot(probe.tally)), slot)?;
         self.put(Instruction::with1(Code::Inc_rm64, field(SLOT_COUNT)))?;
         self.state = self.state.tallied();
         if probe.amount.is_some() {
-            self.load(RAX, word(last_amount(probe.tally)))?;
+            self.load(key, word(last_amount(probe.tally)))?;
             self.put(Instruction::with2(
                 Code::Add_rm64_r64,
                 field(SLOT_AMOUNT),
-                RAX,
+                key,
             ))?;
         }
         self.state = self.state.tallied();
         Ok(())
-    }
-
-    /// The word in which a register's own value is kept meanwhile, if it is.
-    fn saved(&self, number: u8) -> Option<u32> {
-        match number {
-            0 => Some(0),
-            1 => Some(event_counter::SCRATCH),
-            2 if self.has_third => Some(THIRD),
-            _ => None,
-        }
     }
 
     /// A short jump forwards.
@@ -619,17 +598,22 @@ fn fixed(probe: &KeyedProbe, kind: KeyKind) -> u16 {
     probe.place << PLACE_SHIFT | kind as u16
 }
 
-/// Does a probe look for one key, of numbers that can be computed without `rdx` and without a fault?
+/// Does a probe look for one key, of numbers that can be computed with one register more, and without a fault?
 fn is_plain(probe: &KeyedProbe) -> bool {
     let is_plain_key = match &probe.key {
-        KeyOf::Number(key) => is_simple(key),
+        KeyOf::Number(key) => is_simple(key, is_sure(probe)),
         KeyOf::Only(kind) => *kind == KeyKind::Number,
         KeyOf::Text(..) | KeyOf::Target(_) => false,
     };
     is_plain_key
         && probe.caller.is_none()
         && probe.within.is_none()
-        && probe.amount.as_ref().is_none_or(is_simple)
+        && probe.amount.as_ref().is_none_or(|it| is_simple(it, false))
+}
+
+/// Can everything surely be read that it looks at?
+fn is_sure(probe: &KeyedProbe) -> bool {
+    probe.free != 0
 }
 
 /// Puts a number into a register, in as few bytes as it takes; flags stay.
@@ -644,6 +628,7 @@ fn constant(to: Register, number: u64) -> Result<Instruction, IcedError> {
 }
 
 fn zero(register: Register) -> Result<Instruction, IcedError> {
+    let register = register.full_register32();
     Instruction::with2(Code::Xor_r32_rm32, register, register)
 }
 

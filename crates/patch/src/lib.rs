@@ -21,6 +21,7 @@ mod flags;
 mod keyed;
 mod log;
 mod probes;
+mod registers;
 mod sketch;
 mod spots;
 mod system_calls;
