@@ -141,6 +141,7 @@ impl Tallies {
             amount: None,
             caller: None,
             free: it.free,
+            direct: None,
         });
         found.probes.extend(probes);
         found.interpreted = Some(Interpreted {
@@ -410,6 +411,7 @@ impl One {
             },
             is_fetch: false,
             free: 0,
+            direct: None,
         })
     }
 

@@ -120,8 +120,64 @@ impl Expression {
         }
     }
 
+    /// The least and the largest number that it can be, where that is easily seen and they are close together.
+    pub fn bounds(&self) -> Option<(i64, i64)> {
+        match self {
+            Self::Constant(number) => Some((*number, *number)),
+            Self::Load(width, _) | Self::Narrow(width, _) => match (width.bytes, width.is_signed) {
+                (1, true) => Some((i8::MIN.into(), i8::MAX.into())),
+                (1, false) => Some((0, u8::MAX.into())),
+                (2, true) => Some((i16::MIN.into(), i16::MAX.into())),
+                (2, false) => Some((0, u16::MAX.into())),
+                _ => None,
+            },
+            Self::Unary(Unary::Log2, _) => Some((-1, 63)),
+            Self::Unary(..) => None,
+            Self::Binary(operation, left, right) => match (operation, &**right) {
+                (Binary::And, Self::Constant(mask)) if *mask >= 0 => Some((0, *mask)),
+                (Binary::Add, Self::Constant(by)) => {
+                    let (least, most) = left.bounds()?;
+                    Some((least.checked_add(*by)?, most.checked_add(*by)?))
+                }
+                (Binary::Equal | Binary::NotEqual | Binary::Less | Binary::LessOrEqual, _) => {
+                    Some((0, 1))
+                }
+                _ => None,
+            },
+            Self::Register(_) | Self::Address(_) | Self::ThreadPointer => None,
+        }
+    }
+
     /// What is at an address.
     pub fn load(width: Width, address: Self) -> Self {
         Self::Load(width, Box::new(address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_lie_within_their_bounds() {
+        let byte = |is_signed| Width {
+            bytes: 1,
+            is_signed,
+        };
+        let of = Expression::Register(3);
+        let narrow = |width| Expression::Narrow(width, Box::new(of.clone()));
+        let two =
+            |operation, by| Expression::binary(operation, of.clone(), Expression::Constant(by));
+        assert_eq!(narrow(byte(false)).bounds(), Some((0, 255)));
+        assert_eq!(narrow(byte(true)).bounds(), Some((-128, 127)));
+        assert_eq!(two(Binary::And, 7).bounds(), Some((0, 7)));
+        assert_eq!(two(Binary::And, -8).bounds(), None);
+        assert_eq!(two(Binary::LessOrEqual, 9).bounds(), Some((0, 1)));
+        let sum = Expression::sum(two(Binary::And, 7), Expression::Constant(-3));
+        assert_eq!(sum.bounds(), Some((-3, 4)));
+        let far = Expression::sum(Expression::Constant(1), Expression::Constant(i64::MAX));
+        assert_eq!(far.bounds(), None);
+        assert_eq!(of.bounds(), None);
+        assert_eq!(two(Binary::ShiftRight, 60).bounds(), None);
     }
 }

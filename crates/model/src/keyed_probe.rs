@@ -24,6 +24,63 @@ pub struct KeyedProbe {
     /// Registers whose contents nobody looks at any more, as bits by number. If there are any, what the key is
     /// computed from can surely be read.
     pub free: u16,
+    /// Where its slots are, if each of its keys has one of its own.
+    pub direct: Option<Direct>,
+}
+
+/// The slots of keys that are few: one for each, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Direct {
+    /// The key of the first one.
+    pub least: i32,
+    /// How many keys there are.
+    pub keys: u16,
+    /// The number of the first slot, among those of the tally.
+    pub first: u16,
+}
+
+/// So many slots a tally has for keys that are few.
+pub const DIRECT_SLOTS: u16 = 1 << 10;
+
+/// The slots behind those of the keys: for what is below these, above, and unreadable.
+pub const DIRECT_BESIDES: [KeyKind; 3] = [KeyKind::Below, KeyKind::Above, KeyKind::Unreadable];
+
+/// The first key is no farther from zero: an instruction has room for so many times the size of a slot.
+const FARTHEST: i32 = 1 << 24;
+
+impl Direct {
+    /// How many slots there are.
+    pub fn slots(self) -> u16 {
+        self.keys + DIRECT_BESIDES.len() as u16
+    }
+}
+
+impl KeyedProbe {
+    /// The slots of its keys, the first of which has this number, if these are few enough to lie in a row.
+    pub fn direct_from(&self, first: u16) -> Option<Direct> {
+        let KeyOf::Number(key) = &self.key else {
+            return None;
+        };
+        if self.caller.is_some() || self.is_fetch {
+            return None;
+        }
+        let (least, end) = match self.within {
+            Some(within) => within,
+            None => {
+                let (least, most) = key.bounds()?;
+                (least, most.checked_add(1)?)
+            }
+        };
+        let direct = Direct {
+            least: i32::try_from(least)
+                .ok()
+                .filter(|it| it.abs() <= FARTHEST)?,
+            keys: u16::try_from(end.checked_sub(least)?).ok()?,
+            first,
+        };
+        let end = u32::from(first) + u32::from(direct.keys) + DIRECT_BESIDES.len() as u32;
+        (end <= u32::from(DIRECT_SLOTS)).then_some(direct)
+    }
 }
 
 /// What the key of a probe is.
@@ -127,6 +184,7 @@ impl KeyedProbes {
             amount: None,
             caller: None,
             free: 0,
+            direct: None,
         })
     }
 

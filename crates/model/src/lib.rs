@@ -34,7 +34,8 @@ pub use event::{Bounds, Event, Events, InstructionEvents, Varies};
 pub use expression::{Binary, Expression, Unary, Width};
 pub use graph::{BlockId, Edge, EdgeId, EdgeKind, FlowGraph, Node};
 pub use keyed_probe::{
-    KeyKind, KeyOf, KeyedProbe, KeyedProbes, MOST_ASKED, MOST_PLACES, MOST_TALLIES,
+    DIRECT_BESIDES, DIRECT_SLOTS, Direct, KeyKind, KeyOf, KeyedProbe, KeyedProbes, MOST_ASKED,
+    MOST_PLACES, MOST_TALLIES,
 };
 pub use language::Language;
 pub use plan::{EventPlan, GraphCounts, Place, Plan, ProbeCosts, Readings};

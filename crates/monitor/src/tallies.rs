@@ -11,10 +11,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use headcount_language::Language;
-use headcount_model::{KeyedProbe, KeyedProbes, LinkAddr, LoadAddr, MOST_PLACES};
-use headcount_patch::{
-    Copy, SLOT_BYTES, Spot, TEXT_LIMIT, TEXT_START, last_amount, last_slot, text_hash,
-};
+use headcount_model::{Direct, KeyedProbe, KeyedProbes, LinkAddr, LoadAddr, MOST_PLACES};
+use headcount_patch::{Copy, SLOT_BYTES, Spot, TEXT_LIMIT, TEXT_START, last_amount, text_hash};
 use libc::pid_t;
 
 use crate::FileBytes;
@@ -98,6 +96,8 @@ pub struct Tallies {
     meant: HashMap<(u32, u8, u32), Vec<(Found, Slot)>>,
     /// The number of the next place.
     next_place: u16,
+    /// By tally: that of the next slot that is one key's own.
+    next_direct: HashMap<u8, u16>,
     /// The interpreters among the modules, by number.
     pub(crate) interpreters: HashMap<usize, Interpreted>,
     /// What they interpret.
@@ -134,6 +134,7 @@ impl Tallies {
             generations: HashMap::new(),
             meant: HashMap::new(),
             next_place: 0,
+            next_direct: HashMap::new(),
             interpreters: HashMap::new(),
             pieces: Pieces::default(),
         })
@@ -181,6 +182,14 @@ impl Tallies {
         };
         self.file = Some(file);
         Ok(())
+    }
+
+    /// The slots of a probe's keys, if they are few and there are enough.
+    fn direct(&mut self, probe: &KeyedProbe) -> Option<Direct> {
+        let next = self.next_direct.entry(probe.tally).or_default();
+        let direct = probe.direct_from(*next)?;
+        *next += direct.slots();
+        Some(direct)
     }
 
     /// How many there are.
@@ -265,6 +274,7 @@ impl Monitor<'_> {
                     tallies.next_place - 1
                 }
             };
+            probe.direct = tallies.direct(probe);
             self.journal.write(&Entry::TallyPlace {
                 place: probe.place,
                 tally: probe.tally,
@@ -402,7 +412,7 @@ impl Monitor<'_> {
         };
         let mut crowded = Vec::new();
         for tally in 0..tallies.count() {
-            let table = windows.read_table(window, tally)?;
+            let table = windows.read_buckets(window, tally)?;
             if slots(&table).count() * SLOT_BYTES as usize > table.len() / 8 {
                 crowded.push(tally);
             }
@@ -491,8 +501,7 @@ impl Monitor<'_> {
             return Ok(());
         };
         for (tally, has_amount) in tallied {
-            let slot = windows.word_at(window, last_slot(*tally))?;
-            let slot = windows.in_window(*tally, slot as u32);
+            let slot = windows.last_slot(window, *tally)?;
             windows.add_to(window, (slot + headcount_patch::SLOT_COUNT) / 8, sign)?;
             if *has_amount {
                 let amount = windows.word_at(window, last_amount(*tally))?.cast_signed();

@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 
 use headcount_model::{MOST_TALLIES, SystemCalls};
 use headcount_patch::{
-    BEHIND_CALL_CELLS, CALL_NUMBERS, CALL_TABLE, CounterNumber, EVENT_COUNTER, FETCH_TABLE,
-    FETCH_TABLE_BYTES, FIRST_CALL_CELL, FLAGS_SCRATCH, GENERATION, LAST_CALL, LEAST_TABLE_BYTES,
-    LOG_BYTES, LOG_PLACE, LOG_START, MOST_WINDOW_BYTES, NO_CALL, OWNER, SECOND_SCRATCH,
-    TABLE_BYTES, TABLES, THIRD_SCRATCH, bytes_of, mask, mask_of, table,
+    BEHIND_CALL_CELLS, CALL_NUMBERS, CALL_TABLE, CounterNumber, DIRECT_BYTES, EVENT_COUNTER,
+    FETCH_TABLE, FETCH_TABLE_BYTES, FIRST_CALL_CELL, FLAGS_SCRATCH, GENERATION, LAST_CALL,
+    LEAST_TABLE_BYTES, LOG_BYTES, LOG_PLACE, LOG_START, MOST_WINDOW_BYTES, NO_CALL, OWNER,
+    SECOND_SCRATCH, TABLE_BYTES, TABLES, THIRD_SCRATCH, bytes_of, last_slot, mask, mask_of, table,
 };
 use libc::pid_t;
 
@@ -114,10 +114,16 @@ impl Windows {
         self.has_fetches = true;
     }
 
-    /// Where what is so far behind the beginning of a table is in a window. (A program may have written that
-    /// distance: it leads nowhere else.)
+    /// Where what is so far behind the beginning of a table is in a window.
     pub fn in_window(&self, number: u8, offset: u32) -> u32 {
-        self.table(number) + (offset & (self.most_bytes(number) - 1))
+        self.table(number) + offset % (self.direct_bytes(number) + self.most_bytes(number))
+    }
+
+    /// Where the slot is that a thread added to last. (A program may have written that: it leads to no other table.)
+    pub fn last_slot(&self, window: u32, number: u8) -> io::Result<u32> {
+        let from_buckets = self.word_at(window, last_slot(number))? as u32;
+        let from_table = from_buckets.wrapping_add(self.direct_bytes(number));
+        Ok(self.in_window(number, from_table))
     }
 
     /// Where a table is in a window, ...
@@ -128,7 +134,15 @@ impl Windows {
         }
     }
 
-    /// ... and how many bytes it may have.
+    /// ... how many bytes are in front of its buckets, ...
+    fn direct_bytes(&self, number: u8) -> u32 {
+        match number == self.fetches {
+            true => 0,
+            false => DIRECT_BYTES,
+        }
+    }
+
+    /// ... and how many these may have.
     fn most_bytes(&self, number: u8) -> u32 {
         match number == self.fetches {
             true => FETCH_TABLE_BYTES,
@@ -143,7 +157,13 @@ impl Windows {
     /// What is in a table of a window.
     pub fn read_table(&self, window: u32, number: u8) -> io::Result<Vec<u8>> {
         let at = self.in_table(window, number);
-        read_table(&self.file, window, number, at)
+        read_table(&self.file, window, number, at, self.direct_bytes(number))
+    }
+
+    /// What is in its buckets.
+    pub fn read_buckets(&self, window: u32, number: u8) -> io::Result<Vec<u8>> {
+        let at = self.in_table(window, number) + u64::from(self.direct_bytes(number));
+        read_table(&self.file, window, number, at, 0)
     }
 
     /// What is in a part of it.
@@ -158,7 +178,7 @@ impl Windows {
     /// them.
     pub fn empty_tables(&self, window: u32, tables: u8, generation: u64) -> io::Result<()> {
         for number in 0..tables {
-            let bytes = table_bytes(&self.file, window, number)?;
+            let bytes = self.direct_bytes(number) + table_bytes(&self.file, window, number)?;
             let at = self.in_table(window, number);
             self.file.write_all_at(&vec![0; bytes as usize], at)?;
         }
@@ -186,7 +206,8 @@ impl Windows {
 
     fn resize_table(&self, window: u32, number: u8, bytes: u32) -> io::Result<()> {
         let at = self.in_table(window, number);
-        kernel::allocate_part(&self.file, at, bytes.into())?;
+        let all = self.direct_bytes(number) + bytes;
+        kernel::allocate_part(&self.file, at, all.into())?;
         self.write(window, mask(number), mask_of(bytes).into())
     }
 
@@ -436,9 +457,11 @@ fn table_bytes(file: &File, window: u32, number: u8) -> io::Result<u32> {
     Ok(bytes_of(u32::from_le_bytes(word)))
 }
 
-/// What is in the table of a window with this number, which begins there in the file.
-fn read_table(file: &File, window: u32, number: u8, at: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; table_bytes(file, window, number)? as usize];
+/// What is in the table of a window with this number, which begins there in the file, so many bytes before its
+/// buckets.
+fn read_table(file: &File, window: u32, number: u8, at: u64, direct: u32) -> io::Result<Vec<u8>> {
+    let all = direct + table_bytes(file, window, number)?;
+    let mut bytes = vec![0; all as usize];
     file.read_exact_at(&mut bytes, at)?;
     Ok(bytes)
 }
@@ -450,12 +473,12 @@ pub fn read_any_table(
     number: u8,
     is_of_fetches: bool,
 ) -> io::Result<Vec<u8>> {
-    let place = match is_of_fetches {
-        true => FETCH_TABLE,
-        false => table(number),
+    let (place, direct) = match is_of_fetches {
+        true => (FETCH_TABLE, 0),
+        false => (table(number), DIRECT_BYTES),
     };
     let at = u64::from(window) * STRIDE + u64::from(place);
-    read_table(file, window, number, at)
+    read_table(file, window, number, at, direct)
 }
 
 /// How often the tables of a window were emptied, and the process that counts there.
@@ -492,7 +515,7 @@ pub fn sum(
 /// in front of them, even if there are none.
 pub fn place_of_tables(tables: u32) -> Range<u32> {
     let tables = tables.min(MOST_TALLIES as u32);
-    TABLES..TABLES + tables * TABLE_BYTES
+    TABLES..table(tables as u8)
 }
 
 fn sum_of(

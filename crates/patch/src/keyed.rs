@@ -15,10 +15,11 @@
 //! A text is counted by its hash. Where that comes into a table, the copy traps, and the text is read from
 //! outside.
 
-use headcount_model::{Expression, KeyKind, KeyOf, KeyedProbe};
+use headcount_model::{DIRECT_SLOTS, Expression, KeyKind, KeyOf, KeyedProbe};
 use headcount_x86::registers::Registers;
 use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
+mod direct;
 mod hands;
 mod numbers;
 
@@ -73,8 +74,12 @@ const LEAST_TABLE_LOG: u32 = 15;
 const TABLE_LOG: u32 = 20;
 const MOST_TABLE_LOG: u32 = 23;
 
-/// How many bytes a table has room for.
+/// How many bytes the buckets of a table have room for.
 pub const TABLE_BYTES: u32 = 1 << TABLE_LOG;
+
+/// How many bytes are in front of its buckets, for keys that have slots of their own. Those that what is interpreted
+/// is counted by are not few.
+pub const DIRECT_BYTES: u32 = DIRECT_SLOTS as u32 * SLOT_BYTES;
 
 /// How many the one has room for whose keys are what is interpreted.
 pub const FETCH_TABLE_BYTES: u32 = 1 << MOST_TABLE_LOG;
@@ -96,7 +101,7 @@ pub const ADDRESS_SHIFT: u32 = 16;
 
 const _: () = assert!(headcount_model::MOST_PLACES as u32 <= 1 << (ADDRESS_SHIFT - PLACE_SHIFT));
 
-/// Where the window notes which slot of a tally's table was added to last, from the table's start.
+/// Where the window notes which slot of a tally's table was added to last: how far it is from the buckets.
 pub const fn last_slot(tally: u8) -> u32 {
     LAST + 8 * tally as u32
 }
@@ -145,13 +150,14 @@ pub fn end_of_bucket(place: u32) -> u32 {
 
 /// Where a tally's table is.
 pub const fn table(tally: u8) -> u32 {
-    TABLES + tally as u32 * TABLE_BYTES
+    TABLES + tally as u32 * (DIRECT_BYTES + TABLE_BYTES)
 }
 
-fn table_of(probe: &KeyedProbe) -> u32 {
+/// Where its buckets are. Slots are told by how far they are from there.
+fn buckets_of(probe: &KeyedProbe) -> u32 {
     match probe.is_fetch {
         true => FETCH_TABLE,
-        false => table(probe.tally),
+        false => table(probe.tally) + DIRECT_BYTES,
     }
 }
 
@@ -197,7 +203,7 @@ pub(crate) struct Unreadable {
     faults: Vec<u32>,
     /// Is the caller known there, if callers are told apart?
     has_caller: bool,
-    /// Where the key is looked up.
+    /// Where the key is looked up, or its slot is known.
     lookup: u32,
     probe: KeyedProbe,
     hands: Hands,
@@ -349,7 +355,9 @@ impl Work<'_, '_> {
         match &probe.key {
             KeyOf::Number(key) => {
                 self.evaluate(key, 0)?;
-                self.told_apart(fixed(probe, KeyKind::Number), has_caller)?;
+                if probe.direct.is_none() {
+                    self.told_apart(fixed(probe, KeyKind::Number), has_caller)?;
+                }
             }
             KeyOf::Text(address, bytes) => {
                 self.text(address, *bytes)?;
@@ -372,14 +380,19 @@ impl Work<'_, '_> {
                 ))?;
             }
         }
-        if let Some((least, end)) = probe.within {
+        if let Some((least, end)) = probe.within
+            && probe.direct.is_none()
+        {
             self.limit(least, end)?;
         }
-        let lookup = self.to.code.len() as u32;
+        let mut lookup = self.to.code.len() as u32;
+        if let Some(direct) = probe.direct {
+            self.slot_of(probe, direct)?;
+            lookup = self.to.code.len() as u32;
+        }
         let others = std::mem::take(&mut self.faults);
         for (faults, has_caller) in [(of_caller, false), (others, has_caller)] {
-            // Without that register, all can surely be read.
-            if !faults.is_empty() && self.hands.by.is_some() {
+            if !faults.is_empty() && !is_sure(probe) {
                 self.to.unreadables.push(Unreadable {
                     faults,
                     has_caller,
@@ -391,7 +404,9 @@ impl Work<'_, '_> {
                 });
             }
         }
-        self.look_up(probe)?;
+        if probe.direct.is_none() {
+            self.look_up(probe)?;
+        }
         self.commit(probe)
     }
 
@@ -450,7 +465,10 @@ impl Work<'_, '_> {
         if probe.amount.is_some() {
             self.store(word(last_amount(probe.tally)), self.hands.key)?;
         }
-        self.told_apart(fixed(probe, kind), has_caller)
+        match probe.direct {
+            Some(direct) => self.slot_beside(probe, direct, kind),
+            None => self.told_apart(fixed(probe, kind), has_caller),
+        }
     }
 
     /// Keys outside of a range are two only.
@@ -510,7 +528,7 @@ impl Work<'_, '_> {
     /// Finds the slot of the key, and of what it is told apart by: how far it is in the table.
     fn look_up(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
         let Hands { key, slot, .. } = self.hands;
-        let field = |offset: u32| slot_field(slot, table_of(probe) + offset);
+        let field = |offset: u32| slot_field(slot, buckets_of(probe) + offset);
         let by = i32::from(fixed(probe, KeyKind::Number));
         let placing = self.to.code.len();
         self.place(probe)?;
@@ -557,7 +575,7 @@ impl Work<'_, '_> {
     /// Adds to the slot.
     fn commit(&mut self, probe: &KeyedProbe) -> Result<(), CannotCopy> {
         let Hands { key, slot, .. } = self.hands;
-        let field = |offset: u32| slot_field(slot, table_of(probe) + offset);
+        let field = |offset: u32| slot_field(slot, buckets_of(probe) + offset);
         self.store(word(last_slot(probe.tally)), slot)?;
         self.put(Instruction::with1(Code::Inc_rm64, field(SLOT_COUNT)))?;
         self.state = self.state.tallied();
@@ -600,15 +618,20 @@ fn fixed(probe: &KeyedProbe, kind: KeyKind) -> u16 {
 
 /// Does a probe look for one key, of numbers that can be computed with one register more, and without a fault?
 fn is_plain(probe: &KeyedProbe) -> bool {
+    // What cannot be read has a slot there.
+    let is_sure = probe.direct.is_some() || is_sure(probe);
     let is_plain_key = match &probe.key {
-        KeyOf::Number(key) => is_simple(key, is_sure(probe)),
+        KeyOf::Number(key) => is_simple(key, is_sure),
         KeyOf::Only(kind) => *kind == KeyKind::Number,
         KeyOf::Text(..) | KeyOf::Target(_) => false,
     };
     is_plain_key
         && probe.caller.is_none()
-        && probe.within.is_none()
-        && probe.amount.as_ref().is_none_or(|it| is_simple(it, false))
+        && (probe.within.is_none() || probe.direct.is_some())
+        && probe
+            .amount
+            .as_ref()
+            .is_none_or(|it| is_simple(it, is_sure))
 }
 
 /// Can everything surely be read that it looks at?

@@ -35,10 +35,10 @@ pub use emit::template;
 pub use event_counter::{AT as EVENT_COUNTER, Events, SCRATCH as SECOND_SCRATCH};
 pub use flags::Adding;
 pub use keyed::{
-    ADDRESS_SHIFT, FETCH_TABLE, FETCH_TABLE_BYTES, FLAGS_SCRATCH, GENERATION, LEAST_TABLE_BYTES,
-    MOST_TEMPORARIES, MOST_WINDOW_BYTES, OWNER, PLACE_SHIFT, SLOT_AMOUNT, SLOT_BYTES, SLOT_COUNT,
-    TABLE_BYTES, TABLES, TEXT_LIMIT, TEXT_START, THIRD_SCRATCH, bytes_of, end_of_bucket,
-    first_places, hash as text_hash, last_amount, last_slot, mask, mask_of, table,
+    ADDRESS_SHIFT, DIRECT_BYTES, FETCH_TABLE, FETCH_TABLE_BYTES, FLAGS_SCRATCH, GENERATION,
+    LEAST_TABLE_BYTES, MOST_TEMPORARIES, MOST_WINDOW_BYTES, OWNER, PLACE_SHIFT, SLOT_AMOUNT,
+    SLOT_BYTES, SLOT_COUNT, TABLE_BYTES, TABLES, TEXT_LIMIT, TEXT_START, THIRD_SCRATCH, bytes_of,
+    end_of_bucket, first_places, hash as text_hash, last_amount, last_slot, mask, mask_of, table,
 };
 pub use log::{
     BYTES as LOG_BYTES, ENTRY_BYTES as LOG_ENTRY_BYTES, PLACE as LOG_PLACE, START as LOG_START,
