@@ -133,6 +133,9 @@ fn narrow(chosen: &mut Chosen, loaded: &Loaded, args: &Annotate) -> anyhow::Resu
     Ok(())
 }
 
+/// So many hot lines are shown before whole files, which are longer than a screen.
+const HOTTEST: usize = 10;
+
 fn listings(
     loaded: &Loaded,
     chosen: &Chosen,
@@ -153,12 +156,24 @@ fn listings(
         let executed = |file: &str| counts.get(file).map_or(0, executed_in);
         excerpts.sort_by_key(|(file, _)| std::cmp::Reverse(executed(file)));
     }
-    for (file, excerpts) in excerpts {
-        let Some(lines) = lines_of(sources, file, is_named) else {
-            continue;
-        };
-        let counts = counts.get(file.as_str()).unwrap_or(&none);
-        let to = args.output.as_deref();
+    let to = args.output.as_deref();
+    let files: Vec<_> = excerpts
+        .into_iter()
+        .filter_map(|(file, excerpts)| {
+            let lines = lines_of(sources, file, is_named)?;
+            let counts = counts.get(file.as_str()).unwrap_or(&none);
+            Some((file, excerpts, lines, counts))
+        })
+        .collect();
+    if let Some(width) = output::terminal_width(to).filter(|_| !is_named) {
+        let counts = files
+            .iter()
+            .map(|(file, _, lines, counts)| (file.as_str(), lines.as_slice(), *counts));
+        let counts: Vec<_> = counts.collect();
+        shown.push_str(&annotate::hottest(&counts, HOTTEST, width));
+        shown.push('\n');
+    }
+    for (file, excerpts, lines, counts) in files {
         shown.push_str(&match args.histogram {
             None if args.columns => {
                 let blocks = annotate::column_counts(&loaded.counted, file);

@@ -37,6 +37,15 @@ function card(title, value, detail, href, part) {
   );
 }
 
+/** What the page compares, at a glance. */
+function changeCard() {
+  const change = card("Change", "…", "", "#/changes");
+  changes().then(({ commands, executed: [old, now] }) => {
+    change.replaceWith(card("Change", signed(difference(old, now)), `${growth(old, now)} compared with ${commands[0]}`, "#/changes"));
+  });
+  return change;
+}
+
 /** The reader's own files; all, if there is none. */
 function ownFiles() {
   const own = index.files.filter((it) => !it.isOfALibrary);
@@ -82,6 +91,7 @@ function cards() {
     const detail = waysAll > 0 ? `${shown(waysSeen)} of ${shown(waysAll)} in functions that ran` : "no branch was counted";
     ofBranches.replaceWith(card("Branch outcomes seen", share(waysSeen, waysAll), detail, "#/branches", fraction(waysSeen, waysAll)));
   });
+  if (index.changes) all.unshift(changeCard());
   all.push(
     card("Not counted", refused === 0 ? "nothing" : shown(refused), notCounted(refused), "#/refused"),
   );
