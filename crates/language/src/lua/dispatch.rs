@@ -191,11 +191,11 @@ impl<'p, 'a> Dispatches<'p, 'a> {
     }
 
     fn fetches(&mut self, table: &Candidate) -> Result<Vec<Fetch>, String> {
-        let mut found: BTreeMap<u64, Address> = BTreeMap::new();
+        let mut found: BTreeMap<u64, BTreeSet<(Place, i64)>> = BTreeMap::new();
         for at in self.jumps.clone() {
-            match self.address_at(at) {
-                Some(address) => {
-                    found.insert(at, address);
+            match self.holders_at(at).filter(|it| !it.is_empty()) {
+                Some(holders) => {
+                    found.insert(at, holders);
                 }
                 None if self.main.contains(&at) => {
                     return Err(format!("it is not known what the jump at {at:#x} goes by"));
@@ -209,16 +209,23 @@ impl<'p, 'a> Dispatches<'p, 'a> {
         }
         let is_dispatch = |at| found.contains_key(&at);
         let free = self.code.free_if(&table.handlers, &is_dispatch);
-        let fetch = |(at, address): (&u64, &Address)| Fetch {
-            at: LinkAddr(*at),
-            address: *address,
-            free: free.get(at).copied().unwrap_or(0),
+        let common = found.values().cloned().reduce(|one, other| &one & &other);
+        let common = common.and_then(|it| it.first().copied());
+        let fetch = |(at, holders): (&u64, &BTreeSet<(Place, i64)>)| {
+            // Registers come first: that is less work for a probe.
+            let (place, by) = common.or_else(|| holders.first().copied())?;
+            Some(Fetch {
+                at: LinkAddr(*at),
+                address: address(place, by.wrapping_neg()),
+                free: free.get(at).copied().unwrap_or(0),
+            })
         };
-        Ok(found.iter().map(fetch).collect())
+        Ok(found.iter().filter_map(fetch).collect())
     }
 
-    /// Where the instruction is in memory that a jump goes by, whichever way control came.
-    fn address_at(&mut self, jump: u64) -> Option<Address> {
+    /// What holds the address of the instruction that a jump goes by, whichever way control came, and how much
+    /// more than that.
+    fn holders_at(&mut self, jump: u64) -> Option<BTreeSet<(Place, i64)>> {
         let mut holders: Option<BTreeSet<(Place, i64)>> = None;
         let mut todo = vec![vec![jump]];
         while let Some(path) = todo.pop() {
@@ -237,12 +244,7 @@ impl<'p, 'a> Dispatches<'p, 'a> {
                 todo.push(path.iter().copied().chain([*at]).collect());
             }
         }
-        // Registers first: that is less work for a probe.
-        let (place, by) = holders?.into_iter().next()?;
-        Some(match place {
-            Place::Register(number) => Address::Register(number as u8, by.wrapping_neg()),
-            Place::Memory(base, at) => Address::Word(base as u8, at, by.wrapping_neg()),
-        })
+        holders
     }
 
     /// What holds the address of the word that a jump goes by, if it was read on the path there, of which the
@@ -281,6 +283,14 @@ impl<'p, 'a> Dispatches<'p, 'a> {
             Place::Memory(_, at) => is_near(*by) && is_near(*at),
         });
         Some(usable.collect())
+    }
+}
+
+/// So far from what a place holds.
+fn address(place: Place, by: i64) -> Address {
+    match place {
+        Place::Register(number) => Address::Register(number as u8, by),
+        Place::Memory(base, at) => Address::Word(base as u8, at, by),
     }
 }
 

@@ -237,8 +237,10 @@ impl<'f> Flow<'f> {
         let Some(from) = way.from else {
             return true;
         };
-        let is_body = self.code[from].opcode() == FORPREP && way.to == from + 1;
-        way.to <= from || is_body || self.line(from) != self.line(way.to)
+        let opcode = self.code[from].opcode();
+        let is_body = opcode == FORPREP && way.to == from + 1;
+        // The first call of an iterator is part of what prepares the loop.
+        opcode != TFORPREP && (way.to <= from || is_body || self.line(from) != self.line(way.to))
     }
 
     fn lines(&self) -> Vec<Line> {

@@ -28,16 +28,21 @@ const SELVES: [&str; 3] = ["$LuaVersion: Lua ", "$Lua: Lua ", "LuaJIT "];
 
 /// May it be Lua?
 pub(crate) fn is_likely(bytes: &[u8]) -> bool {
-    version(bytes).is_some()
-        && Program::parse(bytes).is_some_and(|it| it.own_symbol(LOADS).is_some())
+    version(bytes).is_some() && Program::parse(bytes).is_some()
 }
 
 /// Is it Lua? An error says why its programs cannot be counted.
 pub(crate) fn find(bytes: &[u8]) -> Option<Result<Found, String>> {
     let name = version(bytes)?;
     let program = Program::parse(bytes)?;
-    let begin = program.own_symbol(LOADS)?;
-    Some(found(&program, name, begin))
+    match program.own_symbol(LOADS) {
+        Some(begin) => Some(found(&program, name, begin)),
+        // Others only speak of LuaJIT.
+        None if name.starts_with("LuaJIT") => None,
+        None => Some(Err(format!(
+            "it is {name}, but does not say where {LOADS} is"
+        ))),
+    }
 }
 
 /// Its name and version.
@@ -53,7 +58,7 @@ fn version(bytes: &[u8]) -> Option<String> {
         let name = if is_jit { "LuaJIT" } else { "Lua" };
         (number.len() > 1).then(|| format!("{name} {number}"))
     };
-    SELVES.iter().rev().find_map(of)
+    SELVES.iter().find_map(of)
 }
 
 fn found(program: &Program<'_>, name: String, begin: u64) -> Result<Found, String> {
