@@ -140,7 +140,11 @@ pub fn run(
         .filter(|it| *it != Way::Others || has_others);
     let ways: Vec<Way> = ways.collect();
     let wanted = |name: &str| only.is_empty() || only.iter().any(|it| it == name);
-    let programs: Vec<_> = language.programs.into_iter().filter(|it| wanted(it.0)).collect();
+    let programs: Vec<_> = language
+        .programs
+        .into_iter()
+        .filter(|it| wanted(it.0))
+        .collect();
     let mut times = vec![vec![Vec::new(); WAYS.len()]; programs.len()];
     let mut progress = Progress::new("bench/run", rounds * programs.len() * ways.len());
     let mut done = 0;
@@ -238,7 +242,9 @@ impl Bench<'_> {
     }
 
     fn time(&self, (name, amount): (&str, u32), way: Way) -> Result<Duration> {
-        let program = self.programs.join(format!("{name}.{}", self.language.suffix));
+        let program = self
+            .programs
+            .join(format!("{name}.{}", self.language.suffix));
         let [(_, lines), (_, others)] = self.language.tracers;
         let before = match way {
             Way::Lines => lines,

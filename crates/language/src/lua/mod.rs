@@ -9,6 +9,7 @@ mod opcodes;
 mod proto;
 mod table;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
@@ -109,8 +110,12 @@ struct Lua {
 
 impl Interpreter for Lua {
     fn arrived(&self, memory: &dyn Memory, about: u64) -> Option<Arrival> {
-        let chunk = proto::on_top(memory, about)?;
-        let functions = chunk::functions(memory, &chunk);
+        let memory = Limited {
+            memory,
+            left: Cell::new(MOST_READ),
+        };
+        let chunk = proto::on_top(&memory, about)?;
+        let functions = chunk::functions(&memory, &chunk);
         Some(Arrival {
             description: chunk::pack(functions.iter().map(|it| &it.1)),
             parts: functions
@@ -122,6 +127,23 @@ impl Interpreter for Lua {
 
     fn anchor(&self) -> LinkAddr {
         LinkAddr(self.behind)
+    }
+}
+
+/// No chunk has more bytes.
+const MOST_READ: u64 = 1 << 28;
+
+/// Memory of which no more is read than that: what is there may lead in circles.
+struct Limited<'m> {
+    memory: &'m dyn Memory,
+    left: Cell<u64>,
+}
+
+impl Memory for Limited<'_> {
+    fn read(&self, at: u64, into: &mut [u8]) -> Option<()> {
+        let left = self.left.get().checked_sub(into.len() as u64)?;
+        self.left.set(left);
+        self.memory.read(at, into)
     }
 }
 
@@ -154,4 +176,63 @@ pub(crate) fn units<'d>(
         .iter()
         .map(|(function, counts)| flow::source_unit(function, counts));
     Some(units.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory with the same again and again.
+    struct Same(u64);
+
+    impl Memory for Same {
+        fn read(&self, at: u64, into: &mut [u8]) -> Option<()> {
+            for (place, byte) in (at..).zip(into) {
+                *byte = self.0.to_le_bytes()[(place % 8) as usize];
+            }
+            Some(())
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_no_chunk() {
+        let lua = interpreter(LinkAddr(4));
+        for word in [
+            0,
+            0x46,
+            0x0000_0001_0000_0046,
+            u64::MAX,
+            0x4646_4646_4646_4646,
+        ] {
+            assert_eq!(lua.arrived(&Same(word), 0x1000), None, "{word:x}");
+            assert_eq!(lua.arrived(&Same(word), u64::MAX - 8), None, "{word:x}");
+        }
+    }
+
+    #[test]
+    fn whatever_was_counted_nothing_panics() {
+        for seed in 0..2000_u32 {
+            let mut dice = seed.wrapping_mul(2_654_435_761) | 1;
+            let mut roll = || {
+                dice ^= dice << 13;
+                dice ^= dice >> 17;
+                dice ^= dice << 5;
+                dice
+            };
+            let code: Vec<u32> = (0..seed % 40).map(|_| roll()).collect();
+            let lines = (0..seed % 43).map(|_| roll() % 5).collect();
+            let counts: BTreeMap<usize, u64> = (0..seed % 30)
+                .map(|_| (4 * (roll() % 40) as usize, u64::from(roll())))
+                .collect();
+            let function = Function {
+                first_line: 1,
+                code,
+                lines,
+                ..Function::default()
+            };
+            let description = chunk::pack([&function]);
+            let units = units([(&description[..], &counts)]).unwrap();
+            assert_eq!(units.len(), 1, "{seed}");
+        }
+    }
 }

@@ -133,8 +133,9 @@ impl Proto {
         if number >= self.constant_count {
             return None;
         }
-        let value = self.constants + VALUE_BYTES * u64::from(number);
-        let [kind] = bytes(memory, value + VALUE_TYPE)?;
+        let value = VALUE_BYTES * u64::from(number);
+        let value = self.constants.wrapping_add(value);
+        let [kind] = bytes(memory, value.wrapping_add(VALUE_TYPE))?;
         let is_text = kind == SHORT || kind == LONG;
         is_text
             .then(|| text(memory, word(memory, value)?))
@@ -212,11 +213,11 @@ fn locals(memory: &dyn Memory, at: u64, count: u32) -> Option<Vec<Local>> {
 fn text(memory: &dyn Memory, at: u64) -> Option<String> {
     let [kind] = bytes(memory, at.checked_add(VALUE_TYPE)?)?;
     let length = match kind & 0x3f | 0x40 {
-        SHORT => u64::from(bytes::<1>(memory, at + SHORT_LENGTH)?[0]),
-        LONG => word(memory, at + LONG_LENGTH)?,
+        SHORT => u64::from(bytes::<1>(memory, at.wrapping_add(SHORT_LENGTH))?[0]),
+        LONG => word(memory, at.wrapping_add(LONG_LENGTH))?,
         _ => return None,
     };
     let length = u32::try_from(length).ok().filter(|it| *it <= MOST)?;
-    let bytes = many(memory, at + TEXT, length)?;
+    let bytes = many(memory, at.wrapping_add(TEXT), length)?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
