@@ -100,6 +100,9 @@ struct Options {
     /// own tracer, and coverage.py if it is installed
     #[arg(long)]
     python: bool,
+    /// The same with ten programs in Lua, beside hooks in Lua that count lines or instructions
+    #[arg(long)]
+    lua: bool,
     /// How `--time` starts a program: where to write what it took, program, arguments
     #[arg(long, hide = true, num_args = 2.., allow_hyphen_values = true, value_name = "WORD")]
     spend: Vec<OsString>,
@@ -150,8 +153,12 @@ fn run(options: &Options) -> Result<bool> {
         startup::run(&work, &tools, &options.only, options.rounds)?;
         return Ok(true);
     }
-    if options.python {
-        let kept = interpreters::run(&work, &tools, &options.only, options.rounds)?;
+    let languages = [
+        (options.python, &interpreters::PYTHON),
+        (options.lua, &interpreters::LUA),
+    ];
+    if let Some((_, language)) = languages.into_iter().find(|it| it.0) {
+        let kept = interpreters::run(language, &work, &tools, &options.only, options.rounds)?;
         return Ok(!options.judge || kept);
     }
     let subjects = subjects(options, &work)?;

@@ -189,6 +189,14 @@ fn library_of_script(path: &str) -> Option<&str> {
             return Some(package.strip_suffix(".py").unwrap_or(package));
         }
     }
+    for packages in ["/share/lua/", "/lib/lua/"] {
+        if let Some((_, inside)) = path.split_once(packages) {
+            // Behind the version.
+            let package = inside.split('/').nth(1).unwrap_or(inside);
+            let package = package.strip_suffix(".lua").unwrap_or(package);
+            return Some(package.strip_suffix(".so").unwrap_or(package));
+        }
+    }
     let is_of_python = path.contains("/lib/python3") || path.starts_with("<frozen ");
     // What other code made while it ran; but for what the user typed.
     let is_made = path.starts_with('<') && !matches!(path, "<string>" | "<stdin>");
@@ -198,7 +206,17 @@ fn library_of_script(path: &str) -> Option<&str> {
 /// Is this a program that runs scripts, or the library with all of it?
 fn is_interpreter(path: &str) -> bool {
     let name = base_name(path);
-    ["python3", "python", "libpython3"].iter().any(|it| {
+    [
+        "python3",
+        "python",
+        "libpython3",
+        "lua",
+        "lua5",
+        "liblua",
+        "liblua5",
+    ]
+    .iter()
+    .any(|it| {
         let rest = name.strip_prefix(it);
         rest.is_some_and(|it| it.is_empty() || it.starts_with(['.', '-']))
     })
@@ -529,6 +547,16 @@ mod tests {
         );
         let module = "/opt/py/lib/python3.11/lib-dynload/zlib.cpython-311-x86_64-linux-gnu.so";
         assert_eq!(library(module), Some("Python's library"));
+        assert_eq!(
+            library("/usr/share/lua/5.4/socket/http.lua"),
+            Some("socket")
+        );
+        assert_eq!(library("/usr/lib/lua/5.4/lpeg.so"), Some("lpeg"));
+        assert_eq!(library("/home/u/lua/app.lua"), None);
+        for name in ["lua", "lua5.4", "liblua5.4.so.0.0.0", "liblua.so"] {
+            assert!(is_interpreter(name), "{name}");
+        }
+        assert!(!is_interpreter("luakit"));
         let paths = ["/opt/py/bin/python3.11", "/home/u/app.py"];
         let own = OwnModules::of(paths.into_iter());
         assert!(!own.has(paths[0]) && own.has(paths[1]));

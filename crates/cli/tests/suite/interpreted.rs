@@ -19,7 +19,7 @@ const PROGRAMS: [(&str, &str); 4] = [
 ];
 
 /// File and line.
-type Place = (String, u32);
+pub type Place = (String, u32);
 
 fn shop() -> Workshop {
     let shop = Workshop::new();
@@ -30,7 +30,7 @@ fn shop() -> Workshop {
 }
 
 /// How often lines began, and whether that is exact.
-fn lines(shop: &Workshop, more: &[&str]) -> BTreeMap<Place, (u64, bool)> {
+pub fn lines(shop: &Workshop, more: &[&str]) -> BTreeMap<Place, (u64, bool)> {
     let csv = shop.report(&[&["--by", "line", "--format", "csv"], more].concat());
     let mut rows = csv.lines().map(|it| it.split(',').collect::<Vec<_>>());
     let titles = rows.next().unwrap();
@@ -67,7 +67,7 @@ fn traced(shop: &Workshop, program: &str) -> BTreeMap<Place, u64> {
 }
 
 /// Counts a program that must do what it does alone.
-fn counted(shop: &Workshop, words: &[&str]) -> Said {
+pub fn counted(shop: &Workshop, words: &[&str]) -> Said {
     let alone = shop.run(words);
     let said = shop.headcount(&[&["run", "-q", "--"], words].concat());
     assert_eq!(
@@ -78,14 +78,14 @@ fn counted(shop: &Workshop, words: &[&str]) -> Said {
     said
 }
 
-fn told(shop: &Workshop, words: &[&str]) -> String {
+pub fn told(shop: &Workshop, words: &[&str]) -> String {
     let said = shop.headcount(words);
     assert_eq!(said.status, Some(0), "{words:?}: {said:?}");
     said.stdout
 }
 
 /// Nothing that the report says casts doubt on the counts.
-fn is_sure(shop: &Workshop) -> String {
+pub fn is_sure(shop: &Workshop) -> String {
     let text = shop.report(&[]);
     assert!(!text.contains("Do not believe"), "{text}");
     text

@@ -49,8 +49,11 @@ impl Hands {
         let free = (0..16_u32).filter(|it| free >> it & 1 == 1);
         let mut free = free.map(|it| Register::RAX + it);
         Some(Self {
-            key: free.next()?,
             slot: free.next()?,
+            key: match probes {
+                [probe] => in_register(probe).or_else(|| free.next())?,
+                _ => free.next()?,
+            },
             by: if has_third { Some(free.next()?) } else { None },
             are_kept: false,
         })
@@ -65,6 +68,17 @@ impl Hands {
             2 if self.by.is_some() => Some(THIRD),
             _ => None,
         }
+    }
+}
+
+/// The register that holds the key of a probe as it is, where nothing else is put there.
+fn in_register(probe: &KeyedProbe) -> Option<Register> {
+    let is_alone = probe.caller.is_none() && probe.amount.is_none() && probe.within.is_none();
+    match probe.key {
+        KeyOf::Number(Expression::Register(number)) if is_alone => {
+            Some(Register::RAX + u32::from(number & 15))
+        }
+        _ => None,
     }
 }
 

@@ -16,6 +16,7 @@ impl Work<'_, '_> {
             Expression::Constant(number) => self.number(key, number.cast_unsigned()),
             Expression::Register(number) => match self.hands.kept_in(*number) {
                 Some(at) => self.load(key, word(at)),
+                None if general(*number) == key => Ok(()),
                 None => self.on(Code::Mov_r64_rm64, key, general(*number)),
             },
             Expression::Address(link) => {

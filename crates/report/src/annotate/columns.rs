@@ -57,7 +57,9 @@ fn blocks_of(
 ) -> BTreeMap<(u32, u32, BlockKind), Count> {
     let mut found: BTreeMap<_, Count> = BTreeMap::new();
     for block in blocks(function, counts) {
-        let Some(at) = block.block.place.filter(|it| is_file(it.file)) else {
+        // Of some operations, only the line is known.
+        let place = block.block.place.filter(|it| it.column > 0);
+        let Some(at) = place.filter(|it| is_file(it.file)) else {
             continue;
         };
         let count = block.count();
