@@ -1,0 +1,34 @@
+//! Icon programs, as the translator of Icon 9.4 sees them: by source token.
+//!
+//! [`translate`] makes of a source the same ucode as `icont -c`, byte for byte, and knows of each
+//! instruction the token that it is of. The sources and the program they were linked to are enough to
+//! say what each instruction of a running program does where in the text.
+#![forbid(unsafe_code)]
+
+mod declarations;
+mod error;
+mod escape;
+mod expressions;
+mod files;
+mod generate;
+mod lexer;
+mod macros;
+mod opcode;
+mod preprocess;
+mod starts;
+mod structures;
+mod tokens;
+mod translate;
+mod tree;
+mod ucode;
+mod words;
+
+pub use error::{Error, Fault};
+pub use files::{FileId, Names};
+pub use opcode::Opcode;
+pub use preprocess::Found;
+pub use starts::{Count, Start, Sum};
+pub use tokens::{Kind, Token};
+pub use translate::{Translation, translate};
+pub use tree::{Constant, Local, LocalKind};
+pub use ucode::{Code, Instruction, Item, Operand};

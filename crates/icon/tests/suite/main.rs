@@ -1,0 +1,6 @@
+//! Tests against Debian's Icon.
+
+mod damaged;
+mod grammar;
+mod library;
+mod oracle;
