@@ -6,16 +6,17 @@
 use crate::declarations::Parser;
 use crate::error::{Error, Fault};
 use crate::files::At;
+use crate::lexer::Lexeme;
 use crate::tree::{
     Arm, Case, Clause, Constant, Infix, LexemeId, Loop, Node, Operation, Section, What,
 };
 use crate::words::{KEYWORDS, Operator, Sort, Word};
 
 /// How deep expressions may stand within each other in the text. (`icont` stops at some hundreds.)
-const NESTED: u32 = 90;
+const NESTED: u32 = 64;
 
-/// How deep they may be within each other, as long chains of operators are too.
-const TALLEST: u32 = 400;
+/// How tall trees of expressions may be: chains of operators have no end in the text either.
+const TALLEST: u32 = 2000;
 
 /// How tightly something binds, from `&` to the operators that nothing comes between.
 type Level = u8;
@@ -82,29 +83,58 @@ impl Parser<'_> {
             return Err(self.error(self.peek(), Fault::TooDeep));
         }
         let mut left = self.prefix()?;
+        // What waits for its right operand, which goes on with the same kind of operator.
+        let mut waiting: Vec<(Node, LexemeId, &Lexeme)> = Vec::new();
+        let mut bound = loosest;
         loop {
+            if waiting.is_empty() {
+                bound = loosest;
+            }
             let here = match self.sort() {
                 Sort::Operator(it) => level(it),
                 Sort::Augmented(_) => Some(ASSIGNMENT),
                 Sort::Word(Word::To) => Some(TO),
                 _ => None,
             };
-            let Some(level) = here.filter(|it| *it >= loosest) else {
-                break;
-            };
-            let (lexeme, token) = self.take();
-            let right = self.binary(level + u8::from(!binds_right(level)))?;
-            let (left_at, left_and_right) = (left.at, (Box::new(left), Box::new(right)));
-            let what = self.joined(token.sort, left_and_right)?;
-            // An expression that is limited stands where it begins to be one.
-            let at = match what {
-                What::Limit(..) => left_at,
-                _ => token.at,
-            };
-            left = self.node(at, lexeme, what)?;
+            match here.filter(|it| *it >= bound) {
+                Some(level) if binds_right(level) => {
+                    let (lexeme, token) = self.take();
+                    waiting.push((left, lexeme, token));
+                    left = self.binary(level + 1)?;
+                    bound = level;
+                }
+                Some(level) if waiting.is_empty() => {
+                    let (lexeme, token) = self.take();
+                    let right = self.binary(level + 1)?;
+                    left = self.join(left, lexeme, token, right)?;
+                }
+                _ => match waiting.pop() {
+                    Some((first, lexeme, token)) => {
+                        left = self.join(first, lexeme, token, left)?;
+                    }
+                    None => break,
+                },
+            }
         }
         self.depth -= 1;
         Ok(left)
+    }
+
+    fn join(
+        &mut self,
+        left: Node,
+        lexeme: LexemeId,
+        token: &Lexeme,
+        right: Node,
+    ) -> Result<Node, Error> {
+        let left_at = left.at;
+        let what = self.joined(token.sort, (Box::new(left), Box::new(right)))?;
+        // An expression that is limited stands where it begins to be one.
+        let at = match what {
+            What::Limit(..) => left_at,
+            _ => token.at,
+        };
+        self.node(at, lexeme, what)
     }
 
     fn joined(&mut self, sort: Sort, (left, right): (Box<Node>, Box<Node>)) -> Result<What, Error> {

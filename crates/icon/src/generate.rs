@@ -11,7 +11,7 @@ use crate::opcode::Opcode;
 use crate::preprocess::words;
 use crate::structures::Loops;
 use crate::tokens::Kind;
-use crate::tree::{LexemeId, Node, Operation, Procedure, Section, What};
+use crate::tree::{Clause, LexemeId, Node, Operation, Procedure, Section, What};
 use crate::ucode::{Code, Instruction, Item, Operand};
 use crate::words::Operator;
 
@@ -228,93 +228,21 @@ impl<'a> Generator<'a> {
                 let item = self.emit(Opcode::Keywd, Operand::Text(name.clone()), own);
                 self.mark(lexeme, Kind::Keyword, item);
             }
-            What::Prefix(operator, operand) => {
-                let opcodes = prefix(*operator);
-                for _ in opcodes {
-                    self.op(Opcode::Pnull, own);
-                }
-                self.node(operand)?;
-                self.set(node.at);
-                for opcode in opcodes {
-                    let item = self.op(*opcode, own);
-                    self.mark(lexeme, Kind::Operator, item);
-                }
-            }
-            What::Infix(infix, left, right) => {
-                self.op(Opcode::Pnull, own);
-                self.node(left)?;
-                if infix.assigns {
-                    self.op(Opcode::Dup, own);
-                }
-                self.node(right)?;
-                self.set(node.at);
-                let opcode = match infix.operation {
-                    Operation::Subscript => Opcode::Subsc,
-                    Operation::Operator(it) => binary(it),
-                };
-                let item = self.op(opcode, own);
-                self.mark(lexeme, Kind::Operator, item);
-                if infix.assigns {
-                    self.op(Opcode::Asgn, own);
-                }
-            }
+            What::Prefix(operator, operand) => self.prefix(node, *operator, operand)?,
+            What::Infix(..) => self.infix(node)?,
             What::Conjunction(assigns, left, right) => {
                 self.conjunction(node, *assigns, left, right)?
             }
             What::Scan(assigns, left, right) => self.scan(node, *assigns, left, right)?,
-            What::Activate(assigns, left, right) => {
-                if *assigns {
-                    self.op(Opcode::Pnull, own);
-                }
-                self.node(left)?;
-                if *assigns {
-                    self.op(Opcode::Sdup, own);
-                }
-                self.node(right)?;
-                self.set(node.at);
-                let item = self.op(Opcode::Coact, own);
-                self.mark(lexeme, Kind::Operator, item);
-                if *assigns {
-                    self.op(Opcode::Asgn, own);
-                }
-            }
+            What::Activate(assigns, left, right) => self.activate(node, *assigns, left, right)?,
             What::Apply(callee, list) => {
                 self.node(callee)?;
                 self.node(list)?;
                 let item = self.op_number(Opcode::Invoke, -1, own);
                 self.mark(lexeme, Kind::Operator, item);
             }
-            What::To(from, to, by) => {
-                self.op(Opcode::Pnull, own);
-                self.node(from)?;
-                self.node(to)?;
-                match by {
-                    Some(by) => self.node(&by.body)?,
-                    None => {
-                        self.op(Opcode::Push1, own);
-                    }
-                }
-                self.set(node.at);
-                let item = self.op(Opcode::Toby, own);
-                self.mark(lexeme, Kind::Structure, item);
-                if let Some(by) = by {
-                    self.mark(by.lexeme, Kind::Structure, item);
-                }
-            }
-            What::Call(callee, arguments) => {
-                match callee {
-                    Some(callee) => self.node(callee)?,
-                    None => {
-                        self.op(Opcode::Pushn1, own);
-                    }
-                }
-                self.nodes(arguments)?;
-                self.set(node.at);
-                let item = self.op_number(Opcode::Invoke, arguments.len() as i64, own);
-                // In `p{...}` the brace has been that of a list before.
-                self.marks.remove(&lexeme);
-                self.mark(lexeme, Kind::Call, item);
-            }
+            What::To(from, to, by) => self.generator(node, from, to, by.as_ref())?,
+            What::Call(callee, arguments) => self.call(node, callee.as_deref(), arguments)?,
             What::List(elements) => {
                 self.op(Opcode::Pnull, own);
                 self.nodes(elements)?;
@@ -343,6 +271,125 @@ impl<'a> Generator<'a> {
     fn leaf(&mut self, opcode: Opcode, number: u32, kind: Kind, lexeme: LexemeId) {
         let item = self.op_number(opcode, i64::from(number), Some(lexeme));
         self.mark(lexeme, kind, item);
+    }
+
+    fn prefix(&mut self, node: &Node, operator: Operator, operand: &'a Node) -> Result<(), Error> {
+        let own = Some(node.lexeme);
+        let opcodes = prefix(operator);
+        for _ in opcodes {
+            self.op(Opcode::Pnull, own);
+        }
+        self.node(operand)?;
+        self.set(node.at);
+        for opcode in opcodes {
+            let item = self.op(*opcode, own);
+            self.mark(node.lexeme, Kind::Operator, item);
+        }
+        Ok(())
+    }
+
+    /// Operators whose left operand has one, and so on, are gone through without recursion: chains of
+    /// them are long.
+    fn infix(&mut self, node: &'a Node) -> Result<(), Error> {
+        let mut chain = Vec::new();
+        let mut innermost = node;
+        while let What::Infix(infix, left, right) = &innermost.what {
+            self.op(Opcode::Pnull, Some(innermost.lexeme));
+            chain.push((innermost, infix, right));
+            innermost = left;
+        }
+        self.node(innermost)?;
+        while let Some((node, infix, right)) = chain.pop() {
+            let own = Some(node.lexeme);
+            if infix.assigns {
+                self.op(Opcode::Dup, own);
+            }
+            self.node(right)?;
+            self.set(node.at);
+            let opcode = match infix.operation {
+                Operation::Subscript => Opcode::Subsc,
+                Operation::Operator(it) => binary(it),
+            };
+            let item = self.op(opcode, own);
+            self.mark(node.lexeme, Kind::Operator, item);
+            if infix.assigns {
+                self.op(Opcode::Asgn, own);
+            }
+        }
+        Ok(())
+    }
+
+    fn activate(
+        &mut self,
+        node: &Node,
+        assigns: bool,
+        left: &'a Node,
+        right: &'a Node,
+    ) -> Result<(), Error> {
+        let own = Some(node.lexeme);
+        if assigns {
+            self.op(Opcode::Pnull, own);
+        }
+        self.node(left)?;
+        if assigns {
+            self.op(Opcode::Sdup, own);
+        }
+        self.node(right)?;
+        self.set(node.at);
+        let item = self.op(Opcode::Coact, own);
+        self.mark(node.lexeme, Kind::Operator, item);
+        if assigns {
+            self.op(Opcode::Asgn, own);
+        }
+        Ok(())
+    }
+
+    fn generator(
+        &mut self,
+        node: &Node,
+        from: &'a Node,
+        to: &'a Node,
+        by: Option<&'a Clause>,
+    ) -> Result<(), Error> {
+        let own = Some(node.lexeme);
+        self.op(Opcode::Pnull, own);
+        self.node(from)?;
+        self.node(to)?;
+        match by {
+            Some(by) => self.node(&by.body)?,
+            None => {
+                self.op(Opcode::Push1, own);
+            }
+        }
+        self.set(node.at);
+        let item = self.op(Opcode::Toby, own);
+        self.mark(node.lexeme, Kind::Structure, item);
+        if let Some(by) = by {
+            self.mark(by.lexeme, Kind::Structure, item);
+        }
+        Ok(())
+    }
+
+    fn call(
+        &mut self,
+        node: &Node,
+        callee: Option<&'a Node>,
+        arguments: &'a [Node],
+    ) -> Result<(), Error> {
+        let own = Some(node.lexeme);
+        match callee {
+            Some(callee) => self.node(callee)?,
+            None => {
+                self.op(Opcode::Pushn1, own);
+            }
+        }
+        self.nodes(arguments)?;
+        self.set(node.at);
+        let item = self.op_number(Opcode::Invoke, arguments.len() as i64, own);
+        // In `p{...}` the brace has been that of a list before.
+        self.marks.remove(&node.lexeme);
+        self.mark(node.lexeme, Kind::Call, item);
+        Ok(())
     }
 
     fn conjunction(

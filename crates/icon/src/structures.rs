@@ -64,7 +64,7 @@ impl<'a> Generator<'a> {
     /// Makes code of a node that is not just evaluated from the left to the right.
     pub fn structure(&mut self, node: &'a Node) -> Result<(), Error> {
         match &node.what {
-            What::Alternation(first, second) => self.alternation(node, first, second),
+            What::Alternation(..) => self.alternation(node),
             What::Repeated(operand) => self.repeated(node, operand),
             What::Limit(operand, limit) => self.limit(node, operand, limit),
             What::Not(operand) => self.not(node, operand),
@@ -90,18 +90,27 @@ impl<'a> Generator<'a> {
         }
     }
 
-    fn alternation(&mut self, node: &Node, first: &'a Node, second: &'a Node) -> Result<(), Error> {
-        let own = Some(node.lexeme);
-        let label = self.labels(2);
-        let mark = self.op_label(Opcode::Mark, label, own);
-        self.mark(node.lexeme, Kind::Operator, mark);
-        self.marked(first)?;
-        self.op(Opcode::Esusp, own);
-        self.op_label(Opcode::Goto, label + 1, own);
-        self.frame(mark, None, label);
-        self.label(label);
-        self.node(second)?;
-        self.label(label + 1);
+    /// Without recursion too: what follows a `|` is often another one.
+    fn alternation(&mut self, node: &'a Node) -> Result<(), Error> {
+        let mut ends = Vec::new();
+        let mut last = node;
+        while let What::Alternation(first, second) = &last.what {
+            let own = Some(last.lexeme);
+            let label = self.labels(2);
+            let mark = self.op_label(Opcode::Mark, label, own);
+            self.mark(last.lexeme, Kind::Operator, mark);
+            self.marked(first)?;
+            self.op(Opcode::Esusp, own);
+            self.op_label(Opcode::Goto, label + 1, own);
+            self.frame(mark, None, label);
+            self.label(label);
+            ends.push(label + 1);
+            last = second;
+        }
+        self.node(last)?;
+        while let Some(end) = ends.pop() {
+            self.label(end);
+        }
         Ok(())
     }
 

@@ -14,7 +14,7 @@ pub struct Node {
     /// What of it is executed when the expression is.
     pub lexeme: LexemeId,
     pub what: What,
-    /// How many expressions are within each other here.
+    /// How many expressions are within each other here; what takes recursion to go through counts more.
     pub height: u32,
 }
 
@@ -192,7 +192,11 @@ pub struct Program {
 
 impl Node {
     pub fn new(at: At, lexeme: LexemeId, what: What) -> Node {
-        let height = 1 + what.height();
+        let own = match what {
+            What::Infix(..) | What::Alternation(..) => 1,
+            _ => 10,
+        };
+        let height = own + what.height();
         Node {
             at,
             lexeme,

@@ -1,5 +1,8 @@
 //! The words and operators of the language, and whether an expression may begin or end with them.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// What a lexeme is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
@@ -202,32 +205,36 @@ pub fn reserved(name: &[u8]) -> Option<Word> {
     found.map(|(_, word)| *word)
 }
 
-/// All that is written with special characters.
-fn specials() -> impl Iterator<Item = (&'static str, &'static str, Sort)> {
-    let plain = PLAIN
-        .iter()
-        .map(|(text, it)| (*text, "", Sort::Operator(*it)));
-    let binary = ASSIGNING
-        .iter()
-        .map(|(text, it)| (*text, "", Sort::Operator(*it)));
-    let assigning = ASSIGNING
-        .iter()
-        .map(|(text, it)| (*text, ":=", Sort::Augmented(*it)));
-    let marks = MARKS.iter().map(|(text, it)| (*text, "", *it));
-    plain.chain(binary).chain(assigning).chain(marks)
-}
+/// All that is written with special characters, by the first of them.
+static SPECIALS: LazyLock<HashMap<u8, Vec<(String, Sort)>>> = LazyLock::new(|| {
+    let mut all = HashMap::<u8, Vec<(String, Sort)>>::new();
+    let mut add = |text: String, sort| {
+        if let Some(first) = text.bytes().next() {
+            all.entry(first).or_default().push((text, sort));
+        }
+    };
+    for (text, operator) in PLAIN {
+        add(text.to_owned(), Sort::Operator(operator));
+    }
+    for (text, operator) in ASSIGNING {
+        add(text.to_owned(), Sort::Operator(operator));
+        add(format!("{text}:="), Sort::Augmented(operator));
+    }
+    for (text, sort) in MARKS {
+        add(text.to_owned(), sort);
+    }
+    all
+});
 
 /// What these characters are, if they are something, and whether more may follow.
 pub fn special(text: &[u8]) -> (Option<Sort>, bool) {
+    let all = text.first().and_then(|first| SPECIALS.get(first));
     let (mut whole, mut goes_on) = (None, false);
-    for (first, second, sort) in specials() {
-        let spelled = first.bytes().chain(second.bytes());
-        let length = first.len() + second.len();
-        if length >= text.len() && spelled.zip(text).all(|(ours, it)| ours == *it) {
-            match length == text.len() {
-                true => whole = Some(sort),
-                false => goes_on = true,
-            }
+    for (spelled, sort) in all.map_or(&[][..], |it| it) {
+        if spelled.as_bytes() == text {
+            whole = Some(*sort);
+        } else if spelled.as_bytes().starts_with(text) {
+            goes_on = true;
         }
     }
     (whole, goes_on)
