@@ -24,6 +24,8 @@ pub struct Made {
     /// Instructions that, when executed, leave the expressions around them: up to a label, or the
     /// procedure.
     pub leaves: Vec<(usize, Option<u32>)>,
+    /// Of calls, the items that push a name that is called.
+    pub callees: BTreeMap<LexemeId, usize>,
 }
 
 /// What of the code starts a token.
@@ -64,6 +66,7 @@ pub fn generate(procedure: &Procedure, place: &mut Place, names: &Names) -> Resu
         marks: BTreeMap::new(),
         frames: Vec::new(),
         leaves: Vec::new(),
+        callees: BTreeMap::new(),
         next_label: 1,
         loops: Loops::new(),
         place,
@@ -92,6 +95,7 @@ pub fn generate(procedure: &Procedure, place: &mut Place, names: &Names) -> Resu
         code: Code {
             name: procedure.name.clone(),
             file,
+            begins_in: procedure.at.file.unwrap_or(FileId(0)),
             locals: procedure.locals.clone(),
             constants: procedure.constants.clone(),
             items: it.items,
@@ -99,6 +103,7 @@ pub fn generate(procedure: &Procedure, place: &mut Place, names: &Names) -> Resu
         marks: it.marks,
         frames: it.frames,
         leaves: it.leaves,
+        callees: it.callees,
     })
 }
 
@@ -107,6 +112,7 @@ pub struct Generator<'a> {
     marks: BTreeMap<LexemeId, Mark>,
     frames: Vec<Frame>,
     pub leaves: Vec<(usize, Option<u32>)>,
+    callees: BTreeMap<LexemeId, usize>,
     next_label: u32,
     pub loops: Loops,
     place: &'a mut Place,
@@ -378,7 +384,12 @@ impl<'a> Generator<'a> {
     ) -> Result<(), Error> {
         let own = Some(node.lexeme);
         match callee {
-            Some(callee) => self.node(callee)?,
+            Some(callee) => {
+                if let What::Name(_) = callee.what {
+                    self.callees.insert(node.lexeme, self.here());
+                }
+                self.node(callee)?
+            }
             None => {
                 self.op(Opcode::Pushn1, own);
             }

@@ -1,16 +1,19 @@
 //! Icon programs, as the translator of Icon 9.4 sees them: by source token.
 //!
 //! [`translate`] makes of a source the same ucode as `icont -c`, byte for byte, and knows of each
-//! instruction the token that it is of. The sources and the program they were linked to are enough to
-//! say what each instruction of a running program does where in the text.
+//! instruction the token that it is of. [`Icode::read`] reads the program that sources were linked to,
+//! and [`join`] says whose each of its instructions is.
 #![forbid(unsafe_code)]
 
+mod agree;
 mod declarations;
 mod error;
 mod escape;
 mod expressions;
 mod files;
 mod generate;
+mod icode;
+mod join;
 mod lexer;
 mod macros;
 mod opcode;
@@ -25,6 +28,8 @@ mod words;
 
 pub use error::{Error, Fault};
 pub use files::{FileId, Names};
+pub use icode::{Executed, GlobalName, Icode, Linked, Place, Unreadable};
+pub use join::{Joined, Refusal, join};
 pub use opcode::Opcode;
 pub use preprocess::Found;
 pub use starts::{Count, Start, Sum};

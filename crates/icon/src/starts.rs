@@ -109,6 +109,11 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// How many instructions there are before an item.
+    pub fn number(&self, item: usize) -> u32 {
+        self.numbers.get(item).copied().unwrap_or(u32::MAX)
+    }
+
     /// How often control comes to an item from outside of the loop that may begin there.
     fn entry(&self, from: usize) -> Start {
         let items = &self.made.code.items;

@@ -60,6 +60,8 @@ pub struct Token {
     /// Which procedure of the file it is in.
     pub procedure: usize,
     pub start: Start,
+    /// Of a call of a name, the instruction that pushes that.
+    pub callee: Option<u32>,
 }
 
 /// What is written there: `&` and a name are one token.

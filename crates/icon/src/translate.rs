@@ -14,6 +14,7 @@ use crate::ucode::{self, Code};
 use crate::{declarations, generate};
 
 /// A file that was translated.
+#[derive(Debug)]
 pub struct Translation {
     pub names: Names,
     /// In the order of the text.
@@ -97,6 +98,7 @@ fn number(made: &mut [generate::Made], lexemes: &[Lexeme]) -> Vec<Token> {
                     kind: mark.kind,
                     procedure,
                     start: flow.start(mark.start),
+                    callee: made.callees.get(&lexeme).map(|it| flow.number(*it)),
                 },
             ));
         }

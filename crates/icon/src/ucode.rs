@@ -38,6 +38,8 @@ pub struct Code {
     pub name: Vec<u8>,
     /// If it is another than of the procedure before.
     pub file: Option<FileId>,
+    /// The file that it begins in.
+    pub begins_in: FileId,
     pub locals: Vec<Local>,
     pub constants: Vec<Constant>,
     pub items: Vec<Item>,

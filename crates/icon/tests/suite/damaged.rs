@@ -116,7 +116,7 @@ fn no_depth_makes_the_translator_panic() {
         around("if x then ", 60, "x", ""),
         around("case x of { 1: ", 60, "x", "}"),
         around("while x do ", 60, "x", ""),
-        around("x := create p{", 30, "x", "}"),,
+        around("x := create p{", 30, "x", "}"),
     ];
     for text in texts {
         let _ = ours_alone(text.as_bytes());

@@ -3,4 +3,5 @@
 mod damaged;
 mod grammar;
 mod library;
+mod linked;
 mod oracle;
