@@ -32,11 +32,7 @@ pub fn agree(icode: &Icode, linked: &Linked, code: &Code) -> Option<Agreed> {
         match item {
             Item::File(_) => (),
             Item::Line(it) => line = *it,
-            Item::Column(column) => walk.places.push(Place {
-                offset: walk.behind,
-                line: (column << 16).wrapping_add(line) & 0xffff,
-                column: (column << 16).wrapping_add(line) >> 16,
-            }),
+            Item::Column(column) => walk.place((column << 16).wrapping_add(line)),
             Item::Label(label) => walk.labels.push((*label, walk.behind)),
             Item::Do(instruction) => walk.instruction(instruction)?,
         }
@@ -70,6 +66,25 @@ impl<'a> Walk<'a> {
                 return Some(executed);
             }
         }
+    }
+
+    /// Where another place begins, the linker puts an instruction that does nothing. (The first place
+    /// may be left out: several files that are translated in one go share what was the last place.)
+    fn place(&mut self, packed: u32) {
+        let place = |offset| Place {
+            offset,
+            line: packed & 0xffff,
+            column: packed >> 16,
+        };
+        let next = self.linked.instructions.get(self.at);
+        if let Some(next) = next.filter(|it| it.opcode == Opcode::Noop)
+            && (!self.places.is_empty()
+                || self.icode.place(next.offset + 4) == Some(place(next.offset + 4)))
+        {
+            self.at += 1;
+            self.behind = next.offset + 4;
+        }
+        self.places.push(place(self.behind));
     }
 
     fn instruction(&mut self, instruction: &Instruction) -> Option<()> {
@@ -179,7 +194,6 @@ impl<'a> Walk<'a> {
         (is_right && self.stands_where_it_did()).then_some(self.agreed)
     }
 
-    /// Several files translated in one go share what was the last place: the first may be left out.
     fn stands_where_it_did(&self) -> bool {
         let theirs = self.icode.places(self.linked.entry, self.linked.end);
         let ours = &self.places[..];

@@ -26,7 +26,7 @@ pub enum Refusal {
 #[derive(Debug)]
 pub struct Joined<'a> {
     pub refused: Vec<Refusal>,
-    translations: &'a [Translation],
+    translations: &'a [&'a Translation],
     /// Offsets of instructions, to translations and their tokens.
     tokens: HashMap<u64, (usize, u32)>,
     /// Of procedures of translations that are in the program, the offsets of their instructions.
@@ -34,7 +34,7 @@ pub struct Joined<'a> {
     builtin_calls: HashMap<(usize, u32), bool>,
 }
 
-pub fn join<'a>(icode: &Icode, translations: &'a [Translation]) -> Joined<'a> {
+pub fn join<'a>(icode: &Icode, translations: &'a [&'a Translation]) -> Joined<'a> {
     let mut known = HashMap::<(&[u8], &[u8]), Vec<_>>::new();
     for (number, translation) in translations.iter().enumerate() {
         for (procedure, code) in translation.procedures.iter().enumerate() {
@@ -103,6 +103,11 @@ impl Joined<'_> {
         let first = |it: &Vec<u64>| it.first().copied().unwrap_or(u64::MAX);
         let offsets = agreed.executed.iter().map(first).collect();
         self.offsets.insert((number, procedure), offsets);
+    }
+
+    /// What was joined, by its number.
+    pub fn translation(&self, number: usize) -> Option<&Translation> {
+        self.translations.get(number).copied()
     }
 
     /// Which token of which translation an instruction is of, by its offset.
