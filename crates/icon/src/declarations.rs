@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::error::{Error, Fault};
 use crate::files::Names;
 use crate::lexer::Lexeme;
-use crate::preprocess::words;
+use crate::line::words;
 use crate::tree::{
     Constant, Global, GlobalKind, LexemeId, Local, LocalKind, Node, Procedure, Program, Record,
 };

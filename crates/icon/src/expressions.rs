@@ -332,7 +332,7 @@ impl Parser<'_> {
         match KEYWORDS.iter().any(|it| it.as_bytes() == name.value) {
             true => Ok(What::Keyword(name.value.clone())),
             false => {
-                let fault = Fault::Keyword(crate::preprocess::words(&name.value));
+                let fault = Fault::Keyword(crate::line::words(&name.value));
                 Err(self.error(name, fault))
             }
         }

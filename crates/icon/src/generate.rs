@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Fault};
 use crate::files::{At, FileId, Names};
+use crate::line::words;
+use crate::loops::Loops;
 use crate::opcode::Opcode;
-use crate::preprocess::words;
-use crate::structures::Loops;
 use crate::tokens::Kind;
-use crate::tree::{Clause, LexemeId, Node, Operation, Procedure, Section, What};
+use crate::tree::{LexemeId, Node, Procedure, What};
 use crate::ucode::{Code, Instruction, Item, Operand};
-use crate::words::Operator;
 
 /// The code of a procedure, and what was known when it was made.
 #[derive(Debug)]
@@ -109,10 +108,10 @@ pub fn generate(procedure: &Procedure, place: &mut Place, names: &Names) -> Resu
 
 pub struct Generator<'a> {
     items: Vec<Item>,
-    marks: BTreeMap<LexemeId, Mark>,
+    pub marks: BTreeMap<LexemeId, Mark>,
     frames: Vec<Frame>,
     pub leaves: Vec<(usize, Option<u32>)>,
-    callees: BTreeMap<LexemeId, usize>,
+    pub callees: BTreeMap<LexemeId, usize>,
     next_label: u32,
     pub loops: Loops,
     place: &'a mut Place,
@@ -135,7 +134,7 @@ impl<'a> Generator<'a> {
         self.items.push(Item::Label(label));
     }
 
-    fn emit(&mut self, opcode: Opcode, operand: Operand, lexeme: Option<LexemeId>) -> usize {
+    pub fn emit(&mut self, opcode: Opcode, operand: Operand, lexeme: Option<LexemeId>) -> usize {
         let at = self.items.len();
         self.items.push(Item::Do(Instruction {
             opcode,
@@ -270,216 +269,13 @@ impl<'a> Generator<'a> {
         Ok(())
     }
 
-    fn nodes(&mut self, nodes: &'a [Node]) -> Result<(), Error> {
+    pub fn nodes(&mut self, nodes: &'a [Node]) -> Result<(), Error> {
         nodes.iter().try_for_each(|it| self.node(it))
     }
 
     fn leaf(&mut self, opcode: Opcode, number: u32, kind: Kind, lexeme: LexemeId) {
         let item = self.op_number(opcode, i64::from(number), Some(lexeme));
         self.mark(lexeme, kind, item);
-    }
-
-    fn prefix(&mut self, node: &Node, operator: Operator, operand: &'a Node) -> Result<(), Error> {
-        let own = Some(node.lexeme);
-        let opcodes = prefix(operator);
-        for _ in opcodes {
-            self.op(Opcode::Pnull, own);
-        }
-        self.node(operand)?;
-        self.set(node.at);
-        for opcode in opcodes {
-            let item = self.op(*opcode, own);
-            self.mark(node.lexeme, Kind::Operator, item);
-        }
-        Ok(())
-    }
-
-    /// Operators whose left operand has one, and so on, are gone through without recursion: chains of
-    /// them are long.
-    fn infix(&mut self, node: &'a Node) -> Result<(), Error> {
-        let mut chain = Vec::new();
-        let mut innermost = node;
-        while let What::Infix(infix, left, right) = &innermost.what {
-            self.op(Opcode::Pnull, Some(innermost.lexeme));
-            chain.push((innermost, infix, right));
-            innermost = left;
-        }
-        self.node(innermost)?;
-        while let Some((node, infix, right)) = chain.pop() {
-            let own = Some(node.lexeme);
-            if infix.assigns {
-                self.op(Opcode::Dup, own);
-            }
-            self.node(right)?;
-            self.set(node.at);
-            let opcode = match infix.operation {
-                Operation::Subscript => Opcode::Subsc,
-                Operation::Operator(it) => binary(it),
-            };
-            let item = self.op(opcode, own);
-            self.mark(node.lexeme, Kind::Operator, item);
-            if infix.assigns {
-                self.op(Opcode::Asgn, own);
-            }
-        }
-        Ok(())
-    }
-
-    fn activate(
-        &mut self,
-        node: &Node,
-        assigns: bool,
-        left: &'a Node,
-        right: &'a Node,
-    ) -> Result<(), Error> {
-        let own = Some(node.lexeme);
-        if assigns {
-            self.op(Opcode::Pnull, own);
-        }
-        self.node(left)?;
-        if assigns {
-            self.op(Opcode::Sdup, own);
-        }
-        self.node(right)?;
-        self.set(node.at);
-        let item = self.op(Opcode::Coact, own);
-        self.mark(node.lexeme, Kind::Operator, item);
-        if assigns {
-            self.op(Opcode::Asgn, own);
-        }
-        Ok(())
-    }
-
-    fn generator(
-        &mut self,
-        node: &Node,
-        from: &'a Node,
-        to: &'a Node,
-        by: Option<&'a Clause>,
-    ) -> Result<(), Error> {
-        let own = Some(node.lexeme);
-        self.op(Opcode::Pnull, own);
-        self.node(from)?;
-        self.node(to)?;
-        match by {
-            Some(by) => self.node(&by.body)?,
-            None => {
-                self.op(Opcode::Push1, own);
-            }
-        }
-        self.set(node.at);
-        let item = self.op(Opcode::Toby, own);
-        self.mark(node.lexeme, Kind::Structure, item);
-        if let Some(by) = by {
-            self.mark(by.lexeme, Kind::Structure, item);
-        }
-        Ok(())
-    }
-
-    fn call(
-        &mut self,
-        node: &Node,
-        callee: Option<&'a Node>,
-        arguments: &'a [Node],
-    ) -> Result<(), Error> {
-        let own = Some(node.lexeme);
-        match callee {
-            Some(callee) => {
-                if let What::Name(_) = callee.what {
-                    self.callees.insert(node.lexeme, self.here());
-                }
-                self.node(callee)?
-            }
-            None => {
-                self.op(Opcode::Pushn1, own);
-            }
-        }
-        self.nodes(arguments)?;
-        self.set(node.at);
-        let item = self.op_number(Opcode::Invoke, arguments.len() as i64, own);
-        // In `p{...}` the brace has been that of a list before.
-        self.marks.remove(&node.lexeme);
-        self.mark(node.lexeme, Kind::Call, item);
-        Ok(())
-    }
-
-    fn conjunction(
-        &mut self,
-        node: &'a Node,
-        assigns: bool,
-        left: &'a Node,
-        right: &'a Node,
-    ) -> Result<(), Error> {
-        let own = Some(node.lexeme);
-        if assigns {
-            self.op(Opcode::Pnull, own);
-            self.node(left)?;
-            self.node(right)?;
-            self.set(node.at);
-            let item = self.op(Opcode::Asgn, own);
-            self.mark(node.lexeme, Kind::Operator, item);
-            return Ok(());
-        }
-        self.node(left)?;
-        let item = self.op(Opcode::Pop, own);
-        self.mark(node.lexeme, Kind::Operator, item);
-        self.node(right)
-    }
-
-    fn scan(
-        &mut self,
-        node: &'a Node,
-        assigns: bool,
-        left: &'a Node,
-        right: &'a Node,
-    ) -> Result<(), Error> {
-        let own = Some(node.lexeme);
-        if assigns {
-            self.op(Opcode::Pnull, own);
-        }
-        self.node(left)?;
-        if assigns {
-            self.op(Opcode::Sdup, own);
-        }
-        self.set(node.at);
-        let item = self.op(Opcode::Bscan, own);
-        self.mark(node.lexeme, Kind::Operator, item);
-        self.node(right)?;
-        self.set(node.at);
-        self.op(Opcode::Escan, own);
-        if assigns {
-            self.op(Opcode::Asgn, own);
-        }
-        Ok(())
-    }
-
-    fn section(
-        &mut self,
-        node: &'a Node,
-        section: Section,
-        [base, first, second]: &'a [Node; 3],
-    ) -> Result<(), Error> {
-        let own = Some(node.lexeme);
-        self.op(Opcode::Pnull, own);
-        self.node(base)?;
-        self.node(first)?;
-        if section != Section::Between {
-            self.op(Opcode::Dup, own);
-        }
-        self.node(second)?;
-        self.set(node.at);
-        let sum = match section {
-            Section::Between => None,
-            Section::Ahead => Some(Opcode::Plus),
-            Section::Back => Some(Opcode::Minus),
-        };
-        if let Some(opcode) = sum {
-            let item = self.op(opcode, own);
-            self.mark(node.lexeme, Kind::Operator, item);
-        }
-        let item = self.op(Opcode::Sect, own);
-        self.mark(node.lexeme, Kind::Operator, item);
-        Ok(())
     }
 
     /// Each but the last is done with before the next begins, whether it fails or not.
@@ -497,69 +293,5 @@ impl<'a> Generator<'a> {
         }
         // In the tree of the translator, marks are open only around what they are for.
         self.node(last)
-    }
-}
-
-/// What a prefix operator does. Several that look like another operator are applied from the right.
-fn prefix(operator: Operator) -> &'static [Opcode] {
-    use Opcode::*;
-    match operator {
-        Operator::Dot => &[Value],
-        Operator::Backslash => &[Nonnull],
-        Operator::Bang => &[Bang],
-        Operator::Caret => &[Refresh],
-        Operator::Plus => &[Number],
-        Operator::Minus => &[Neg],
-        Operator::Tilde => &[Compl],
-        Operator::Equal => &[Tabmat],
-        Operator::Star => &[Size],
-        Operator::Question => &[Random],
-        Operator::Slash => &[Null],
-        Operator::Union => &[Number, Number],
-        Operator::Difference => &[Neg, Neg],
-        Operator::Intersection => &[Size, Size],
-        Operator::LexicallyEqual => &[Tabmat, Tabmat],
-        Operator::Same => &[Tabmat, Tabmat, Tabmat],
-        Operator::NotEqual => &[Tabmat, Compl],
-        Operator::LexicallyNotEqual => &[Tabmat, Tabmat, Compl],
-        Operator::NotSame => &[Tabmat, Tabmat, Tabmat, Compl],
-        _ => &[],
-    }
-}
-
-fn binary(operator: Operator) -> Opcode {
-    use Opcode::*;
-    match operator {
-        Operator::Assign => Asgn,
-        Operator::Swap => Swap,
-        Operator::ReversibleAssign => Rasgn,
-        Operator::ReversibleSwap => Rswap,
-        Operator::Caret => Power,
-        Operator::Concatenate => Cat,
-        Operator::ConcatenateLists => Lconcat,
-        Operator::Plus => Plus,
-        Operator::Minus => Minus,
-        Operator::Star => Mult,
-        Operator::Slash => Div,
-        Operator::Percent => Mod,
-        Operator::Union => Unions,
-        Operator::Difference => Diff,
-        Operator::Intersection => Inter,
-        Operator::Same => Eqv,
-        Operator::NotSame => Neqv,
-        Operator::Equal => Numeq,
-        Operator::NotEqual => Numne,
-        Operator::Greater => Numgt,
-        Operator::GreaterOrEqual => Numge,
-        Operator::Less => Numlt,
-        Operator::LessOrEqual => Numle,
-        Operator::LexicallyEqual => Lexeq,
-        Operator::LexicallyNotEqual => Lexne,
-        Operator::LexicallyGreater => Lexgt,
-        Operator::LexicallyGreaterOrEqual => Lexge,
-        Operator::LexicallyLess => Lexlt,
-        Operator::LexicallyLessOrEqual => Lexle,
-        // The others are nodes of their own.
-        _ => Noop,
     }
 }

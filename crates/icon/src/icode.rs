@@ -110,7 +110,7 @@ impl Icode {
         if !version.starts_with(VERSION) {
             let end = version.iter().position(|it| *it == 0);
             let text = &version[..end.unwrap_or(20).min(20)];
-            return Err(Unreadable::Version(crate::preprocess::words(text)));
+            return Err(Unreadable::Version(crate::line::words(text)));
         }
         let mut words = [0; 11];
         for (at, it) in words.iter_mut().enumerate() {
@@ -306,7 +306,7 @@ impl Reader<'_> {
 
     fn procedure(&self, block: usize, end: usize) -> Result<Linked, Unreadable> {
         let field = |number: usize| word(self.region, block + number * WORD);
-        let broken = |name: &[u8]| Unreadable::Procedure(crate::preprocess::words(name));
+        let broken = |name: &[u8]| Unreadable::Procedure(crate::line::words(name));
         let mut fields = [0; BLOCK_WORDS];
         for (number, it) in fields.iter_mut().enumerate() {
             *it = field(number).ok_or(Unreadable::Short)?;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::agree::{Agreed, agree};
 use crate::icode::Icode;
-use crate::preprocess::words;
+use crate::line::words;
 use crate::starts::Count;
 use crate::tokens::Token;
 use crate::translate::Translation;

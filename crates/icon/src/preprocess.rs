@@ -7,7 +7,9 @@ use std::rc::Rc;
 
 use crate::error::{Error, Fault};
 use crate::files::{FileId, Names, Origin};
-use crate::macros::{self, Macros, Part, begins_name, end_of_name, matching_quote};
+use crate::line::{directive, file_name, name, skip_space, trim_end, words};
+use crate::macros::{self, Macros, Part, begins_name, matching_quote};
+use crate::text::Text;
 
 /// A file that was found: the name that positions will have, and what is in it.
 pub struct Found {
@@ -21,45 +23,16 @@ const LONGEST: usize = 16 << 20;
 /// How deep files may include each other.
 const DEEPEST: usize = 100;
 
-pub struct Text {
-    pub bytes: Vec<u8>,
-    runs: Vec<Run>,
-}
-
-/// Bytes from `from` on that stand at an origin: side by side, or all in one place.
-struct Run {
-    from: usize,
-    origin: Origin,
-    is_verbatim: bool,
-}
-
-impl Text {
-    pub fn origin(&self, at: usize) -> Option<Origin> {
-        let after = self.runs.partition_point(|it| it.from <= at);
-        let run = self.runs.get(after.checked_sub(1)?)?;
-        let further = if run.is_verbatim { at - run.from } else { 0 };
-        let column = run.origin.column + further as u32;
-        Some(Origin {
-            column,
-            ..run.origin
-        })
-    }
-}
-
 pub fn preprocess(
     main: Found,
     find: &mut dyn FnMut(&[u8]) -> Option<Found>,
     names: &mut Names,
 ) -> Result<Text, Error> {
-    let text = Text {
-        bytes: Vec::new(),
-        runs: Vec::new(),
-    };
     let mut it = Preprocessor {
         macros: Macros::new(),
         files: Vec::new(),
         conditions: 0,
-        text,
+        text: Text::default(),
         find,
         names,
     };
@@ -160,31 +133,11 @@ impl Preprocessor<'_> {
                 column: 1,
                 ..file.origin
             };
-            self.put(format!("#line {line} \"").as_bytes(), origin, false);
-            self.put(&name, origin, false);
-            self.put(b"\"\n", origin, false);
+            self.text
+                .put(format!("#line {line} \"").as_bytes(), origin, false);
+            self.text.put(&name, origin, false);
+            self.text.put(b"\"\n", origin, false);
         }
-    }
-
-    fn put(&mut self, bytes: &[u8], origin: Origin, is_verbatim: bool) {
-        let from = self.text.bytes.len();
-        let goes_on = self.text.runs.last().is_some_and(|it| {
-            let further = if it.is_verbatim { from - it.from } else { 0 };
-            let column = it.origin.column + further as u32;
-            it.is_verbatim == is_verbatim
-                && Origin {
-                    column,
-                    ..it.origin
-                } == origin
-        });
-        if !goes_on {
-            self.text.runs.push(Run {
-                from,
-                origin,
-                is_verbatim,
-            });
-        }
-        self.text.bytes.extend_from_slice(bytes);
     }
 
     /// Puts a line, or what a macro stands for, with the macros in it replaced: none within itself.
@@ -214,7 +167,7 @@ impl Preprocessor<'_> {
                     self.expand(&value, here, false, within)?;
                     within.pop();
                 }
-                None => self.put(piece, here, is_verbatim),
+                None => self.text.put(piece, here, is_verbatim),
             }
             if self.text.bytes.len() > LONGEST {
                 return Err(self.error(Fault::TooLong(LONGEST)));
@@ -254,7 +207,7 @@ impl Preprocessor<'_> {
         if before == self.text.bytes.len()
             && let Some(file) = self.files.last()
         {
-            self.put(b"\n", file.origin, false);
+            self.text.put(b"\n", file.origin, false);
         }
         Ok(())
     }
@@ -424,62 +377,4 @@ impl Preprocessor<'_> {
             what,
         }
     }
-}
-
-/// What is behind the `$` of a directive, or the `#` of a `#line`.
-fn directive(line: &[u8]) -> Option<&[u8]> {
-    if line.starts_with(b"#line ") {
-        return Some(&line[1..]);
-    }
-    let start = line.iter().position(|it| !is_space(*it))?;
-    let is_sign = line[start] == b'$' && !line.get(start + 1)?.is_ascii_punctuation();
-    is_sign.then(|| &line[start + 1..])
-}
-
-fn name(line: &[u8]) -> (&[u8], &[u8]) {
-    line.split_at(end_of_name(line, 0))
-}
-
-/// A name in quotes, or one that needs none. Empty if a quote is not closed.
-fn file_name(line: &[u8]) -> (Vec<u8>, &[u8]) {
-    if line.first() != Some(&b'"') {
-        let (name, rest) = name(line);
-        return (name.to_vec(), rest);
-    }
-    let end = matching_quote(line, 0);
-    let (Some(inside), Some(rest)) = (line.get(1..end), line.get(end + 1..)) else {
-        return (Vec::new(), &[]);
-    };
-    let mut name = Vec::new();
-    let mut bytes = inside.iter();
-    while let Some(byte) = bytes.next() {
-        let escaped = match byte {
-            b'\\' => bytes.next(),
-            _ => None,
-        };
-        name.push(*escaped.unwrap_or(byte));
-    }
-    (name, rest)
-}
-
-/// A comment is space too.
-fn skip_space(line: &[u8]) -> &[u8] {
-    match line.iter().position(|it| !is_space(*it)) {
-        Some(at) if line[at] != b'#' => &line[at..],
-        _ => &[],
-    }
-}
-
-fn trim_end(value: &[u8]) -> &[u8] {
-    let end = value.iter().rposition(|it| !is_space(*it));
-    &value[..end.map_or(0, |it| it + 1)]
-}
-
-/// As C has it.
-pub fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t'..=b'\r')
-}
-
-pub fn words(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

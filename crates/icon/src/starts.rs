@@ -6,7 +6,7 @@
 //! failed is what began the body, less what ended it in another way. That is too much by the bodies
 //! that were never ended: the program ended within, or nobody resumed what was suspended there. So it
 //! is a bound from below. From above there is what ran before the loop, by the same reasoning. If the
-//! two agree, the count is exact.
+//! two agree, the count is exact. (It always is if the instruction before just goes on to the loop.)
 
 use std::collections::HashMap;
 
@@ -19,8 +19,13 @@ use crate::ucode::{Item, Operand};
 pub enum Start {
     /// Whenever this instruction of its procedure runs.
     Instruction(u32),
-    /// As often as each of some sums says at least, and each of others at most.
-    Between { least: Vec<Sum>, most: Vec<Sum> },
+    /// At least as often as one sum says, and once if the first instruction ran at all; at most as
+    /// often as each of some others says.
+    Between {
+        first: u32,
+        least: Sum,
+        most: Vec<Sum>,
+    },
 }
 
 /// Counts of instructions of the procedure, added and taken away.
@@ -43,14 +48,14 @@ impl Start {
     pub fn count(&self, of: impl Fn(u32) -> u64) -> Count {
         match self {
             Start::Instruction(instruction) => Count::Exact(of(*instruction)),
-            Start::Between { least, most } => {
+            Start::Between { first, least, most } => {
                 let value = |sum: &Sum| {
                     let all =
                         |terms: &[u32]| terms.iter().map(|it| i128::from(of(*it))).sum::<i128>();
                     u64::try_from((all(&sum.add) - all(&sum.take)).max(0)).unwrap_or(u64::MAX)
                 };
                 let most = most.iter().map(value).min().unwrap_or(u64::MAX);
-                let least = least.iter().map(value).max().unwrap_or(0);
+                let least = value(least).max(of(*first).min(1));
                 match least >= most {
                     true => Count::Exact(most),
                     false => Count::Between(least, most),
@@ -134,6 +139,9 @@ impl<'a> Flow<'a> {
         if heads.is_empty() {
             return Start::Instruction(first);
         }
+        if let Some(before) = self.plain_before(from) {
+            return Start::Instruction(before);
+        }
         let mut jumps = Sum {
             add: vec![first],
             take: Vec::new(),
@@ -156,7 +164,8 @@ impl<'a> Flow<'a> {
         let mut most = vec![jumps];
         most.extend(self.arrivals_before(from));
         Start::Between {
-            least: vec![all],
+            first,
+            least: all,
             most,
         }
     }
@@ -190,6 +199,16 @@ impl<'a> Flow<'a> {
         sum
     }
 
+    /// The instruction before an item, if control comes to the item whenever that runs and not
+    /// otherwise.
+    fn plain_before(&self, item: usize) -> Option<u32> {
+        let is_code = |it: &&Item| matches!(it, Item::Do(_) | Item::Label(_));
+        match self.made.code.items[..item].iter().rev().find(is_code)? {
+            Item::Do(it) if passes_on(it.opcode) == Some(true) => Some(self.numbers[item] - 1),
+            _ => None,
+        }
+    }
+
     /// How often control at most comes from before an item to it, if that is known.
     fn arrivals_before(&self, item: usize) -> Option<Sum> {
         let mut sum = Sum::default();
@@ -213,6 +232,7 @@ impl<'a> Flow<'a> {
                     match passes_on(it.opcode) {
                         Some(true) => sum.add.push(self.numbers[at]),
                         Some(false) => (),
+                        None if at_most_once(it.opcode) => sum.add.push(self.numbers[at]),
                         None => return None,
                     }
                     return Some(sum);
@@ -232,4 +252,9 @@ fn passes_on(opcode: Opcode) -> Option<bool> {
         Goto | Efail | Pfail | Pret | Cofail => Some(false),
         _ => None,
     }
+}
+
+/// Whether control goes on behind an instruction once, if it does.
+fn at_most_once(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::Limit | Opcode::Bscan | Opcode::Init)
 }
