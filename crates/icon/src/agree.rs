@@ -216,12 +216,28 @@ fn integer(text: &[u8]) -> Option<i64> {
     ((value as f64) < i64::MAX as f64).then_some(value)
 }
 
+/// The value of a literal as the linker reads it: without an exponent that is too large.
 fn real(constant: &Constant) -> Option<f64> {
-    match constant {
-        Constant::Real(text) => std::str::from_utf8(text).ok()?.parse().ok(),
-        _ => None,
+    let Constant::Real(text) = constant else {
+        return None;
+    };
+    let text = std::str::from_utf8(text).ok()?;
+    let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
+        return text.parse().ok();
+    };
+    let whole = mantissa.split('.').next()?.trim_start_matches('0');
+    let size = exponent
+        .parse::<i64>()
+        .ok()?
+        .checked_add(whole.len() as i64 - 1)?;
+    match size.abs() < LARGEST {
+        true => text.parse().ok(),
+        false => mantissa.parse().ok(),
     }
 }
+
+/// Powers of ten from here on have no value.
+const LARGEST: i64 = 309;
 
 /// A bit for each character of a set.
 fn characters(constant: &Constant) -> [u8; 32] {

@@ -32,6 +32,9 @@ mod tree;
 mod ucode;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::{Error, Fault};
 pub use files::{FileId, Names};
 pub use icode::{Executed, GlobalName, Icode, Linked, Place, Unreadable};

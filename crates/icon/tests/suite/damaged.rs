@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::oracle::{Dice, difference, folder, ours_alone};
+use crate::oracle::{Dice, LIBRARY, difference, folder, ours_alone};
 
 fn programs() -> Vec<Vec<u8>> {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
@@ -16,6 +16,16 @@ fn programs() -> Vec<Vec<u8>> {
         .into_iter()
         .map(|it| std::fs::read(it).unwrap())
         .collect()
+}
+
+/// Some programs of the library.
+fn library() -> Vec<Vec<u8>> {
+    let folder = std::fs::read_dir(LIBRARY).expect("the package icon-ipl is needed");
+    let mut paths: Vec<_> = folder.map(|it| it.unwrap().path()).collect();
+    paths.retain(|it| it.extension().is_some_and(|it| it == "icn"));
+    paths.sort();
+    let some = paths.into_iter().step_by(9);
+    some.map(|it| std::fs::read(it).unwrap()).collect()
 }
 
 /// Some lines of a program as a procedure of their own, with a piece moved, doubled or left out.
@@ -49,9 +59,13 @@ fn damaged(text: &[u8], dice: &mut Dice) -> Vec<u8> {
 #[test]
 fn icont_and_we_agree_on_damaged_programs() {
     let folder = folder("damaged");
-    let programs = programs();
+    let mut programs = programs();
+    programs.extend(library());
     let mut dice = Dice(1979);
-    let rounds = std::env::var("ICON_ROUNDS").map_or(1500, |it| it.parse().unwrap());
+    let rounds = match std::env::var_os("HEADCOUNT_THOROUGH") {
+        Some(_) => 30_000,
+        None => 1500,
+    };
     for round in 0..rounds {
         let program = &programs[dice.below(programs.len())];
         let text = damaged(program, &mut dice);

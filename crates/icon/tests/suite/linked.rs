@@ -217,6 +217,23 @@ end
 }
 
 #[test]
+fn numbers_of_every_size_are_the_linkers() {
+    let text = "procedure main()
+   write(9223372036854775807, 9223372036854775296, 9223372036854774784, 99999999999999999999)
+   write(16r7fffffffffffffff, 36rzzzzzzzzzzzzzzzzzz, 2r1, 0, 007, 1e5, 1.5e-3, .5, 3., 00.25, 1E+2)
+   write(1e307, 1e308, 1e309, 1e999, 12345e305, 1e-307, 1e-308, 1e-309, 1e-320, 0.001e310, 0e400, .5e2)
+   write('', 'a', '\\xff\\0', \"\", \"\\xff\\0\", &null, &fail)
+end
+";
+    with_program("numbers", text, |icode, joined| {
+        assert_eq!(joined.refused, []);
+        let told = icode.procedures[0].instructions.iter();
+        let told = told.filter(|it| joined.token(it.offset).is_some()).count();
+        assert!(told > 50, "{told}");
+    });
+}
+
+#[test]
 fn a_source_that_was_changed_is_refused_by_name() {
     let text = "procedure main()
    local x
