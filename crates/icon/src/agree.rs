@@ -11,7 +11,7 @@ use crate::words::KEYWORDS;
 pub struct Agreed {
     /// Of each instruction in ucode, the offsets of those that the linker made of it.
     pub executed: Vec<Vec<u64>>,
-    /// Instructions in ucode that push a function that is built in.
+    /// Instructions in ucode that push a function that is built in, in order.
     pub builtins: Vec<u32>,
 }
 
@@ -110,8 +110,10 @@ impl<'a> Walk<'a> {
                 Constant::Integer(text) => {
                     let (string, number) = (self.next()?, self.next()?);
                     offsets.extend([string.offset, number.offset]);
+                    let [length, offset] = string.operands;
                     is(Opcode::Pnull)
                         && integer(text).is_none()
+                        && self.icode.string(offset, length) == Some(text)
                         && string.opcode == Opcode::Str
                         && number.opcode == Opcode::Number
                 }

@@ -95,7 +95,7 @@ impl Joined<'_> {
         let tokens = &self.translations[number].tokens;
         for token in tokens.iter().filter(|it| it.procedure == procedure) {
             if let Some(callee) = token.callee {
-                let is_builtin = agreed.builtins.contains(&callee);
+                let is_builtin = agreed.builtins.binary_search(&callee).is_ok();
                 self.builtin_calls
                     .insert((number, token.number), is_builtin);
             }

@@ -28,7 +28,7 @@ pub fn lexemes(text: &Text, file: FileId, names: &mut Names) -> Result<Vec<Lexem
         names,
         found: Vec::new(),
     };
-    while lexer.lexeme()? {}
+    lexer.read()?;
     Ok(lexer.found)
 }
 
@@ -88,8 +88,8 @@ pub struct Lexer<'a> {
 pub type Follows = Option<Option<u8>>;
 
 impl Lexer<'_> {
-    /// Reads one lexeme, and puts a semicolon before it where one belongs. False at the end.
-    fn lexeme(&mut self) -> Result<bool, Error> {
+    /// Reads all lexemes, and puts a semicolon before one where one belongs.
+    fn read(&mut self) -> Result<(), Error> {
         // A file begins as if a line had ended.
         let mut next = Some(b'\n');
         loop {
@@ -98,7 +98,7 @@ impl Lexer<'_> {
             let start = (self.here(), self.reader.at.saturating_sub(1));
             let Some(first) = first else {
                 self.push(Sort::End, start, None, Vec::new());
-                return Ok(false);
+                return Ok(());
             };
             let (sort, value, follows) = self.one(first, start)?;
             let ended = self.found.last().is_some_and(|it| it.sort.may_end());

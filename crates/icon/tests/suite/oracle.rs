@@ -27,17 +27,19 @@ pub fn icont(folder: &Path, words: &[&str]) -> bool {
     output.status.success()
 }
 
-/// Our translation of a file in a folder, where it also looks for what is included.
+/// Our translation of a file in a folder. What it includes is there, or in the library.
 pub fn ours(folder: &Path, name: &str) -> Result<Translation, Error> {
-    let read = |name: &str| std::fs::read(folder.join(name)).ok();
-    let text = read(name).expect(name);
+    let text = std::fs::read(folder.join(name)).expect(name);
     translate(name.as_bytes(), text.into(), &mut |wanted| {
-        let name = std::str::from_utf8(wanted).ok()?;
-        let text: Rc<[u8]> = read(name)?.into();
-        Some(Found {
-            name: wanted.to_vec(),
-            text,
-        })
+        let wanted = std::str::from_utf8(wanted).ok()?;
+        let found = |name: String| {
+            let text: Rc<[u8]> = std::fs::read(folder.join(&name)).ok()?.into();
+            Some(Found {
+                name: name.into_bytes(),
+                text,
+            })
+        };
+        found(wanted.to_owned()).or_else(|| found(format!("{LIBRARY}/{wanted}")))
     })
 }
 
