@@ -217,6 +217,31 @@ end
 }
 
 #[test]
+fn files_that_were_translated_in_one_go_share_their_last_place() {
+    let folder = folder("in_one_go");
+    let main = "procedure main()\n   f()\n\nend\n";
+    // Its first place is line 4, column 1, as the last of the other.
+    let other = "\n\nprocedure\nf()\n   return 1\nend\n";
+    std::fs::write(folder.join("p.icn"), main).unwrap();
+    std::fs::write(folder.join("q.icn"), other).unwrap();
+    assert!(icont(&folder, &["-s", "p.icn", "q.icn"]));
+    let icode = Icode::read(&std::fs::read(folder.join("p")).unwrap()).unwrap();
+    let mut sources = Sources::default();
+    sources.read(&folder, &icode);
+    let translations = sources.of(&icode);
+    let joined = join(&icode, &translations);
+    assert_eq!(joined.refused, []);
+    let linked = icode.procedures.iter().find(|it| it.name == b"f").unwrap();
+    assert_ne!(icode.place(linked.entry + 4).unwrap().line, 5);
+    assert!(
+        linked
+            .instructions
+            .iter()
+            .any(|it| joined.token(it.offset).is_some())
+    );
+}
+
+#[test]
 fn numbers_of_every_size_are_the_linkers() {
     let text = "procedure main()
    write(9223372036854775807, 9223372036854775296, 9223372036854774784, 99999999999999999999)
