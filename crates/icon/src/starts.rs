@@ -56,9 +56,10 @@ impl Start {
                 };
                 let most = most.iter().map(value).min().unwrap_or(u64::MAX);
                 let least = value(least).max(of(*first).min(1));
-                match least >= most {
+                match least == most {
                     true => Count::Exact(most),
-                    false => Count::Between(least, most),
+                    // Counts of another program may contradict each other.
+                    false => Count::Between(least.min(most), most.max(least)),
                 }
             }
         }
