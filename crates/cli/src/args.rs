@@ -315,7 +315,8 @@ pub struct Counting {
     /// gs register themselves [default: detour, or breakpoint with --limit].
     #[arg(long, value_enum, value_name = "ENGINE")]
     pub engine: Option<EngineName>,
-    /// Whose programs to count, line by line, when an interpreter runs them: CPython 3.11 is known.
+    /// Whose programs to count, line by line, when an interpreter runs them: CPython 3.11 and Lua 5.4
+    /// are known.
     /// `none` counts the interpreter alone [default: all that are known].
     #[arg(long, value_enum, value_name = "LANGUAGE")]
     pub language: Vec<LanguageName>,
@@ -389,6 +390,7 @@ impl Counting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LanguageName {
     Python,
+    Lua,
     None,
 }
 

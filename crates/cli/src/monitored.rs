@@ -239,6 +239,7 @@ fn languages(args: &Counting, following: &Following<'_>) -> Result<Vec<Language>
     let chosen = |it: &Language| {
         let name = match it {
             Language::Python => LanguageName::Python,
+            Language::Lua => LanguageName::Lua,
         };
         args.language.is_empty() || args.language.contains(&name)
     };

@@ -613,7 +613,7 @@ pub fn run_of(
                 process.loaded.push(Placement { build_id, bias });
             }
             // What they found is read before modules are united.
-            Entry::Tally { .. } | Entry::TallyPlace { .. } => {}
+            Entry::Tally { .. } | Entry::TallyPlace { .. } | Entry::Interpreter { .. } => {}
             Entry::Shift {
                 module,
                 block,

@@ -99,11 +99,13 @@ impl Tallies {
                 ..TallyAsked::default()
             });
         }
-        tallies.extend(self.languages.iter().map(|it| TallyAsked {
-            place: it.name().to_owned(),
-            language: Some(*it),
-            ..TallyAsked::default()
-        }));
+        if !self.languages.is_empty() {
+            tallies.push(TallyAsked {
+                place: "interpreted programs".to_owned(),
+                is_program: true,
+                ..TallyAsked::default()
+            });
+        }
         Tallying {
             tallies,
             probes,
@@ -125,12 +127,11 @@ impl Tallies {
                 return;
             }
         };
-        let mut languages = self.languages.iter();
-        let Some(number) = languages.position(|it| *it == interpreter.language) else {
+        if !self.languages.contains(&interpreter.language) {
             return;
-        };
-        let before = self.asked.len() + usize::from(self.targets);
-        let tally = (before + number) as u8;
+        }
+        // Behind all others.
+        let tally = (self.asked.len() + usize::from(self.targets)) as u8;
         let probes = interpreter.fetches.into_iter().map(|it| KeyedProbe {
             at: it.at,
             tally,
@@ -147,8 +148,8 @@ impl Tallies {
             interpreter: interpreter.interpreter,
             tally,
             place: 0,
-            frees: interpreter.frees,
-            name: interpreter.language.name().to_owned(),
+            watch: interpreter.watch,
+            language: interpreter.language,
         });
     }
 
@@ -260,7 +261,7 @@ impl One {
             by_caller: self.asked.by_caller,
             has_amount: self.asked.amount.is_some(),
             is_targets: false,
-            language: None,
+            is_program: false,
             is_text: matches!(self.asked.scale, Scale::Text(_)),
         }
     }

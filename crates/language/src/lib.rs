@@ -10,10 +10,14 @@
 
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod cpython;
+mod lua;
+mod native;
 mod program;
 mod source;
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use headcount_model::packed::{Packed, Packer};
@@ -31,11 +35,61 @@ pub struct Found {
     pub language: Language,
     /// Where it fetches instructions: before which of its own it must be asked for what address.
     pub fetches: Vec<Fetch>,
-    /// The function that is called with a piece of program, in its first argument, before the memory of
-    /// that is used for something else.
-    pub frees: Option<LinkAddr>,
+    /// How it is known which piece of program is where, and when.
+    pub watch: Watch,
     /// The same interpreter, asked about a process.
     pub interpreter: Rc<dyn Interpreter>,
+}
+
+/// What tells where pieces of program are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// They can be found at any time ([`Interpreter::unit_at`]), until this function is called with one of them, in its
+    /// first argument.
+    Frees(LinkAddr),
+    /// They are in memory as soon as a function ends that brings them there, with what says where in its first
+    /// argument ([`Interpreter::arrived`]). Until then, what was in their place did not run any more.
+    Loads {
+        /// Where the function begins.
+        begin: LinkAddr,
+        /// Where it returns, in order.
+        ends: Vec<LinkAddr>,
+    },
+}
+
+impl Watch {
+    /// The instructions of the interpreter before which something is to be done, in order.
+    pub fn instructions(&self) -> Vec<LinkAddr> {
+        match self {
+            Self::Frees(at) => vec![*at],
+            Self::Loads { begin, ends } => {
+                let mut all: Vec<LinkAddr> = ends.iter().chain([begin]).copied().collect();
+                all.sort_unstable();
+                all
+            }
+        }
+    }
+
+    fn pack(&self, to: &mut Packer) {
+        let (kind, begin, ends) = match self {
+            Self::Frees(at) => (0, at, &[][..]),
+            Self::Loads { begin, ends } => (1, begin, &ends[..]),
+        };
+        to.0.push(kind);
+        to.wide(begin.0);
+        to.many(ends, |to, it| to.wide(it.0));
+    }
+
+    fn unpack(from: &mut Packed<'_>) -> Option<Self> {
+        let kind = from.u8()?;
+        let begin = LinkAddr(from.wide()?);
+        let ends = from.many(|from| from.wide().map(LinkAddr))?;
+        match kind {
+            0 => Some(Self::Frees(begin)),
+            1 => Some(Self::Loads { begin, ends }),
+            _ => None,
+        }
+    }
 }
 
 impl Found {
@@ -44,7 +98,7 @@ impl Found {
         let mut to = Packer::default();
         to.text(&self.name);
         to.0.push(self.language.code());
-        to.wide(self.frees.map_or(0, |it| it.0));
+        self.watch.pack(&mut to);
         to.wide(self.interpreter.anchor().0);
         to.many(&self.fetches, |to, fetch| {
             to.wide(fetch.at.0);
@@ -66,7 +120,7 @@ impl Found {
         let mut from = Packed(bytes);
         let name = from.text()?;
         let language = Language::from_code(from.u8()?)?;
-        let frees = Some(from.wide()?).filter(|it| *it != 0).map(LinkAddr);
+        let watch = Watch::unpack(&mut from)?;
         let anchor = LinkAddr(from.wide()?);
         let fetches = from.many(|from| {
             let at = LinkAddr(from.wide()?);
@@ -83,9 +137,10 @@ impl Found {
             name,
             language,
             fetches,
-            frees,
+            watch,
             interpreter: match language {
                 Language::Python => cpython::interpreter(anchor),
+                Language::Lua => lua::interpreter(anchor),
             },
         })
     }
@@ -141,27 +196,47 @@ pub struct Unit {
     pub description: Vec<u8>,
 }
 
-/// An interpreter, asked about a process that it runs in.
+/// Pieces of program that came into memory together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Where the instructions of each are. In the description, they come one after the other.
+    pub parts: Vec<Range<u64>>,
+    /// What there is to know of all of them, for [`sources`].
+    pub description: Vec<u8>,
+}
+
+/// An interpreter, asked about a process that it runs in. Which questions it answers, [`Watch`] says.
 pub trait Interpreter: std::fmt::Debug {
     /// The piece of program that has an instruction at an address. `bias` is how far the interpreter
     /// was moved.
-    fn unit_at(&self, memory: &dyn Memory, bias: u64, at: u64) -> Option<Unit>;
+    fn unit_at(&self, _memory: &dyn Memory, _bias: u64, _at: u64) -> Option<Unit> {
+        None
+    }
 
     /// The addresses of the instructions of a piece that is about to be freed.
-    fn extent(&self, memory: &dyn Memory, bias: u64, freed: u64) -> Option<std::ops::Range<u64>>;
+    fn extent(&self, _memory: &dyn Memory, _bias: u64, _freed: u64) -> Option<Range<u64>> {
+        None
+    }
+
+    /// What came into memory just now. `about` is the first argument of what did that.
+    fn arrived(&self, _memory: &dyn Memory, _about: u64) -> Option<Arrival> {
+        None
+    }
 
     /// Where what it goes by is in the interpreter's file, for [`Found::unpack`].
-    fn anchor(&self) -> LinkAddr;
+    fn anchor(&self) -> LinkAddr {
+        LinkAddr(0)
+    }
 }
 
 /// Does this file look like an interpreter? [`find`] takes longer to say.
 pub fn is_likely(bytes: &[u8]) -> bool {
-    cpython::is_likely(bytes)
+    cpython::is_likely(bytes) || lua::is_likely(bytes)
 }
 
 /// Is this file an interpreter whose programs can be counted? An error says why they cannot.
 pub fn find(bytes: &[u8]) -> Option<Result<Found, String>> {
-    cpython::find(bytes)
+    cpython::find(bytes).or_else(|| lua::find(bytes))
 }
 
 #[cfg(test)]
@@ -182,15 +257,15 @@ mod tests {
                 fetch(1, Address::Register(15, -2)),
                 fetch(u64::MAX, Address::Word(3, 0x38, 4)),
             ],
-            frees: None,
+            watch: Watch::Frees(LinkAddr(9)),
             interpreter: cpython::interpreter(LinkAddr(7)),
         };
         let bytes = found.pack();
         let again = Found::unpack(&bytes).unwrap();
         assert_eq!((&again.name, &again.fetches), (&found.name, &found.fetches));
         assert_eq!(
-            (again.frees, again.interpreter.anchor()),
-            (None, LinkAddr(7))
+            (&again.watch, again.interpreter.anchor()),
+            (&found.watch, LinkAddr(7))
         );
         for end in 0..bytes.len() {
             assert!(Found::unpack(&bytes[..end]).is_none());

@@ -5,9 +5,18 @@ use std::collections::{HashMap, HashSet};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationTarget};
 
-/// Is this the name of a function that ends the process?
-fn ends_process(name: &str) -> bool {
-    const NAMES: [&str; 4] = ["__assert_fail", "__stack_chk_fail", "abort", "exit"];
+/// Is this the name of a function that does not return?
+fn does_not_return(name: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "__assert_fail",
+        "__longjmp_chk",
+        "__stack_chk_fail",
+        "_longjmp",
+        "abort",
+        "exit",
+        "longjmp",
+        "siglongjmp",
+    ];
     NAMES.contains(&name) || name.trim_start_matches('_').starts_with("Py_Fatal")
 }
 
@@ -29,12 +38,15 @@ impl<'a> Program<'a> {
         let mut symbols: HashMap<usize, (u64, bool)> = HashMap::new();
         let mut final_ones = HashSet::new();
         for it in elf.dynamic_symbols() {
-            let is_final = it.name().is_ok_and(ends_process);
+            let is_final = it.name().is_ok_and(does_not_return);
             symbols.insert(it.index().0, (it.address(), is_final));
             if is_final && it.is_definition() {
                 final_ones.insert(it.address());
             }
         }
+        let own = elf.symbols().filter(|it| it.is_definition());
+        let own = own.filter(|it| it.name().is_ok_and(does_not_return));
+        final_ones.extend(own.map(|it| it.address()));
         let mut relocated = HashMap::new();
         for (at, it) in elf.dynamic_relocations().into_iter().flatten() {
             let symbol = match it.target() {
@@ -84,6 +96,54 @@ impl<'a> Program<'a> {
         let mut symbols = self.elf.dynamic_symbols();
         let found = symbols.find(|it| it.is_definition() && it.name() == Ok(name))?;
         Some(found.address())
+    }
+
+    /// Where a name that the file defines is, for others or for itself.
+    pub(crate) fn own_symbol(&self, name: &str) -> Option<u64> {
+        self.symbol(name).or_else(|| {
+            let mut symbols = self.elf.symbols();
+            let found = symbols.find(|it| it.is_definition() && it.name() == Ok(name))?;
+            Some(found.address())
+        })
+    }
+
+    /// Where the function begins that has an instruction at an address.
+    pub(crate) fn function_start(&self, at: u64) -> Option<u64> {
+        self.unwound_from(at).or_else(|| {
+            let symbols = self.elf.symbols().chain(self.elf.dynamic_symbols());
+            let functions = symbols.filter(|it| it.kind() == object::SymbolKind::Text);
+            functions
+                .map(|it| it.address())
+                .filter(|it| *it <= at)
+                .max()
+        })
+    }
+
+    /// The same by what unwinders look it up in: a table of where functions begin, by distances from the table.
+    fn unwound_from(&self, at: u64) -> Option<u64> {
+        const HEADER: usize = 12;
+        /// Version, and how what follows is written: an address, a number, a table of pairs.
+        const WRITTEN: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
+        let section = self.elf.section_by_name(".eh_frame_hdr")?;
+        let bytes = section.data().ok().filter(|it| it.starts_with(&WRITTEN))?;
+        let (words, _) = bytes.get(HEADER..)?.as_chunks::<4>();
+        let (pairs, _) = words.as_chunks::<2>();
+        let start = |pair: &[[u8; 4]; 2]| {
+            let distance = i32::from_le_bytes(pair[0]);
+            section.address().wrapping_add_signed(distance.into())
+        };
+        let behind = pairs.partition_point(|it| start(it) <= at);
+        pairs.get(behind.checked_sub(1)?).map(start)
+    }
+
+    /// The parts that are code, with their addresses.
+    pub(crate) fn code(&self) -> impl Iterator<Item = (u64, &'a [u8])> + '_ {
+        let parts = self.code.iter().filter_map(|it| {
+            let bytes = self.bytes(it.start)?;
+            let length = usize::try_from(it.end - it.start).ok()?;
+            Some((it.start, &bytes[..bytes.len().min(length)]))
+        });
+        parts.filter(|(_, bytes)| !bytes.is_empty())
     }
 
     /// The bytes from an address on, to the end of what the file has of them.

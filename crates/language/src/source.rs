@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Language;
-use crate::cpython;
+use crate::{cpython, lua};
 
 /// A place in a source file. Lines and columns begin at 1, columns are bytes, and 0 is "not known".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,8 +36,10 @@ pub struct Token {
     pub at: Position,
     /// The instruction that does it; [`headcount_model::Operation::RESUMED`] is its going on.
     pub kind: String,
-    /// How often it began.
+    /// How often it began, or began at least.
     pub count: u64,
+    /// Is that how often?
+    pub is_exact: bool,
 }
 
 /// A function, or whatever else the language compiles by itself.
@@ -49,8 +51,10 @@ pub struct SourceUnit {
     pub name: String,
     /// Where it begins.
     pub first_line: u32,
-    /// How often it was entered.
+    /// How often it was entered, or was at least.
     pub calls: u64,
+    /// Is that how often?
+    pub are_calls_exact: bool,
     /// Its lines, in order.
     pub lines: Vec<Line>,
     /// Its operations, in order.
@@ -70,12 +74,10 @@ pub fn sources<'d>(
     language: Language,
     pieces: impl IntoIterator<Item = (&'d [u8], &'d BTreeMap<usize, u64>)>,
 ) -> Option<Sources> {
-    match language {
-        Language::Python => {
-            let mut units = cpython::units(pieces)?;
-            let key = |it: &SourceUnit| (it.file.clone(), it.first_line, it.name.clone());
-            units.sort_by_cached_key(key);
-            Some(Sources { units })
-        }
-    }
+    let mut units = match language {
+        Language::Python => cpython::units(pieces)?,
+        Language::Lua => lua::units(pieces)?,
+    };
+    units.sort_by_cached_key(|it| (it.file.clone(), it.first_line, it.name.clone()));
+    Some(Sources { units })
 }

@@ -5,16 +5,19 @@
 pub enum Language {
     /// Python
     Python,
+    /// Lua
+    Lua,
 }
 
 impl Language {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 1] = [Self::Python];
+    pub const ALL: [Self; 2] = [Self::Python, Self::Lua];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Python => "python",
+            Self::Lua => "lua",
         }
     }
 
@@ -22,6 +25,7 @@ impl Language {
     pub fn title(self) -> &'static str {
         match self {
             Self::Python => "Python",
+            Self::Lua => "Lua",
         }
     }
 

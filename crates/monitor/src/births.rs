@@ -67,7 +67,11 @@ impl Monitor<'_> {
             self.spaces.get(&parent.space),
         ) {
             (0, Some(space)) => match space.forked(child) {
-                Ok(copy) => self.add_space(copy),
+                Ok(copy) => {
+                    let space = self.add_space(copy);
+                    self.inherit_pieces(parent.space, space);
+                    space
+                }
                 // It has been killed already.
                 Err(error) if kernel::is_gone(&error) => parent.space,
                 Err(error) => return Err(error),

@@ -7,12 +7,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::iter;
 use std::ops::Range;
 use std::rc::Rc;
 
-use headcount_language::{Interpreter, Memory, Unit};
-use headcount_model::{LinkAddr, LoadAddr};
+use headcount_language::{Arrival, Interpreter, Language, Memory, Watch};
+use headcount_model::LoadAddr;
 use headcount_patch::{PLACE_SHIFT, SLOT_COUNT, end_of_bucket, first_places, mask};
+
+use libc::pid_t;
 
 use crate::monitor::Monitor;
 use crate::space::Space;
@@ -28,10 +31,10 @@ pub struct Interpreted {
     pub tally: u8,
     /// The number of the place that all of its probes share.
     pub place: u16,
-    /// What frees a piece of program, which is its first argument.
-    pub frees: Option<LinkAddr>,
-    /// Tells its probes from those of others.
-    pub name: String,
+    /// How it is known which piece of program is where.
+    pub watch: Watch,
+    /// The language of its programs.
+    pub language: Language,
 }
 
 /// Pieces of programs.
@@ -39,16 +42,36 @@ pub struct Interpreted {
 pub struct Pieces {
     /// By module and description.
     numbers: HashMap<(usize, Vec<u8>), u32>,
-    /// By address space and first address: where they end, and their numbers.
-    known: HashMap<usize, BTreeMap<u64, (u64, u32)>>,
+    /// By address space and first address.
+    known: HashMap<usize, BTreeMap<u64, Part>>,
+    /// What is being brought into memory, by the thread that does it and where its stack is: the first argument.
+    arriving: HashMap<(pid_t, u64), u64>,
+}
+
+/// A part of a piece of program in memory.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    end: u64,
+    /// The number of the piece.
+    number: u32,
+    /// How much of the piece comes before it.
+    before: u32,
 }
 
 impl Pieces {
     /// The piece that has an instruction at an address, and how far from its start that is.
     pub fn at(&self, space: usize, at: u64) -> Option<(u32, u32)> {
         let known = self.known.get(&space)?;
-        let (start, (end, number)) = known.range(..=at).next_back()?;
-        (at < *end).then_some((*number, (at - start) as u32))
+        let (start, part) = known.range(..=at).next_back()?;
+        (at < part.end).then_some((part.number, part.before + (at - start) as u32))
+    }
+
+    /// The parts of an address space that overlap a range, by their first and last addresses.
+    fn in_range(&self, space: usize, range: &Range<u64>) -> Vec<Range<u64>> {
+        let known = self.known.get(&space).into_iter();
+        let parts = known.flat_map(|it| it.range(..range.end).rev());
+        let parts = parts.take_while(|(_, part)| part.end > range.start);
+        parts.map(|(start, part)| *start..part.end).collect()
     }
 
     /// An address space is gone.
@@ -56,21 +79,28 @@ impl Pieces {
         self.known.remove(&space);
     }
 
-    /// Notes where one is. Is it new, it gets a number.
-    fn learn(&mut self, space: usize, module: usize, unit: Unit) -> Option<Piece> {
+    /// Notes where one is, in parts. Is it new, it gets a number.
+    fn learn(&mut self, space: usize, module: usize, arrived: Arrival) -> Option<Piece> {
         let next = self.numbers.len() as u32;
-        let key = (module, unit.description);
+        let key = (module, arrived.description);
         let known = self.numbers.get(&key).copied();
         let number = known.unwrap_or(next);
-        let places = self.known.entry(space).or_default();
-        // What overlaps it is gone.
-        let gone = places.range(..unit.end).rev();
-        let gone = gone.take_while(|(_, (end, _))| *end > unit.start);
-        let gone: Vec<u64> = gone.map(|it| *it.0).collect();
-        gone.iter().for_each(|it| {
-            places.remove(it);
-        });
-        places.insert(unit.start, (unit.end, number));
+        let mut before = 0;
+        for part in arrived.parts {
+            // What overlaps it is gone.
+            let gone = self.in_range(space, &part);
+            let places = self.known.entry(space).or_default();
+            gone.iter().for_each(|it| {
+                places.remove(&it.start);
+            });
+            let is = Part {
+                end: part.end,
+                number,
+                before,
+            };
+            before += (part.end - part.start) as u32;
+            places.insert(part.start, is);
+        }
         known.is_none().then(|| {
             self.numbers.insert(key.clone(), number);
             Piece {
@@ -120,10 +150,33 @@ impl Monitor<'_> {
             return Ok(());
         }
         let unit = interpreter.unit_at(memory, bias, at);
-        let new = unit.and_then(|it| tallies.pieces.learn(space, module, it));
-        match new {
+        let arrived = unit.map(|it| Arrival {
+            parts: iter::once(it.start..it.end).collect(),
+            description: it.description,
+        });
+        match arrived {
+            Some(it) => self.learn_arrived(space, module, it),
+            None => Ok(()),
+        }
+    }
+
+    fn learn_arrived(&mut self, space: usize, module: usize, arrived: Arrival) -> io::Result<()> {
+        let Some(tallies) = &mut self.tallies else {
+            return Ok(());
+        };
+        match tallies.pieces.learn(space, module, arrived) {
             Some(piece) => tallies.write(&of_piece(&piece)),
             None => Ok(()),
+        }
+    }
+
+    /// A child made by `fork` has what its parent has.
+    pub fn inherit_pieces(&mut self, parent: usize, child: usize) {
+        if let Some(tallies) = &mut self.tallies
+            && let Some(known) = tallies.pieces.known.get(&parent)
+        {
+            let known = known.clone();
+            tallies.pieces.known.insert(child, known);
         }
     }
 
@@ -175,31 +228,137 @@ impl Monitor<'_> {
         Ok(slots.collect())
     }
 
-    /// A thread is about to free a piece of program: what was counted there is booked on it.
+    /// A thread is about to free a piece of program, or has brought one into memory, or is about to do that.
     pub fn met_notice(&mut self, stopped: &Stopped) -> io::Result<()> {
         let space = self.thread(stopped).space;
-        let freed = stopped.registers()?.rdi;
+        let trap = LoadAddr(stopped.instruction_pointer()?.wrapping_sub(1));
+        let Some(at) = self.unit_and_spot(space, trap).map(|it| it.2.at) else {
+            return Ok(());
+        };
         for (module, bias, it) in self.interpreters_in(space) {
-            let Some(memory) = self.spaces.get(&space) else {
-                continue;
-            };
-            let Some(extent) = it.interpreter.extent(memory, bias, freed) else {
-                continue;
-            };
-            for window in self.windows_in(space) {
-                let slots = self.slots_between(window, &it, extent.clone())?;
-                if !slots.is_empty() {
-                    self.learn_piece(space, module, bias, &*it.interpreter, extent.start)?;
-                    self.book(window, it.tally, space, &slots)?;
+            match &it.watch {
+                Watch::Frees(frees) if *frees == at => {
+                    self.met_free(stopped, space, (module, bias), &it)?;
                 }
-            }
-            if let Some(tallies) = &mut self.tallies
-                && let Some(known) = tallies.pieces.known.get_mut(&space)
-            {
-                known.remove(&extent.start);
+                Watch::Loads { begin, .. } if *begin == at => self.met_load(stopped)?,
+                Watch::Loads { ends, .. } if ends.contains(&at) => {
+                    self.met_arrival(stopped, space, module, &it)?;
+                }
+                _ => {}
             }
         }
         Ok(())
+    }
+
+    /// A thread is about to free a piece of program: what was counted there is booked on it.
+    fn met_free(
+        &mut self,
+        stopped: &Stopped,
+        space: usize,
+        (module, bias): (usize, u64),
+        it: &Interpreted,
+    ) -> io::Result<()> {
+        let freed = stopped.registers()?.rdi;
+        let memory = self.spaces.get(&space);
+        let extent = memory.and_then(|memory| it.interpreter.extent(memory, bias, freed));
+        let Some(extent) = extent else {
+            return Ok(());
+        };
+        for window in self.windows_in(space) {
+            let slots = self.slots_between(window, it, extent.clone())?;
+            if !slots.is_empty() {
+                self.learn_piece(space, module, bias, &*it.interpreter, extent.start)?;
+                self.book(window, it.tally, space, &slots)?;
+            }
+        }
+        if let Some(tallies) = &mut self.tallies
+            && let Some(known) = tallies.pieces.known.get_mut(&space)
+        {
+            known.remove(&extent.start);
+        }
+        Ok(())
+    }
+
+    /// A thread is about to bring a piece of program into memory.
+    fn met_load(&mut self, stopped: &Stopped) -> io::Result<()> {
+        let registers = stopped.registers()?;
+        if let Some(tallies) = &mut self.tallies {
+            let key = (stopped.tid(), registers.rsp);
+            tallies.pieces.arriving.insert(key, registers.rdi);
+        }
+        Ok(())
+    }
+
+    /// It has done so: what was counted where that is now is booked on what was there before.
+    fn met_arrival(
+        &mut self,
+        stopped: &Stopped,
+        space: usize,
+        module: usize,
+        it: &Interpreted,
+    ) -> io::Result<()> {
+        let registers = stopped.registers()?;
+        let key = (stopped.tid(), registers.rsp);
+        let tallies = self.tallies.as_mut();
+        let Some(about) = tallies.and_then(|it| it.pieces.arriving.remove(&key)) else {
+            return Ok(());
+        };
+        // It says how it went.
+        if registers.rax as u32 != 0 {
+            return Ok(());
+        }
+        let memory = self.spaces.get(&space);
+        let arrived = memory.and_then(|memory| it.interpreter.arrived(memory, about));
+        let Some(arrived) = arrived else {
+            return Ok(());
+        };
+        self.book_replaced(space, it, &arrived.parts)?;
+        self.learn_arrived(space, module, arrived)
+    }
+
+    /// Books what was counted in parts that are about to be forgotten, because others are in their place.
+    fn book_replaced(
+        &mut self,
+        space: usize,
+        it: &Interpreted,
+        parts: &[Range<u64>],
+    ) -> io::Result<()> {
+        let Some(tallies) = &self.tallies else {
+            return Ok(());
+        };
+        let replaced = parts
+            .iter()
+            .flat_map(|it| tallies.pieces.in_range(space, it));
+        let replaced: Vec<Range<u64>> = replaced.collect();
+        for window in self.windows_in(space) {
+            let slots = self.slots_in(window, it, &replaced)?;
+            if !slots.is_empty() {
+                self.book(window, it.tally, space, &slots)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The slots whose keys are in one of several ranges.
+    fn slots_in(
+        &self,
+        window: u32,
+        interpreted: &Interpreted,
+        ranges: &[Range<u64>],
+    ) -> io::Result<Vec<Slot>> {
+        /// To look for more keys than these one by one takes longer than to read all there are.
+        const FEW: u64 = 256;
+        let keys: u64 = ranges.iter().map(|it| (it.end - it.start) / 2).sum();
+        if keys > FEW {
+            let mut slots = self.slots_of(window, interpreted.tally)?;
+            slots.retain(|slot| ranges.iter().any(|it| it.contains(&slot.key)));
+            return Ok(slots);
+        }
+        let mut found = Vec::new();
+        for range in ranges {
+            found.extend(self.slots_between(window, interpreted, range.clone())?);
+        }
+        Ok(found)
     }
 
     /// Takes slots out of a table in which no thread counts any more.
@@ -211,7 +370,7 @@ impl Monitor<'_> {
             let (number, offset) = tallies.pieces.at(space, slot.key)?;
             let found = Found {
                 tally,
-                place: 0,
+                place: slot.place(),
                 key: FoundKey::Piece(number, offset),
                 by: None,
             };

@@ -30,7 +30,7 @@ use crate::windows;
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines, or of what is where in a window.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";
@@ -137,8 +137,15 @@ pub enum Entry {
         is_targets: bool,
         /// Are keys texts?
         is_text: bool,
-        /// Are they addresses of instructions of an interpreted program, and of which language?
-        language: Option<String>,
+        /// Are they addresses of instructions of interpreted programs?
+        is_program: bool,
+    },
+    /// A module interprets programs.
+    Interpreter {
+        /// The module.
+        module: usize,
+        /// In which language they are.
+        language: String,
     },
     /// A place of a tally.
     TallyPlace {
@@ -240,6 +247,7 @@ impl Entry {
             | Self::Uncounted { module, .. }
             | Self::AtLeast { module, .. }
             | Self::Stray { module, .. }
+            | Self::Interpreter { module, .. }
             | Self::TallyPlace { module, .. }
             | Self::NoteAt { module, .. } => Some(module),
             Self::Run { .. }
@@ -711,13 +719,13 @@ pub fn read(folder: &OwnFolder) -> Result<Written, Unreadable> {
 
 /// Where tables of values are in windows, in bytes.
 fn tables_of(entries: &[Entry]) -> Range<u32> {
-    let languages = entries.iter().filter_map(|entry| match entry {
-        Entry::Tally { language, .. } => Some(language),
+    let tallies = entries.iter().filter_map(|entry| match entry {
+        Entry::Tally { is_program, .. } => Some(is_program),
         _ => None,
     });
-    match languages.clone().count() {
+    match tallies.clone().count() {
         0 => 0..0,
-        _ => windows::place_of_tables(languages.filter(|it| it.is_none()).count() as u32),
+        _ => windows::place_of_tables(tallies.filter(|it| !**it).count() as u32),
     }
 }
 

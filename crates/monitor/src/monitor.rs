@@ -204,7 +204,7 @@ impl<'a> Monitor<'a> {
                 }
                 if let Some(tallying) = &settings.tallying {
                     let mut tallies = tallying.tallies.iter();
-                    let asked = tallies.position(|it| it.language.is_some());
+                    let asked = tallies.position(|it| it.is_program);
                     let asked = asked.unwrap_or(tallying.tallies.len());
                     windows.keep_tables(asked as u8);
                 }

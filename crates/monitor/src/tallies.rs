@@ -10,7 +10,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use headcount_language::Language;
 use headcount_model::{KeyedProbe, KeyedProbes, LinkAddr, LoadAddr, MOST_PLACES};
 use headcount_patch::{
     Copy, SLOT_BYTES, Spot, TEXT_LIMIT, TEXT_START, last_amount, last_slot, text_hash,
@@ -55,8 +54,8 @@ pub struct TallyAsked {
     pub is_targets: bool,
     /// Are they texts?
     pub is_text: bool,
-    /// Are they addresses of instructions that interpreters of this language fetch?
-    pub language: Option<Language>,
+    /// Are they addresses of instructions that interpreters fetch?
+    pub is_program: bool,
 }
 
 /// The keyed probes of a module.
@@ -116,14 +115,14 @@ impl Tallies {
                 has_amount: it.has_amount,
                 is_targets: it.is_targets,
                 is_text: it.is_text,
-                language: it.language.map(|it| it.name().to_owned()),
+                is_program: it.is_program,
             })?;
         }
         let kinds = asked.tallies.iter().map(|it| KindOfTally {
             is_targets: it.is_targets,
             is_text: it.is_text,
             by_caller: it.by_caller,
-            is_program: it.language.is_some(),
+            is_program: it.is_program,
         });
         Ok(Self {
             kinds: kinds.collect(),
@@ -282,8 +281,13 @@ impl Monitor<'_> {
             if let Some(windows) = &mut self.windows {
                 windows.keep_fetches();
             }
-            keyed.notices.extend(it.frees);
-            keyed.kept_as = is_kept.then(|| format!("{}-{}-{shared}", it.name, it.tally));
+            keyed.notices.extend(it.watch.instructions());
+            keyed.kept_as =
+                is_kept.then(|| format!("{}-{}-{shared}", it.language.name(), it.tally));
+            self.journal.write(&Entry::Interpreter {
+                module,
+                language: it.language.name().to_owned(),
+            })?;
             tallies.interpreters.insert(module, it);
         }
         Ok(Some(Rc::new(keyed)))

@@ -165,15 +165,19 @@ pub struct KindOfTally {
 }
 
 impl Slot {
+    /// The number of the place where it was counted.
+    pub fn place(&self) -> u16 {
+        (self.by >> PLACE_SHIFT) as u16 & (headcount_model::MOST_PLACES - 1)
+    }
+
     /// What its key means in a process.
     pub fn found(&self, tally: u8, kind: KindOfTally, meaning: &Meaning<'_>) -> Found {
         let what = self.by & ((1 << PLACE_SHIFT) - 1);
         let what = KeyKind::of(what as u8).unwrap_or(KeyKind::Other);
-        let place = (self.by >> PLACE_SHIFT) as u16 & (headcount_model::MOST_PLACES - 1);
         let address = self.by >> ADDRESS_SHIFT;
         Found {
             tally,
-            place,
+            place: self.place(),
             key: match what {
                 KeyKind::Number if kind.is_program => match (meaning.piece)(self.key) {
                     Some((number, offset)) => FoundKey::Piece(number, offset),
@@ -462,13 +466,13 @@ fn kinds(entries: &[Entry]) -> Vec<KindOfTally> {
             by_caller,
             is_targets,
             is_text,
-            language,
+            is_program,
             ..
         } => Some(KindOfTally {
             is_targets: *is_targets,
             is_text: *is_text,
             by_caller: *by_caller,
-            is_program: language.is_some(),
+            is_program: *is_program,
         }),
         _ => None,
     });

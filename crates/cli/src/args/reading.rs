@@ -467,6 +467,7 @@ pub struct FilterArgument {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WrittenIn {
     Python,
+    Lua,
     Native,
 }
 
@@ -479,6 +480,7 @@ impl FilterArgument {
             module: self.module.as_deref(),
             language: self.language.map(|it| match it {
                 WrittenIn::Python => Written::In(Language::Python),
+                WrittenIn::Lua => Written::In(Language::Lua),
                 WrittenIn::Native => Written::Natively,
             }),
             here: "",

@@ -37,21 +37,21 @@ pub struct Fetched {
 /// What the instructions say that were counted by their addresses.
 pub fn programs_of(entries: &[Entry], values: &Values) -> Result<Programs> {
     let mut all = Programs::default();
-    for (tally, language) in languages(entries) {
+    let Some(tally) = tally(entries) else {
+        return Ok(all);
+    };
+    let interpreters = Interpreters::of(entries, tally);
+    for language in Language::ALL {
+        let places = interpreters.places(language);
+        if places.is_empty() {
+            continue;
+        }
         let mut counts: BTreeMap<u32, BTreeMap<usize, u64>> = BTreeMap::new();
-        let mut lost = 0_u64;
-        all.fetched.push(Fetched {
-            language,
-            instructions: values
-                .found
-                .iter()
-                .filter(|it| it.0.tally == tally)
-                .fold(0, |sum: u64, it| sum.saturating_add(it.1.count)),
-            places: places(entries, tally),
-        });
-        for (found, sum) in &values.found {
+        let (mut instructions, mut lost) = (0_u64, 0_u64);
+        let found = values.found.iter().filter(|it| it.0.tally == tally);
+        for (found, sum) in found.filter(|it| interpreters.language(it.0.place) == Some(language)) {
+            instructions = instructions.saturating_add(sum.count);
             match found.key {
-                _ if found.tally != tally => {}
                 FoundKey::Piece(number, offset) => {
                     let piece = counts.entry(number).or_default();
                     let count = piece.entry(offset as usize).or_default();
@@ -60,6 +60,11 @@ pub fn programs_of(entries: &[Entry], values: &Values) -> Result<Programs> {
                 _ => lost = lost.saturating_add(sum.count),
             }
         }
+        all.fetched.push(Fetched {
+            language,
+            instructions,
+            places,
+        });
         if lost > 0 {
             all.notes.push(format!(
                 "{} of {} ran in code whose source nobody could ask for any more: they are not counted.",
@@ -80,35 +85,69 @@ pub fn programs_of(entries: &[Entry], values: &Values) -> Result<Programs> {
     Ok(all)
 }
 
-/// The tallies that count instructions of interpreted programs.
-fn languages(entries: &[Entry]) -> Vec<(u8, Language)> {
+/// The tally that counts instructions of interpreted programs.
+fn tally(entries: &[Entry]) -> Option<u8> {
     let tallies = entries.iter().filter_map(|entry| match entry {
-        Entry::Tally { language, .. } => Some(language),
+        Entry::Tally { is_program, .. } => Some(*is_program),
         _ => None,
     });
-    let numbered = (0_u8..).zip(tallies);
-    let found = numbered.filter_map(|(number, name)| {
-        let language = name.as_ref().and_then(|it| Language::of(it));
-        Some((number, language?))
-    });
-    found.collect()
+    let mut numbered = (0_u8..).zip(tallies);
+    numbered.find(|it| it.1).map(|it| it.0)
 }
 
-/// Where the instructions of a tally are fetched.
-fn places(entries: &[Entry], tally: u8) -> BTreeMap<usize, Vec<LinkAddr>> {
-    let mut places: BTreeMap<usize, Vec<LinkAddr>> = BTreeMap::new();
-    for entry in entries {
-        match entry {
-            Entry::TallyPlace {
-                tally: of,
-                module,
-                at,
-                ..
-            } if *of == tally => places.entry(*module).or_default().push(LinkAddr(*at)),
-            _ => {}
+/// Which modules interpret programs, and where they fetch their instructions.
+struct Interpreters {
+    /// By module.
+    languages: BTreeMap<usize, Language>,
+    /// Modules by the numbers of places.
+    modules: BTreeMap<u16, usize>,
+    fetches: BTreeMap<usize, Vec<LinkAddr>>,
+}
+
+impl Interpreters {
+    fn of(entries: &[Entry], tally: u8) -> Self {
+        let mut all = Self {
+            languages: BTreeMap::new(),
+            modules: BTreeMap::new(),
+            fetches: BTreeMap::new(),
+        };
+        for entry in entries {
+            match entry {
+                Entry::Interpreter { module, language } => {
+                    let language = Language::of(language);
+                    all.languages.extend(language.map(|it| (*module, it)));
+                }
+                Entry::TallyPlace {
+                    tally: of,
+                    module,
+                    at,
+                    place,
+                } if *of == tally => {
+                    all.modules.insert(*place, *module);
+                    let fetches = all.fetches.entry(*module).or_default();
+                    fetches.push(LinkAddr(*at));
+                }
+                _ => {}
+            }
         }
+        all
     }
-    places
+
+    /// The language of what was counted at a place.
+    fn language(&self, place: u16) -> Option<Language> {
+        let module = self.modules.get(&place)?;
+        self.languages.get(module).copied()
+    }
+
+    /// Where the instructions of a language are fetched, by module.
+    fn places(&self, language: Language) -> BTreeMap<usize, Vec<LinkAddr>> {
+        let modules = self.languages.iter().filter(|it| *it.1 == language);
+        let places = modules.filter_map(|(module, _)| {
+            let fetches = self.fetches.get(module)?;
+            Some((*module, fetches.clone()))
+        });
+        places.collect()
+    }
 }
 
 fn modules(language: Language, sources: Sources) -> Vec<(Module, SparseCounts)> {
@@ -208,13 +247,13 @@ fn function(
         column,
         kind,
     };
-    let exactly = |line: u32, count: u64| Line {
-        line,
-        count,
-        is_exact: true,
-    };
     let heading = place(unit.first_line, 1, BlockKind::Function);
-    add(heading, None, &exactly(unit.first_line, unit.calls));
+    let calls = Line {
+        line: unit.first_line,
+        count: unit.calls,
+        is_exact: unit.are_calls_exact,
+    };
+    add(heading, None, &calls);
     for line in &unit.lines {
         add(place(line.line, 1, BlockKind::Line), None, line);
     }
@@ -225,7 +264,12 @@ fn function(
             end_column: token.at.end_column,
         };
         let at = place(token.at.line, token.at.column, BlockKind::Operation);
-        add(at, Some(operation), &exactly(token.at.line, token.count));
+        let begun = Line {
+            line: token.at.line,
+            count: token.count,
+            is_exact: token.is_exact,
+        };
+        add(at, Some(operation), &begun);
     }
     let function = Function {
         name: unit.name.clone(),

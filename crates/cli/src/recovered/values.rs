@@ -16,7 +16,7 @@ pub fn values_of(entries: &[Entry], values: Values) -> Option<ValueCounts> {
             scale,
             has_amount,
             is_targets,
-            language: None,
+            is_program: false,
             ..
         } => Some(Tally {
             place: place.clone(),

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use headcount_model::LinkAddr;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, OpKind, Register};
 
-use super::code::{CodeOf, Holder, Pc, Reach, State};
 use super::opcodes::{self, FUSED, Fused, Second};
 use super::table::{TRACING, opcode_table};
+use crate::native::code::{CodeOf, Pc, Reach};
 use crate::program::Program;
 use crate::{Address, Fetch};
 
@@ -27,7 +27,7 @@ pub(super) fn fetches(program: &Program<'_>) -> Result<Vec<Fetch>, String> {
     let abi = abi(program, &table).ok_or("its registers are not what they are elsewhere")?;
     let mut all = CodeOf::new(program);
     let handlers: BTreeSet<u64> = table[..TRACING].iter().copied().collect();
-    let reach = all.reach(&handlers, abi)?;
+    let reach = all.reach(&handlers, abi.pc)?;
     let mut ways = Vec::new();
     for (at, pc) in all.jumps(&reach) {
         match pc {
@@ -59,9 +59,9 @@ const LEAST_FETCHES: usize = 2;
 
 /// Which registers hold what, whenever control comes to the code of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Abi {
+struct Abi {
     /// The address of the instruction.
-    pub(super) pc: Register,
+    pc: Register,
     frame: Register,
 }
 
@@ -104,11 +104,6 @@ impl Abi {
     fn behind_previous(self, by: i64) -> Address {
         Address::Word(self.frame.number() as u8, PREVIOUS_INSTRUCTION, by)
     }
-
-    pub(super) fn pc_in(self, state: &State) -> Pc {
-        let pc = state.get(&Holder::Register(self.pc.number()));
-        pc.copied().unwrap_or(Pc::Other)
-    }
 }
 
 impl CodeOf<'_, '_> {
@@ -117,11 +112,11 @@ impl CodeOf<'_, '_> {
         let code_of = |it: &Fused| table[usize::from(it.opcode)];
         let own: BTreeSet<u64> = FUSED.iter().map(code_of).collect();
         let others = table[..TRACING].iter().filter(|it| !own.contains(it));
-        let others = self.reach(&others.copied().collect(), abi)?;
+        let others = self.reach(&others.copied().collect(), abi.pc)?;
         let mut ways: BTreeMap<u64, Address> = BTreeMap::new();
         for fused in FUSED {
             let begin = code_of(fused);
-            let reach = self.reach(&BTreeSet::from([begin]), abi)?;
+            let reach = self.reach(&BTreeSet::from([begin]), abi.pc)?;
             let is_alone = table.iter().filter(|it| **it == begin).count() == 1;
             let found = match fused.second {
                 Second::Always => Some(vec![(begin, abi.behind_pc(fused.behind))]),

@@ -85,6 +85,7 @@ pub(crate) fn source_unit(object: &CodeObject, counts: &BTreeMap<usize, u64>) ->
         name: object.name.clone(),
         first_line: object.first_line,
         calls: counts.first().copied().unwrap_or(0),
+        are_calls_exact: true,
         lines: lines(object, &code, &counts),
         tokens: tokens(&code, &counts),
     }
@@ -348,6 +349,7 @@ fn tokens(code: &[Instruction], counts: &[u64]) -> Vec<Token> {
         at,
         kind: op::name(opcode).to_owned(),
         count,
+        is_exact: true,
     };
     tokens.into_iter().map(token).collect()
 }

@@ -1,11 +1,8 @@
 //! CPython 3.11.
 
-mod code;
 mod code_object;
 mod dispatch;
 mod flow;
-mod free_registers;
-mod liveness;
 mod opcodes;
 mod positions;
 mod table;
@@ -17,7 +14,7 @@ use std::rc::Rc;
 use headcount_model::LinkAddr;
 
 use crate::program::{Program, speaks_of};
-use crate::{Found, Interpreter, Language, Memory, SourceUnit, Unit};
+use crate::{Found, Interpreter, Language, Memory, SourceUnit, Unit, Watch};
 use code_object::CodeObject;
 
 /// The function that runs programs.
@@ -70,7 +67,7 @@ fn found(program: &Program<'_>, bytes: &[u8]) -> Result<Found, String> {
         name,
         language: Language::Python,
         fetches,
-        frees: Some(LinkAddr(frees)),
+        watch: Watch::Frees(LinkAddr(frees)),
         interpreter: interpreter(LinkAddr(code_type)),
     })
 }

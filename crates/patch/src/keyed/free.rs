@@ -54,6 +54,11 @@ pub(super) struct Simple {
 }
 
 impl Simple {
+    /// Is there nothing to compute?
+    fn is_in_register(self) -> bool {
+        self.word.is_none() && self.by == 0
+    }
+
     fn of(it: &Expression) -> Option<Self> {
         match it {
             Expression::Register(number) => Some(Self {
@@ -82,19 +87,23 @@ impl Simple {
     }
 }
 
-/// The key of a probe that does nothing else, and two registers that it may use.
+/// The key of a probe that does nothing else, and the registers for its slot and its key.
 pub(super) fn in_free(probe: &KeyedProbe) -> Option<(Simple, [Register; 2])> {
     let is_alone = probe.caller.is_none() && probe.within.is_none() && probe.amount.is_none();
     let key = match &probe.key {
         KeyOf::Number(key) if is_alone => Simple::of(key)?,
         _ => return None,
     };
-    Some((key, free_registers(probe)?))
+    Some((key, free_registers(probe, key)?))
 }
 
-/// Two registers that may be overwritten.
-fn free_registers(probe: &KeyedProbe) -> Option<[Register; 2]> {
+/// Registers that may be overwritten: one for the slot, and one for the key, unless that is in a register already.
+fn free_registers(probe: &KeyedProbe, key: Simple) -> Option<[Register; 2]> {
     let free = (0..16_u32).filter(|it| probe.free >> it & 1 == 1);
     let mut free = free.map(|it| Register::RAX + it);
-    Some([free.next()?, free.next()?])
+    let slot = free.next()?;
+    match key.is_in_register() {
+        true => Some([slot, key.register]),
+        false => Some([slot, free.next()?]),
+    }
 }

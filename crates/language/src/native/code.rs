@@ -8,7 +8,6 @@ use iced_x86::{
     OpAccess, OpKind, Register,
 };
 
-use super::dispatch::Abi;
 use super::liveness::Effect;
 use crate::program::Program;
 
@@ -17,25 +16,25 @@ const MOST_INSTRUCTIONS: usize = 1 << 18;
 
 /// Where control may go, and what is in the register for the instruction's address before and behind each
 /// instruction there.
-pub(super) struct Reach {
-    pub(super) pc: HashMap<u64, (Pc, Pc)>,
+pub(crate) struct Reach {
+    pub(crate) pc: HashMap<u64, (Pc, Pc)>,
     /// What reads the program's instructions.
-    pub(super) reads: BTreeMap<u64, Read>,
+    pub(crate) reads: BTreeMap<u64, Read>,
 }
 
 /// An instruction of the interpreter that reads from a place near the program's instruction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Read {
+pub(crate) struct Read {
     /// How far behind that.
-    pub(super) offset: i64,
+    pub(crate) offset: i64,
     /// The register that it goes by, and the distance from that.
-    pub(super) base: usize,
-    pub(super) distance: i64,
+    pub(crate) base: usize,
+    pub(crate) distance: i64,
 }
 
 /// What a register or a word of the stack holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pc {
+pub(crate) enum Pc {
     /// So many bytes more than the address of the instruction whose code was entered.
     Entry(i64),
     /// Something else.
@@ -45,7 +44,7 @@ pub(super) enum Pc {
 }
 
 impl Pc {
-    pub(super) fn join(self, other: Self) -> Self {
+    pub(crate) fn join(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
             (Self::Entry(0) | Self::Mixed, _) | (_, Self::Entry(0) | Self::Mixed) => Self::Mixed,
@@ -53,7 +52,7 @@ impl Pc {
         }
     }
 
-    pub(super) fn further(self, by: i64) -> Self {
+    pub(crate) fn further(self, by: i64) -> Self {
         match self {
             Self::Entry(at) => Self::Entry(at.wrapping_add(by)),
             other => other,
@@ -63,31 +62,33 @@ impl Pc {
 
 /// A place that may hold it: a register by number, or a word of the stack by its distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Holder {
+pub(crate) enum Holder {
     Register(usize),
     Stack(i64),
 }
 
 /// What is where; what is not mentioned is something else.
-pub(super) type State = HashMap<Holder, Pc>;
+pub(crate) type State = HashMap<Holder, Pc>;
 
 /// What an instruction of the interpreter does to what is where, and what may come after it.
-pub(super) struct Step {
-    pub(super) next: [Option<u64>; 2],
+pub(crate) struct Step {
+    pub(crate) next: [Option<u64>; 2],
     /// A jump to where nobody says.
-    pub(super) leaves: bool,
+    pub(crate) leaves: bool,
+    /// Control goes back to who called.
+    pub(crate) returns: bool,
     /// A function is called, which may overwrite registers.
-    pub(super) calls: bool,
-    pub(super) effect: Effect,
-    pub(super) overwrites: Vec<Holder>,
+    pub(crate) calls: bool,
+    pub(crate) effect: Effect,
+    pub(crate) overwrites: Vec<Holder>,
     /// What is put where, and by how much it differs from what it was.
-    pub(super) moves: Option<(Holder, Holder, i64)>,
+    pub(crate) moves: Option<(Holder, Holder, i64)>,
     /// What is read from memory: the register that it goes by, and the distance from that.
-    pub(super) reads: Option<(usize, i64)>,
+    pub(crate) reads: Option<(usize, i64)>,
 }
 
 impl Step {
-    pub(super) fn apply(&self, state: &mut State) {
+    pub(crate) fn apply(&self, state: &mut State) {
         let moved = self.moves.and_then(|(to, from, by)| {
             let pc = state.get(&from)?;
             Some((to, pc.further(by)))
@@ -101,20 +102,20 @@ impl Step {
         state.extend(moved);
     }
 
-    pub(super) fn next(&self) -> impl Iterator<Item = u64> + use<> {
+    pub(crate) fn next(&self) -> impl Iterator<Item = u64> + use<> {
         self.next.into_iter().flatten()
     }
 }
 
 /// Code of the interpreter.
-pub(super) struct CodeOf<'p, 'a> {
-    pub(super) program: &'p Program<'a>,
-    pub(super) steps: HashMap<u64, Option<Step>>,
-    pub(super) info: InstructionInfoFactory,
+pub(crate) struct CodeOf<'p, 'a> {
+    pub(crate) program: &'p Program<'a>,
+    pub(crate) steps: HashMap<u64, Option<Step>>,
+    pub(crate) info: InstructionInfoFactory,
 }
 
 impl<'p, 'a> CodeOf<'p, 'a> {
-    pub(super) fn new(program: &'p Program<'a>) -> Self {
+    pub(crate) fn new(program: &'p Program<'a>) -> Self {
         Self {
             program,
             steps: HashMap::new(),
@@ -122,14 +123,14 @@ impl<'p, 'a> CodeOf<'p, 'a> {
         }
     }
 
-    pub(super) fn decode(&self, at: u64) -> Option<Instruction> {
+    pub(crate) fn decode(&self, at: u64) -> Option<Instruction> {
         let bytes = self.program.bytes(at)?;
         let bytes = &bytes[..bytes.len().min(15)];
         let instruction = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode();
         (!instruction.is_invalid()).then_some(instruction)
     }
 
-    pub(super) fn learn(&mut self, at: u64) {
+    pub(crate) fn learn(&mut self, at: u64) {
         if !self.steps.contains_key(&at) {
             let instruction = self.decode(at);
             let step = instruction.map(|it| self.step(&it));
@@ -137,12 +138,12 @@ impl<'p, 'a> CodeOf<'p, 'a> {
         }
     }
 
-    pub(super) fn known(&self, at: u64) -> Option<&Step> {
+    pub(crate) fn known(&self, at: u64) -> Option<&Step> {
         self.steps.get(&at)?.as_ref()
     }
 
     /// What an instruction does to what is where.
-    pub(super) fn step(&mut self, instruction: &Instruction) -> Step {
+    pub(crate) fn step(&mut self, instruction: &Instruction) -> Step {
         let flow = instruction.flow_control();
         let behind = Some(instruction.next_ip());
         let next = match flow {
@@ -168,6 +169,7 @@ impl<'p, 'a> CodeOf<'p, 'a> {
         Step {
             next,
             leaves: flow == FlowControl::IndirectBranch,
+            returns: flow == FlowControl::Return,
             effect: Effect::of(instruction, &mut self.info),
             calls: matches!(flow, FlowControl::Call | FlowControl::IndirectCall),
             overwrites,
@@ -177,9 +179,9 @@ impl<'p, 'a> CodeOf<'p, 'a> {
     }
 
     /// Where control may go from these pieces of code, until it leaves for that of another instruction.
-    pub(super) fn reach(&mut self, from: &BTreeSet<u64>, abi: Abi) -> Result<Reach, String> {
+    pub(crate) fn reach(&mut self, from: &BTreeSet<u64>, pc: Register) -> Result<Reach, String> {
         let leaders = self.leaders(from)?;
-        let start = State::from([(Holder::Register(abi.pc.number()), Pc::Entry(0))]);
+        let start = State::from([(Holder::Register(pc.number()), Pc::Entry(0))]);
         let mut before: HashMap<u64, State> = HashMap::new();
         let mut todo: Vec<(u64, State)> = from.iter().map(|it| (*it, start.clone())).collect();
         while let Some((mut at, mut state)) = todo.pop() {
@@ -198,11 +200,11 @@ impl<'p, 'a> CodeOf<'p, 'a> {
                 }
             }
         }
-        Ok(self.each(before, &leaders, abi))
+        Ok(self.each(before, &leaders, pc))
     }
 
     /// Where runs of instructions begin that come one after the other.
-    pub(super) fn leaders(&mut self, from: &BTreeSet<u64>) -> Result<HashSet<u64>, String> {
+    pub(crate) fn leaders(&mut self, from: &BTreeSet<u64>) -> Result<HashSet<u64>, String> {
         let mut leaders: HashSet<u64> = from.iter().copied().collect();
         let mut seen: HashSet<u64> = HashSet::new();
         let mut todo: Vec<u64> = from.iter().copied().collect();
@@ -222,17 +224,17 @@ impl<'p, 'a> CodeOf<'p, 'a> {
     }
 
     /// From what is where at the beginnings of runs to the same at each instruction.
-    pub(super) fn each(
+    pub(crate) fn each(
         &self,
         begins: HashMap<u64, State>,
         leaders: &HashSet<u64>,
-        abi: Abi,
+        pc: Register,
     ) -> Reach {
         let mut all = HashMap::new();
         let mut reads = BTreeMap::new();
         for (mut at, mut state) in begins {
             while let Some(step) = self.known(at) {
-                let pc = abi.pc_in(&state);
+                let before = pc_in(pc, &state);
                 if let Some((base, distance)) = step.reads
                     && let Some(Pc::Entry(from)) = state.get(&Holder::Register(base))
                 {
@@ -245,7 +247,7 @@ impl<'p, 'a> CodeOf<'p, 'a> {
                     reads.insert(at, read);
                 }
                 step.apply(&mut state);
-                all.insert(at, (pc, abi.pc_in(&state)));
+                all.insert(at, (before, pc_in(pc, &state)));
                 let mut next = step.next();
                 match next.next() {
                     Some(only) if next.next().is_none() && !leaders.contains(&only) => at = only,
@@ -258,7 +260,7 @@ impl<'p, 'a> CodeOf<'p, 'a> {
 
     /// The jumps among what was reached that lead to the code of other instructions, and what is in the
     /// register for the instruction's address there.
-    pub(super) fn jumps(&self, reach: &Reach) -> Vec<(u64, Pc)> {
+    pub(crate) fn jumps(&self, reach: &Reach) -> Vec<(u64, Pc)> {
         let leaves = |at: u64| self.known(at).is_some_and(|it| it.leaves);
         let all = reach.pc.iter().filter(|(at, _)| leaves(**at));
         let mut jumps: Vec<(u64, Pc)> = all.map(|(at, (pc, _))| (*at, *pc)).collect();
@@ -267,7 +269,7 @@ impl<'p, 'a> CodeOf<'p, 'a> {
     }
 
     /// Does a call not come back? Behind it, there may be anything.
-    pub(super) fn is_final(&self, call: &Instruction) -> bool {
+    pub(crate) fn is_final(&self, call: &Instruction) -> bool {
         let target = call.near_branch_target();
         if self.program.is_final(target) {
             return true;
@@ -286,11 +288,17 @@ impl<'p, 'a> CodeOf<'p, 'a> {
     }
 }
 
-pub(super) fn is_write(access: OpAccess) -> bool {
+pub(crate) fn is_write(access: OpAccess) -> bool {
     matches!(
         access,
         OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
     )
+}
+
+/// What is in the register for the instruction's address.
+fn pc_in(pc: Register, state: &State) -> Pc {
+    let found = state.get(&Holder::Register(pc.number()));
+    found.copied().unwrap_or(Pc::Other)
 }
 
 /// Notes that control comes to a place with such a state. `false`: that is nothing new.
@@ -315,6 +323,14 @@ fn arrive(before: &mut HashMap<u64, State>, at: u64, state: &mut State) -> bool 
 
 /// Does a called function leave a place as it is?
 fn is_kept(holder: Holder) -> bool {
+    match holder {
+        Holder::Register(number) => is_kept_by_calls(number),
+        Holder::Stack(_) => true,
+    }
+}
+
+/// Does a called function leave the register with this number as it is?
+pub(crate) fn is_kept_by_calls(number: usize) -> bool {
     const KEPT: [Register; 6] = [
         Register::RBX,
         Register::RBP,
@@ -323,10 +339,7 @@ fn is_kept(holder: Holder) -> bool {
         Register::R14,
         Register::R15,
     ];
-    match holder {
-        Holder::Register(number) => KEPT.iter().any(|it| it.number() == number),
-        Holder::Stack(_) => true,
-    }
+    KEPT.iter().any(|it| it.number() == number)
 }
 
 /// The word of the stack that an operand is.

@@ -11,27 +11,45 @@ use super::liveness::{self, Node, Registers};
 const FARTHEST_BACK: usize = 64;
 
 impl CodeOf<'_, '_> {
-    /// The registers that nobody looks at any more before the instructions that were reached.
-    pub(super) fn free(
+    /// The registers that nobody looks at any more before the instructions that were reached. The table says
+    /// where the code of each instruction is, and is used wherever a jump goes through it.
+    pub(crate) fn free(
         &mut self,
         table_at: u64,
         table: &[u64],
     ) -> Result<HashMap<u64, Registers>, String> {
         // What is traced is another matter only as to what it fetches.
         self.leaders(&table.iter().copied().collect())?;
-        let known = self.steps.iter();
-        let known = known.filter_map(|(at, step)| Some((*at, step.as_ref()?)));
+        let before = self.before();
+        let is_dispatch = |at| self.goes_through(table_at, at, &before);
+        Ok(self.free_if(table, &is_dispatch))
+    }
+
+    /// What control may come from, for each instruction that was reached.
+    pub(crate) fn before(&self) -> HashMap<u64, Vec<u64>> {
         let mut before: HashMap<u64, Vec<u64>> = HashMap::new();
-        for (at, step) in known.clone() {
-            for next in step.next() {
-                before.entry(next).or_default().push(at);
+        for (at, step) in &self.steps {
+            for next in step.iter().flat_map(Step::next) {
+                before.entry(next).or_default().push(*at);
             }
         }
+        before
+    }
+
+    /// The registers that nobody looks at any more before the instructions that were reached, if these jumps
+    /// go where the table says.
+    pub(crate) fn free_if(
+        &self,
+        table: &[u64],
+        is_dispatch: &dyn Fn(u64) -> bool,
+    ) -> HashMap<u64, Registers> {
+        let known = self.steps.iter();
+        let known = known.filter_map(|(at, step)| Some((*at, step.as_ref()?)));
         let node = |(at, step): (u64, &Step)| {
             let node = Node {
                 effect: step.effect,
                 next: step.next().collect(),
-                is_dispatch: step.leaves && self.goes_through(table_at, at, &before),
+                is_dispatch: step.leaves && is_dispatch(at),
             };
             (at, node)
         };
@@ -40,7 +58,7 @@ impl CodeOf<'_, '_> {
         let free = looked_at
             .into_iter()
             .map(|(at, it)| (at, liveness::others(it)));
-        Ok(free.collect())
+        free.collect()
     }
 
     /// Does a jump go where a table says, wherever control comes from?

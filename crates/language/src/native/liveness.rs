@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register};
 
 /// A set of general registers, by their numbers.
-pub(super) type Registers = u16;
+pub(crate) type Registers = u16;
 
 const ALL: Registers = Registers::MAX;
 
@@ -33,7 +33,7 @@ const RETURNED: Registers = set(&[0, 2, 3, 4, 5, 12, 13, 14, 15]);
 
 /// What an instruction does to registers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Effect {
+pub(crate) struct Effect {
     looked_at: Registers,
     overwritten: Registers,
     /// What is looked at where control goes that is not followed.
@@ -82,7 +82,7 @@ impl Effect {
 }
 
 /// An instruction, as far as this is about it.
-pub(super) struct Node {
+pub(crate) struct Node {
     pub effect: Effect,
     pub next: Vec<u64>,
     /// Does it jump through the table?
@@ -90,7 +90,7 @@ pub(super) struct Node {
 }
 
 /// What is looked at from each of these instructions on. `begins` is where the table leads.
-pub(super) fn looked_at(code: &BTreeMap<u64, Node>, begins: &[u64]) -> HashMap<u64, Registers> {
+pub(crate) fn looked_at(code: &BTreeMap<u64, Node>, begins: &[u64]) -> HashMap<u64, Registers> {
     let mut found: HashMap<u64, Registers> = HashMap::new();
     loop {
         let at = |at: &u64, found: &HashMap<u64, Registers>| match code.contains_key(at) {
@@ -119,7 +119,7 @@ pub(super) fn looked_at(code: &BTreeMap<u64, Node>, begins: &[u64]) -> HashMap<u
 }
 
 /// All registers but these and the stack pointer.
-pub(super) fn others(looked_at: Registers) -> Registers {
+pub(crate) fn others(looked_at: Registers) -> Registers {
     !(looked_at | 1 << Register::RSP.number())
 }
 

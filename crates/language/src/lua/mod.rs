@@ -1,0 +1,152 @@
+//! Lua 5.4.
+
+mod chunk;
+mod dispatch;
+mod flow;
+mod lines;
+mod names;
+mod opcodes;
+mod proto;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::rc::Rc;
+
+use headcount_model::LinkAddr;
+
+use crate::native::code::CodeOf;
+use crate::program::Program;
+use crate::{Arrival, Found, Interpreter, Language, Memory, SourceUnit, Watch};
+use chunk::Function;
+
+/// The function that brings programs into memory, whatever they were made of.
+const LOADS: &str = "lua_load";
+
+/// What every version says of itself, and what comes before the number of the version.
+const SELVES: [&str; 3] = ["$LuaVersion: Lua ", "$Lua: Lua ", "LuaJIT "];
+
+/// May it be Lua?
+pub(crate) fn is_likely(bytes: &[u8]) -> bool {
+    version(bytes).is_some()
+        && Program::parse(bytes).is_some_and(|it| it.own_symbol(LOADS).is_some())
+}
+
+/// Is it Lua? An error says why its programs cannot be counted.
+pub(crate) fn find(bytes: &[u8]) -> Option<Result<Found, String>> {
+    let name = version(bytes)?;
+    let program = Program::parse(bytes)?;
+    let begin = program.own_symbol(LOADS)?;
+    Some(found(&program, name, begin))
+}
+
+/// Its name and version.
+fn version(bytes: &[u8]) -> Option<String> {
+    let of = |before: &&str| {
+        let at = memchr::memmem::find(bytes, before.as_bytes())?;
+        let rest = &bytes[at + before.len()..];
+        let number = rest
+            .iter()
+            .take_while(|it| it.is_ascii_digit() || **it == b'.');
+        let number: String = number.map(|it| char::from(*it)).collect();
+        let is_jit = before.starts_with("LuaJIT");
+        let name = if is_jit { "LuaJIT" } else { "Lua" };
+        (number.len() > 1).then(|| format!("{name} {number}"))
+    };
+    SELVES.iter().rev().find_map(of)
+}
+
+fn found(program: &Program<'_>, name: String, begin: u64) -> Result<Found, String> {
+    if !name.starts_with("Lua 5.4.") {
+        return Err(format!("it is {name}, and only Lua 5.4 is known"));
+    }
+    let but = |why: String| format!("it is {name}, but {why}");
+    let (fetches, behind) = dispatch::fetches(program).map_err(but)?;
+    let ends = ends(program, begin).map_err(but)?;
+    Ok(Found {
+        fetches,
+        language: Language::Lua,
+        watch: Watch::Loads {
+            begin: LinkAddr(begin),
+            ends,
+        },
+        interpreter: interpreter(LinkAddr(behind)),
+        name,
+    })
+}
+
+/// Where a function returns.
+fn ends(program: &Program<'_>, begin: u64) -> Result<Vec<LinkAddr>, String> {
+    let mut code = CodeOf::new(program);
+    code.leaders(&BTreeSet::from([begin]))?;
+    let known = code.steps.iter();
+    let mut ends: Vec<LinkAddr> = known
+        .filter(|(_, step)| step.as_ref().is_some_and(|it| it.returns))
+        .map(|(at, _)| LinkAddr(*at))
+        .collect();
+    ends.sort_unstable();
+    match ends.is_empty() {
+        true => Err(format!("{LOADS} does not return")),
+        false => Ok(ends),
+    }
+}
+
+/// What knows it, by how far behind an instruction the address is that it is counted by.
+pub(crate) fn interpreter(behind: LinkAddr) -> Rc<dyn Interpreter> {
+    Rc::new(Lua { behind: behind.0 })
+}
+
+/// Lua in processes.
+#[derive(Debug)]
+struct Lua {
+    behind: u64,
+}
+
+impl Interpreter for Lua {
+    fn arrived(&self, memory: &dyn Memory, about: u64) -> Option<Arrival> {
+        let chunk = proto::on_top(memory, about)?;
+        let functions = chunk::functions(memory, &chunk);
+        Some(Arrival {
+            description: chunk::pack(functions.iter().map(|it| &it.1)),
+            parts: functions
+                .into_iter()
+                .map(|it| self.counted(&it.0))
+                .collect(),
+        })
+    }
+
+    fn anchor(&self) -> LinkAddr {
+        LinkAddr(self.behind)
+    }
+}
+
+impl Lua {
+    /// The addresses that instructions are counted by.
+    fn counted(&self, code: &Range<u64>) -> Range<u64> {
+        code.start.wrapping_add(self.behind)..code.end.wrapping_add(self.behind)
+    }
+}
+
+/// The source of chunks: of all functions in them, whether they ran or not. What is equal was compiled from
+/// the same source, and is one.
+pub(crate) fn units<'d>(
+    pieces: impl IntoIterator<Item = (&'d [u8], &'d BTreeMap<usize, u64>)>,
+) -> Option<Vec<SourceUnit>> {
+    let mut all: BTreeMap<Function, BTreeMap<usize, u64>> = BTreeMap::new();
+    for (description, counts) in pieces {
+        let mut start = 0;
+        for function in chunk::unpack(description)? {
+            let end = start + 4 * function.code.len();
+            let sums = all.entry(function).or_default();
+            for (offset, count) in counts.range(start..end) {
+                let sum = sums.entry((offset - start) / 4).or_default();
+                *sum = sum.saturating_add(*count);
+            }
+            start = end;
+        }
+    }
+    let units = all
+        .iter()
+        .map(|(function, counts)| flow::source_unit(function, counts));
+    Some(units.collect())
+}
