@@ -7,6 +7,9 @@ use crate::workshop::{Said, Workshop, have};
 const FLOW: &str = include_str!("interpreted/icon/flow.icn");
 const APPENDIX_C: &str = include_str!("interpreted/icon/appendix_c.icn");
 
+/// Procedures of the library: a file of it, and what a program that links it does.
+const LIBRARY: &str = include_str!("interpreted/icon/library.txt");
+
 /// A folder with a program in it, linked. None where there is no Icon.
 fn shop(name: &str, text: &str) -> Option<Workshop> {
     if !have("icont") || !have("iconx") {
@@ -206,6 +209,19 @@ fn a_program_that_is_gone_or_an_interpreter_that_is_not_known_is_refused_by_name
             && report.contains("its file cannot be read any more"),
         "{report}"
     );
+    // The same with another program in its place.
+    let text = "procedure main()\n   rename(\"other\", \"p\")\nend\n";
+    shop.write("p.icn", text);
+    shop.write("other.icn", &text.replace("end", "   write(2)\nend"));
+    shop.must(&["icont", "-s", "p.icn"]);
+    shop.must(&["icont", "-s", "other.icn"]);
+    shop.headcount(&["run", "-q", "--", "./p"]);
+    let report = shop.report(&[]);
+    assert!(
+        report.contains("The Icon program ./p is not counted")
+            && report.contains("its file changed while it ran"),
+        "{report}"
+    );
     let iconx = shop.run(&["sh", "-c", "command -v iconx"]);
     let mut bytes = fs::read(iconx.stdout.trim()).unwrap();
     while let Some(at) = bytes.windows(10).position(|it| it == b"I9.0.00/32") {
@@ -228,4 +244,41 @@ fn a_program_that_is_gone_or_an_interpreter_that_is_not_known_is_refused_by_name
         report.contains("it is an interpreter of Icon, but its icode has a version other than"),
         "{report}"
     );
+}
+
+/// All in one run, each by an interpreter of its own.
+#[test]
+fn programs_do_with_the_library_what_they_do_alone() {
+    let Some(shop) = shop("p", APPENDIX_C) else {
+        return;
+    };
+    let programs: Vec<(&str, &str)> = LIBRARY
+        .lines()
+        .filter_map(|it| it.split_once(": "))
+        .collect();
+    assert_eq!(programs.len(), 27);
+    for (file, what) in &programs {
+        let text = format!("link {file}\nprocedure main()\n   {what}\nend\n");
+        shop.write(&format!("try_{file}.icn"), &text);
+        shop.must(&["icont", "-s", &format!("try_{file}.icn")]);
+    }
+    let all: String = programs
+        .iter()
+        .map(|it| format!("./try_{} || exit 9\n", it.0))
+        .collect();
+    shop.write("all.sh", &all);
+    let said = counted(&shop, &["sh", "all.sh"]);
+    assert_eq!(said.status, Some(0));
+    assert!(said.stdout.lines().count() > programs.len());
+    is_sure(&shop);
+    let found = lines(&shop);
+    let ran = |name: &str| {
+        let is_it = |it: &&(String, u32, String, u64)| it.0.ends_with(name) && it.3 > 0;
+        found.iter().any(|it| is_it(&it))
+    };
+    for (file, _) in programs {
+        let own = format!("try_{file}.icn");
+        let library = format!("/icon-ipl/{file}.icn");
+        assert!(ran(&own) && ran(&library), "{file}: {found:?}");
+    }
 }
