@@ -315,8 +315,8 @@ pub struct Counting {
     /// gs register themselves [default: detour, or breakpoint with --limit].
     #[arg(long, value_enum, value_name = "ENGINE")]
     pub engine: Option<EngineName>,
-    /// Whose programs to count, line by line, when an interpreter runs them: CPython 3.11 and Lua 5.4
-    /// are known.
+    /// Whose programs to count, line by line, when an interpreter runs them: CPython 3.11, Lua 5.4
+    /// and Icon 9.4 are known.
     /// `none` counts the interpreter alone [default: all that are known].
     #[arg(long, value_enum, value_name = "LANGUAGE")]
     pub language: Vec<LanguageName>,
@@ -391,6 +391,7 @@ impl Counting {
 pub enum LanguageName {
     Python,
     Lua,
+    Icon,
     None,
 }
 

@@ -240,6 +240,7 @@ fn languages(args: &Counting, following: &Following<'_>) -> Result<Vec<Language>
         let name = match it {
             Language::Python => LanguageName::Python,
             Language::Lua => LanguageName::Lua,
+            Language::Icon => LanguageName::Icon,
         };
         args.language.is_empty() || args.language.contains(&name)
     };

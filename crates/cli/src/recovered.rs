@@ -3,6 +3,7 @@
 mod flat;
 mod phases;
 mod programs;
+mod source_files;
 mod threads;
 mod values;
 

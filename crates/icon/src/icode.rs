@@ -46,7 +46,9 @@ pub struct Icode {
     pub globals: Vec<GlobalName>,
     /// The names of all fields of records.
     pub fields: Vec<Vec<u8>>,
-    region: Vec<u8>,
+    pub(crate) region: Vec<u8>,
+    /// Where the tables begin that nothing writes to while a program runs.
+    pub(crate) tables: usize,
     strings: usize,
     files: Vec<(u64, Vec<u8>)>,
     lines: Vec<Place>,
@@ -145,6 +147,7 @@ impl Icode {
             files: reader.files(files..lines)?,
             lines: reader.lines(lines..strings)?,
             region: region.to_vec(),
+            tables: files,
             strings,
         };
         icode.procedures = reader.procedures(globals..names, records)?;

@@ -18,6 +18,7 @@ mod join;
 mod lexer;
 mod line;
 mod literals;
+mod loaded;
 mod loops;
 mod macros;
 mod opcode;

@@ -12,6 +12,7 @@
 
 mod bounds;
 mod cpython;
+mod icon;
 mod lua;
 mod native;
 mod program;
@@ -24,7 +25,7 @@ use headcount_model::packed::{Packed, Packer};
 use headcount_model::{Expression, LinkAddr, Width};
 
 pub use headcount_model::Language;
-pub use source::{Line, Position, SourceUnit, Sources, Token, sources};
+pub use source::{Files, Line, Position, SourceUnit, Sources, Token, sources};
 
 /// An interpreter that is known.
 #[derive(Clone, Debug)]
@@ -47,6 +48,8 @@ pub enum Watch {
     /// They can be found at any time ([`Interpreter::unit_at`]), until this function is called with one of them, in its
     /// first argument.
     Frees(LinkAddr),
+    /// The same, and they are never freed.
+    Nothing,
     /// They are in memory as soon as a function ends that brings them there, with what says where in its first
     /// argument ([`Interpreter::arrived`]). Until then, what was in their place did not run any more.
     Loads {
@@ -62,6 +65,7 @@ impl Watch {
     pub fn instructions(&self) -> Vec<LinkAddr> {
         match self {
             Self::Frees(at) => vec![*at],
+            Self::Nothing => Vec::new(),
             Self::Loads { begin, ends } => {
                 let mut all: Vec<LinkAddr> = ends.iter().chain([begin]).copied().collect();
                 all.sort_unstable();
@@ -72,8 +76,9 @@ impl Watch {
 
     fn pack(&self, to: &mut Packer) {
         let (kind, begin, ends) = match self {
-            Self::Frees(at) => (0, at, &[][..]),
-            Self::Loads { begin, ends } => (1, begin, &ends[..]),
+            Self::Frees(at) => (0, *at, &[][..]),
+            Self::Nothing => (2, LinkAddr(0), &[][..]),
+            Self::Loads { begin, ends } => (1, *begin, &ends[..]),
         };
         to.0.push(kind);
         to.wide(begin.0);
@@ -87,6 +92,7 @@ impl Watch {
         match kind {
             0 => Some(Self::Frees(begin)),
             1 => Some(Self::Loads { begin, ends }),
+            2 => Some(Self::Nothing),
             _ => None,
         }
     }
@@ -99,7 +105,7 @@ impl Found {
         to.text(&self.name);
         to.0.push(self.language.code());
         self.watch.pack(&mut to);
-        to.wide(self.interpreter.anchor().0);
+        to.many(&self.interpreter.anchors(), |to, it| to.wide(it.0));
         to.many(&self.fetches, |to, fetch| {
             to.wide(fetch.at.0);
             to.number(fetch.free.into());
@@ -121,7 +127,8 @@ impl Found {
         let name = from.text()?;
         let language = Language::from_code(from.u8()?)?;
         let watch = Watch::unpack(&mut from)?;
-        let anchor = LinkAddr(from.wide()?);
+        let anchors = from.many(|from| from.wide().map(LinkAddr))?;
+        let anchor = *anchors.first()?;
         let fetches = from.many(|from| {
             let at = LinkAddr(from.wide()?);
             let free = u16::try_from(from.number()?).ok()?;
@@ -141,6 +148,7 @@ impl Found {
             interpreter: match language {
                 Language::Python => cpython::interpreter(anchor),
                 Language::Lua => lua::interpreter(anchor),
+                Language::Icon => icon::interpreter(anchors.try_into().ok()?),
             },
         })
     }
@@ -183,6 +191,11 @@ impl Address {
 pub trait Memory {
     /// Fills `into`, or says that it cannot.
     fn read(&self, at: u64, into: &mut [u8]) -> Option<()>;
+
+    /// The files that the process may have read by a name: their paths and what is in them now.
+    fn files(&self, _name: &[u8]) -> Vec<(String, Vec<u8>)> {
+        Vec::new()
+    }
 }
 
 /// A piece of program in memory.
@@ -224,19 +237,19 @@ pub trait Interpreter: std::fmt::Debug {
     }
 
     /// Where what it goes by is in the interpreter's file, for [`Found::unpack`].
-    fn anchor(&self) -> LinkAddr {
-        LinkAddr(0)
-    }
+    fn anchors(&self) -> Vec<LinkAddr>;
 }
 
 /// Does this file look like an interpreter? [`find`] takes longer to say.
 pub fn is_likely(bytes: &[u8]) -> bool {
-    cpython::is_likely(bytes) || lua::is_likely(bytes)
+    cpython::is_likely(bytes) || lua::is_likely(bytes) || icon::is_likely(bytes)
 }
 
 /// Is this file an interpreter whose programs can be counted? An error says why they cannot.
 pub fn find(bytes: &[u8]) -> Option<Result<Found, String>> {
-    cpython::find(bytes).or_else(|| lua::find(bytes))
+    cpython::find(bytes)
+        .or_else(|| lua::find(bytes))
+        .or_else(|| icon::find(bytes))
 }
 
 #[cfg(test)]
@@ -264,8 +277,8 @@ mod tests {
         let again = Found::unpack(&bytes).unwrap();
         assert_eq!((&again.name, &again.fetches), (&found.name, &found.fetches));
         assert_eq!(
-            (&again.watch, again.interpreter.anchor()),
-            (&found.watch, LinkAddr(7))
+            (&again.watch, again.interpreter.anchors()),
+            (&found.watch, vec![LinkAddr(7)])
         );
         for end in 0..bytes.len() {
             assert!(Found::unpack(&bytes[..end]).is_none());

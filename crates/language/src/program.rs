@@ -154,6 +154,15 @@ impl<'a> Program<'a> {
         })
     }
 
+    /// Behind the last address that the file takes.
+    pub(crate) fn end(&self) -> u64 {
+        let ends = self
+            .elf
+            .segments()
+            .map(|it| it.address().saturating_add(it.size()));
+        ends.max().unwrap_or(0)
+    }
+
     /// A word, as it will be when the file is loaded where it was linked.
     pub(crate) fn word(&self, at: u64) -> Option<u64> {
         if let Some(word) = self.relocated.get(&at) {

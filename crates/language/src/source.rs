@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Language;
-use crate::{cpython, lua};
+use crate::{cpython, icon, lua};
 
 /// A place in a source file. Lines and columns begin at 1, columns are bytes, and 0 is "not known".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,6 +66,17 @@ pub struct SourceUnit {
 pub struct Sources {
     /// By file, first line and name.
     pub units: Vec<SourceUnit>,
+    /// Sentences about what is not as it should be.
+    pub notes: Vec<String>,
+}
+
+/// Files with source texts. Some languages' programs have to be read beside them.
+pub trait Files {
+    /// What is in a file, if it can be read.
+    fn read(&self, path: &str) -> Option<Vec<u8>>;
+
+    /// Where sources may be that are not beside their program, in order.
+    fn folders(&self) -> &[String];
 }
 
 /// The source of pieces of program: their descriptions, and how often the instructions at which distances
@@ -73,11 +84,14 @@ pub struct Sources {
 pub fn sources<'d>(
     language: Language,
     pieces: impl IntoIterator<Item = (&'d [u8], &'d BTreeMap<usize, u64>)>,
+    files: &dyn Files,
 ) -> Option<Sources> {
+    let mut notes = Vec::new();
     let mut units = match language {
         Language::Python => cpython::units(pieces)?,
         Language::Lua => lua::units(pieces)?,
+        Language::Icon => icon::units(pieces, files, &mut notes)?,
     };
     units.sort_by_cached_key(|it| (it.file.clone(), it.first_line, it.name.clone()));
-    Some(Sources { units })
+    Some(Sources { units, notes })
 }

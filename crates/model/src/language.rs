@@ -7,17 +7,20 @@ pub enum Language {
     Python,
     /// Lua
     Lua,
+    /// Icon
+    Icon,
 }
 
 impl Language {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 2] = [Self::Python, Self::Lua];
+    pub const ALL: [Self; 3] = [Self::Python, Self::Lua, Self::Icon];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Python => "python",
             Self::Lua => "lua",
+            Self::Icon => "icon",
         }
     }
 
@@ -26,6 +29,7 @@ impl Language {
         match self {
             Self::Python => "Python",
             Self::Lua => "Lua",
+            Self::Icon => "Icon",
         }
     }
 

@@ -6,9 +6,12 @@
 //! the same pieces.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
 use std::io;
 use std::iter;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use headcount_language::{Arrival, Interpreter, Language, Memory, Watch};
@@ -17,10 +20,15 @@ use headcount_patch::{PLACE_SHIFT, SLOT_COUNT, end_of_bucket, first_places, mask
 
 use libc::pid_t;
 
+use crate::foreign_file;
 use crate::monitor::Monitor;
+use crate::proc;
 use crate::space::Space;
 use crate::values::{Found, FoundKey, Piece, Slot, Sum, of_hits, of_piece, slots};
 use crate::wait::Stopped;
+
+/// No interpreted program is larger.
+const LARGEST_PROGRAM: u64 = 1 << 28;
 
 /// A module that interprets programs.
 #[derive(Clone, Debug)]
@@ -118,6 +126,43 @@ impl Memory for Space {
     }
 }
 
+/// The memory of a process, and the files that it sees.
+struct Process<'a> {
+    memory: &'a Space,
+    threads: Vec<pid_t>,
+}
+
+impl Memory for Process<'_> {
+    fn read(&self, at: u64, into: &mut [u8]) -> Option<()> {
+        self.memory.read(at, into)
+    }
+
+    fn files(&self, name: &[u8]) -> Vec<(String, Vec<u8>)> {
+        let name = Path::new(OsStr::from_bytes(name));
+        // It may have gone elsewhere since it read the file; most begin where we are.
+        let here = std::env::current_dir().ok();
+        let theirs = self.threads.iter().find_map(|it| proc::folder(*it).ok());
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for folder in theirs.into_iter().chain(here) {
+            // Without the `.` of `./program`.
+            let path: PathBuf = folder.join(name).components().collect();
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        let read = |path: &PathBuf| {
+            let mut threads = self.threads.iter();
+            let file = threads.find_map(|it| foreign_file::open_in_root_of(*it, path).ok());
+            foreign_file::read_open(file?, LARGEST_PROGRAM).ok()
+        };
+        let found = paths.iter().filter_map(|path| {
+            let path_text = path.to_str()?.to_owned();
+            Some((path_text, read(path)?))
+        });
+        found.collect()
+    }
+}
+
 impl Monitor<'_> {
     /// Finds out whose the instructions are that a window's thread counted.
     pub fn learn_pieces(&mut self, window: u32, space: usize) -> io::Result<()> {
@@ -149,7 +194,12 @@ impl Monitor<'_> {
         if tallies.pieces.at(space, at).is_some() {
             return Ok(());
         }
-        let unit = interpreter.unit_at(memory, bias, at);
+        let threads = self.threads.iter().filter(|it| it.1.space == space);
+        let process = Process {
+            memory,
+            threads: threads.map(|it| *it.0).collect(),
+        };
+        let unit = interpreter.unit_at(&process, bias, at);
         let arrived = unit.map(|it| Arrival {
             parts: iter::once(it.start..it.end).collect(),
             description: it.description,

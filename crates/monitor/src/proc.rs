@@ -340,6 +340,11 @@ fn asleep_in(call: &str, status: &str) -> Option<Asleep> {
     })
 }
 
+/// The current folder of a thread.
+pub fn folder(tid: pid_t) -> io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/{tid}/cwd"))
+}
+
 /// The files that a process has open, as far as we may know.
 pub fn open_files(pid: pid_t) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd"))?;

@@ -468,6 +468,7 @@ pub struct FilterArgument {
 pub enum WrittenIn {
     Python,
     Lua,
+    Icon,
     Native,
 }
 
@@ -481,6 +482,7 @@ impl FilterArgument {
             language: self.language.map(|it| match it {
                 WrittenIn::Python => Written::In(Language::Python),
                 WrittenIn::Lua => Written::In(Language::Lua),
+                WrittenIn::Icon => Written::In(Language::Icon),
                 WrittenIn::Native => Written::Natively,
             }),
             here: "",

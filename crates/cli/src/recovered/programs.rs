@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use headcount_language::{Language, Line, SourceUnit, Sources, sources};
+use headcount_language::{Language, Line, SourceUnit, sources};
 use headcount_model::{
     Block, BlockKind, Compiled, FileId, Function, FunctionCounts, LineRun, LinkAddr, Module,
     NOWHERE, Operation, SourcePlace,
@@ -14,6 +14,8 @@ use headcount_monitor::journal::Entry;
 use headcount_monitor::values::{FoundKey, Values};
 use headcount_profile::SparseCounts;
 use headcount_report::plural;
+
+use super::source_files::SourceFiles;
 
 /// The source files of what was interpreted, and their counts.
 #[derive(Clone, Default)]
@@ -78,9 +80,10 @@ pub fn programs_of(entries: &[Entry], values: &Values) -> Result<Programs> {
         });
         let pieces: Option<Vec<_>> = pieces.collect();
         let pieces = pieces.context("an interpreted program is not in the counts")?;
-        let found = sources(language, pieces);
+        let found = sources(language, pieces, &SourceFiles::new());
         let found = found.context("an interpreted program makes no sense")?;
-        all.modules.extend(modules(language, found));
+        all.notes.extend(found.notes);
+        all.modules.extend(modules(language, found.units));
     }
     Ok(all)
 }
@@ -150,10 +153,10 @@ impl Interpreters {
     }
 }
 
-fn modules(language: Language, sources: Sources) -> Vec<(Module, SparseCounts)> {
+fn modules(language: Language, units: Vec<SourceUnit>) -> Vec<(Module, SparseCounts)> {
     let here = std::env::current_dir().unwrap_or_default();
     let mut files: BTreeMap<String, Vec<SourceUnit>> = BTreeMap::new();
-    for unit in sources.units {
+    for unit in units {
         files
             .entry(found_from(&here, &unit.file))
             .or_default()

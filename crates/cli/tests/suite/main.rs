@@ -32,6 +32,7 @@ mod foreign_tracers;
 mod help;
 mod inherited;
 mod interpreted;
+mod interpreted_icon;
 mod interpreted_lua;
 mod languages;
 mod limits;

@@ -103,8 +103,8 @@ impl Interpreter for CPython {
         code_object::extent(memory, freed).filter(|_| is_code)
     }
 
-    fn anchor(&self) -> LinkAddr {
-        LinkAddr(self.code_type)
+    fn anchors(&self) -> Vec<LinkAddr> {
+        vec![LinkAddr(self.code_type)]
     }
 }
 

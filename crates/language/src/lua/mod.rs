@@ -125,8 +125,8 @@ impl Interpreter for Lua {
         })
     }
 
-    fn anchor(&self) -> LinkAddr {
-        LinkAddr(self.behind)
+    fn anchors(&self) -> Vec<LinkAddr> {
+        vec![LinkAddr(self.behind)]
     }
 }
 

@@ -1,0 +1,78 @@
+//! Icon 9.4.
+
+mod description;
+mod dispatch;
+mod lines;
+mod process;
+mod translated;
+mod units;
+
+use std::rc::Rc;
+
+use headcount_model::LinkAddr;
+
+use crate::program::Program;
+use crate::{Found, Interpreter, Language, Watch};
+
+pub(crate) use units::units;
+
+/// What every version says when a program was made for another one.
+const COMPLAINT: &[u8] = b"icode version mismatch in %s\n";
+
+/// The one that is known, as its programs and itself have it.
+const VERSION: &str = "I9.0.00/32";
+
+/// The function that runs programs, and what tells which program that is: where it begins in memory, where its
+/// code ends, and its name.
+const MAIN: &str = "interp";
+const NAMES: [&str; 3] = ["code", "ecode", "prog_name"];
+
+/// May it be Icon?
+pub(crate) fn is_likely(bytes: &[u8]) -> bool {
+    let at = memchr::memmem::find(bytes, COMPLAINT);
+    // A text of C ends so, and ours does not.
+    at.is_some_and(|at| bytes.get(at + COMPLAINT.len()) == Some(&0))
+}
+
+/// Is it Icon? An error says why its programs cannot be counted.
+pub(crate) fn find(bytes: &[u8]) -> Option<Result<Found, String>> {
+    if !is_likely(bytes) {
+        return None;
+    }
+    let program = Program::parse(bytes)?;
+    Some(found(&program, bytes).map_err(|why| format!("it is an interpreter of Icon, but {why}")))
+}
+
+fn found(program: &Program<'_>, bytes: &[u8]) -> Result<Found, String> {
+    let is_known = memchr::memmem::find_iter(bytes, VERSION).any(|at| {
+        let (before, behind) = (at.checked_sub(1), at + VERSION.len());
+        before.is_some_and(|it| bytes[it] == 0) && bytes.get(behind) == Some(&0)
+    });
+    if !is_known {
+        return Err(format!(
+            "its icode has a version other than {VERSION}, the only one known"
+        ));
+    }
+    let named = |name: &str| {
+        let found = program.own_symbol(name);
+        found.ok_or_else(|| format!("nothing says where its {name} is"))
+    };
+    let start = named(MAIN)?;
+    let mut anchors = [LinkAddr(program.end()); 4];
+    for (anchor, name) in anchors.iter_mut().zip(NAMES) {
+        *anchor = LinkAddr(named(name)?);
+    }
+    Ok(Found {
+        name: "Icon 9.4".to_owned(),
+        language: Language::Icon,
+        fetches: dispatch::fetches(program, start)?,
+        // A program is read once, when the interpreter begins, and stays where it is.
+        watch: Watch::Nothing,
+        interpreter: interpreter(anchors),
+    })
+}
+
+/// What knows it by where the words with [`NAMES`] are, and where its file ends in memory.
+pub(crate) fn interpreter(anchors: [LinkAddr; 4]) -> Rc<dyn Interpreter> {
+    Rc::new(process::Icon { anchors })
+}
