@@ -60,7 +60,7 @@ fn is_sure(shop: &Workshop) {
     let text = shop.report(&[]);
     for word in [
         "Do not believe",
-        "not counted",
+        "are not counted",
         "own table",
         "could ask for",
     ] {
