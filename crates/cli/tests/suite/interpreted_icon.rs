@@ -177,7 +177,7 @@ fn a_source_that_changed_since_is_refused_by_name() {
     let Some(shop) = shop("p", text) else {
         return;
     };
-    shop.write("p.icn", &text.replace('3', "4"));
+    shop.write("p.icn", text.replace('3', "4"));
     counted(&shop, &["./p"]);
     let report = shop.report(&[]);
     assert!(
@@ -212,7 +212,7 @@ fn a_program_that_is_gone_or_an_interpreter_that_is_not_known_is_refused_by_name
     // The same with another program in its place.
     let text = "procedure main()\n   rename(\"other\", \"p\")\nend\n";
     shop.write("p.icn", text);
-    shop.write("other.icn", &text.replace("end", "   write(2)\nend"));
+    shop.write("other.icn", text.replace("end", "   write(2)\nend"));
     shop.must(&["icont", "-s", "p.icn"]);
     shop.must(&["icont", "-s", "other.icn"]);
     shop.headcount(&["run", "-q", "--", "./p"]);
