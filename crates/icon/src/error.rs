@@ -1,5 +1,8 @@
 //! Why a source is not translated.
 
+use crate::files::{At, Names};
+use crate::line::words;
+
 /// A source that the translator refuses, or a word of it that we do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {what}")]
@@ -9,6 +12,18 @@ pub struct Error {
     /// From 1; 0 where a whole line is at fault.
     pub column: u32,
     pub what: Fault,
+}
+
+impl Error {
+    pub(crate) fn new(names: &Names, at: At, what: Fault) -> Self {
+        let file = at.file.map_or(&[][..], |it| names.name(it));
+        Self {
+            file: words(file),
+            line: at.line,
+            column: at.column,
+            what,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

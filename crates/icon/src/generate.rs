@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Fault};
 use crate::files::{At, FileId, Names};
-use crate::line::words;
 use crate::loops::Loops;
 use crate::opcode::Opcode;
 use crate::tokens::Kind;
@@ -199,13 +198,7 @@ impl<'a> Generator<'a> {
     }
 
     pub fn error(&self, at: At, what: Fault) -> Error {
-        let file = at.file.map_or(&[][..], |it| self.names.name(it));
-        Error {
-            file: words(file),
-            line: at.line,
-            column: at.column,
-            what,
-        }
+        Error::new(self.names, at, what)
     }
 
     /// Makes code of a node that a mark stands before.

@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Fault};
 use crate::files::{At, FileId, Names, Origin};
-use crate::line::{is_space, words};
+use crate::line::is_space;
 use crate::macros::begins_name;
 use crate::text::Text;
 use crate::words::{Sort, reserved, special};
@@ -299,12 +299,6 @@ impl Lexer<'_> {
     }
 
     pub fn error(&self, at: At, what: Fault) -> Error {
-        let file = at.file.map_or(&[][..], |it| self.names.name(it));
-        Error {
-            file: words(file),
-            line: at.line,
-            column: at.column,
-            what,
-        }
+        Error::new(self.names, at, what)
     }
 }

@@ -8,6 +8,9 @@
 //! small, because they are read whenever a thread ends; one that was emptied has more buckets afterwards,
 //! up to a limit, by a mask in the window.
 //!
+//! Where all keys of a place are known and few, each has a slot of its own, in front of the buckets ([`direct`]).
+//! Registers that nobody looks at any more are used as they are, others are kept meanwhile ([`hands`]).
+//!
 //! A thread that is moved away behind the increment, and before the instruction that the probe stands
 //! for has run, takes it back: where the last increment was is noted before it is made. If memory
 //! cannot be read, the fault is noticed from outside, and the probe goes on with a key that says so.

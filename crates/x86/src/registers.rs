@@ -22,9 +22,10 @@ pub fn bit(register: Register) -> Registers {
     }
 }
 
-/// What an instruction does that goes on to the next one or jumps. Of all others nobody can say what is looked
-/// at where they lead.
+/// What an instruction does, and whoever it calls: nobody can say what is looked at there, nor where it returns
+/// to.
 pub fn touched(it: &Instruction, factory: &mut InstructionInfoFactory) -> Touched {
+    let mut touched = by_itself(it, factory);
     let goes_on = matches!(
         it.flow_control(),
         FlowControl::Next
@@ -32,7 +33,15 @@ pub fn touched(it: &Instruction, factory: &mut InstructionInfoFactory) -> Touche
             | FlowControl::UnconditionalBranch
             | FlowControl::IndirectBranch
     );
-    let (mut looked_at, mut overwritten) = (if goes_on { 0 } else { Registers::MAX }, 0);
+    if !goes_on {
+        touched.looked_at = Registers::MAX;
+    }
+    touched
+}
+
+/// What an instruction does by itself, wherever it leads.
+pub fn by_itself(it: &Instruction, factory: &mut InstructionInfoFactory) -> Touched {
+    let (mut looked_at, mut overwritten) = (0, 0);
     for used in factory.info(it).used_registers() {
         let register = used.register();
         // A part of a register leaves the rest of it; but the lower half clears the upper one.

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use crate::workshop::{Said, Workshop, have};
+use crate::interpreted::counted;
+use crate::workshop::{Workshop, have};
 
 const FLOW: &str = include_str!("interpreted/icon/flow.icn");
 const APPENDIX_C: &str = include_str!("interpreted/icon/appendix_c.icn");
@@ -19,18 +20,6 @@ fn shop(name: &str, text: &str) -> Option<Workshop> {
     shop.write(&format!("{name}.icn"), text);
     shop.must(&["icont", "-s", &format!("{name}.icn")]);
     Some(shop)
-}
-
-/// Counts a program that must do what it does alone.
-fn counted(shop: &Workshop, words: &[&str]) -> Said {
-    let alone = shop.run(words);
-    let said = shop.headcount(&[&["run", "-q", "--"], words].concat());
-    assert_eq!(
-        (&said.stdout, said.status),
-        (&alone.stdout, alone.status),
-        "{words:?}"
-    );
-    said
 }
 
 /// The rows of a report: file, line, what is in a third column, the count, and whether that is exact.

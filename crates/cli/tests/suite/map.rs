@@ -20,7 +20,7 @@ const ROOMS: &[(&str, &[&str], Manners)] = &[
     ("calls",   &["model"],           Manners::Pure),
     ("tally",   &["model"],           Manners::Pure),
     ("icon",    &[],                  Manners::Pure),
-    ("language", &["icon", "model"],  Manners::Pure),
+    ("language", &["icon", "model", "x86"], Manners::Pure),
     ("monitor", &["binary", "calls", "flow", "language", "model", "patch", "request", "tally", "wire", "x86"], Manners::Unsafe),
     ("sampling", &["binary", "model"], Manners::Unsafe),
     ("profile", &["model"],           Manners::Effects),

@@ -191,13 +191,10 @@ end
 procedure never_named()
 end
 ";
-    let folder = folder("several");
-    std::fs::write(folder.join("p.icn"), text).unwrap();
-    let icode = linked(&folder, "p");
-    let mut sources = Sources::default();
-    sources.read(&folder, &icode);
-    let translations = sources.of(&icode);
-    let joined = join(&icode, &translations);
+    with_program("several", text, several_files_are_told);
+}
+
+fn several_files_are_told(icode: &Icode, joined: &Joined) {
     assert_eq!(joined.refused, []);
     assert!(icode.files().contains(&&b"numbers.icn"[..]));
     let names: Vec<&[u8]> = icode.procedures.iter().map(|it| &it.name[..]).collect();

@@ -126,12 +126,13 @@ impl Told<'_> {
     /// What is in the procedure's file, and what it includes from others.
     fn units(&self, linked: &Linked, of: &dyn Fn(u64) -> u64) -> Vec<SourceUnit> {
         let translation = &self.source.translation;
+        let text: Vec<&[u8]> = self.source.text.split(|it| *it == b'\n').collect();
         let own = translation.procedures[self.procedure].begins_in;
         let mut files: BTreeMap<icon::FileId, Vec<(&icon::Token, Token)>> = BTreeMap::new();
         files.entry(own).or_default();
         let tokens = translation.tokens.iter();
         for token in tokens.filter(|it| it.procedure == self.procedure) {
-            if let Some(told) = self.token(token, of) {
+            if let Some(told) = self.token(token, &text, of) {
                 files.entry(token.file).or_default().push((token, told));
             }
         }
@@ -155,7 +156,7 @@ impl Told<'_> {
         files.into_iter().map(unit).collect()
     }
 
-    fn token(&self, token: &icon::Token, of: &dyn Fn(u64) -> u64) -> Option<Token> {
+    fn token(&self, token: &icon::Token, text: &[&[u8]], of: &dyn Fn(u64) -> u64) -> Option<Token> {
         let count = self.joined.count(self.number, token, of)?;
         let (count, is_exact) = match count {
             Count::Exact(count) => (count, true),
@@ -163,7 +164,7 @@ impl Told<'_> {
         };
         let is_builtin = self.joined.is_builtin_call(self.number, token);
         Some(Token {
-            at: position(&self.source.text, token),
+            at: position(text, token),
             kind: kind(token.kind, is_builtin).to_owned(),
             count,
             is_exact,
@@ -198,10 +199,8 @@ fn kind(kind: Kind, is_builtin: bool) -> &'static str {
 }
 
 /// Where a token is. What a macro stands for is not what is written there: then its end is not known.
-fn position(text: &[u8], token: &icon::Token) -> Position {
-    let line = text
-        .split(|it| *it == b'\n')
-        .nth((token.line as usize).saturating_sub(1));
+fn position(text: &[&[u8]], token: &icon::Token) -> Position {
+    let line = text.get((token.line as usize).saturating_sub(1));
     let rest = line.and_then(|it| it.get((token.column as usize).saturating_sub(1)..));
     let is_written = rest.is_some_and(|it| it.starts_with(&token.text));
     let name = rest.map_or(0, |it| {

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register};
+use headcount_x86::registers::{self, Touched};
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Register};
 
-/// A set of general registers, by their numbers.
-pub(crate) type Registers = u16;
+pub(crate) use headcount_x86::registers::Registers;
 
 const ALL: Registers = Registers::MAX;
 
@@ -42,21 +42,10 @@ pub(crate) struct Effect {
 
 impl Effect {
     pub fn of(instruction: &Instruction, info: &mut InstructionInfoFactory) -> Self {
-        let (mut looked_at, mut overwritten) = (0, 0);
-        for used in info.info(instruction).used_registers() {
-            let register = used.register();
-            if !register.is_gpr() {
-                continue;
-            }
-            let bit = 1 << register.full_register().number();
-            // A part of a register keeps the rest of it; but half of it clears the other half.
-            let is_whole = register.is_gpr64() || register.is_gpr32();
-            match used.access() {
-                OpAccess::Write if is_whole => overwritten |= bit,
-                OpAccess::None | OpAccess::NoMemAccess => {}
-                _ => looked_at |= bit,
-            }
-        }
+        let Touched {
+            mut looked_at,
+            mut overwritten,
+        } = registers::by_itself(instruction, info);
         let elsewhere = match instruction.flow_control() {
             FlowControl::Call => {
                 looked_at |= ARGUMENTS;
