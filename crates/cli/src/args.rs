@@ -39,6 +39,7 @@ pub struct Headcount {
 pub enum Verb {
     Demo(Demo),
     Run(Run),
+    Icon(Icon),
     Time(Time),
     Stat(Stat),
     Attach(Attach),
@@ -127,6 +128,30 @@ pub struct Run {
     /// Let a program that is only asked for a list of its tests run uncounted.
     #[arg(long, hide = true)]
     pub no_lists: bool,
+}
+
+/// Translate an Icon program, run it and count it.
+///
+/// The program is translated by `icont`, into a folder of its own, and run by `iconx`, both of which must be
+/// installed. Each of its tokens is counted: `headcount report --by token`, `headcount annotate`. The exit status is
+/// the program's; 125 if it cannot be translated or counted.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  headcount icon prog.icn one two < input
+  headcount icon --time prog.icn && headcount report --charge-back    the runtime's time, by token")]
+pub struct Icon {
+    #[command(flatten)]
+    pub counting: Counting,
+    /// Sample where the time goes as well: by token, and in which routine of the runtime.
+    #[arg(long)]
+    pub time: bool,
+    /// The program's source.
+    #[arg(value_name = "FILE.icn")]
+    pub program: PathBuf,
+    /// Its arguments.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<OsString>,
 }
 
 /// What `--until` says.

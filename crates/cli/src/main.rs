@@ -107,6 +107,7 @@ fn run(verb: &Verb) -> anyhow::Result<ExitCode> {
     match verb {
         Verb::Demo(it) => verbs::demo::run(it),
         Verb::Run(it) => verbs::run::run(it),
+        Verb::Icon(it) => verbs::icon::run(it),
         Verb::Time(it) => verbs::time::run(it),
         Verb::Stat(it) => verbs::stat::run(it),
         Verb::Attach(it) => verbs::attach::run(it),
@@ -138,6 +139,7 @@ fn failure_status(verb: &Verb) -> u8 {
         Verb::Cargo(_)
         | Verb::Cc(_)
         | Verb::Run(_)
+        | Verb::Icon(_)
         | Verb::Attach(_)
         | Verb::Stat(_)
         | Verb::Time(_) => 125,

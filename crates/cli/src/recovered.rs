@@ -3,6 +3,7 @@
 mod flat;
 mod phases;
 mod programs;
+mod runtimes;
 mod source_files;
 mod threads;
 mod values;
@@ -14,7 +15,7 @@ use std::ops::Range;
 use anyhow::{Context, Result, bail};
 use headcount_model::{
     Block, CallCosts, FileId, LinkAddr, LoadBias, Module, Placement, Process, Readings, Run,
-    ValueCounts,
+    RuntimeCosts, ValueCounts,
 };
 use headcount_monitor::journal::{self, Entry, Written};
 use headcount_monitor::thread_counts::ThreadRecords;
@@ -95,6 +96,11 @@ impl Recovered {
         let doubts: Vec<String> = doubts.filter_map(|it| self.doubt(it)).collect();
         self.run.notes.extend(doubts);
         self.run.notes.extend(found.programs.notes);
+        let runtimes = Some(found.programs.runtimes).filter(|it| !it.is_empty());
+        self.run.runtimes = runtimes.map(|it| RuntimeCosts {
+            builds: self.builds.clone(),
+            ..it
+        });
         for (module, mut counts) in found.programs.modules {
             if let Some(selection) = selection {
                 choose(&mut counts, &selection.choose_functions(&module));
@@ -614,7 +620,10 @@ pub fn run_of(
                 process.loaded.push(Placement { build_id, bias });
             }
             // What they found is read before modules are united.
-            Entry::Tally { .. } | Entry::TallyPlace { .. } | Entry::Interpreter { .. } => {}
+            Entry::Tally { .. }
+            | Entry::TallyPlace { .. }
+            | Entry::Interpreter { .. }
+            | Entry::Clock { .. } => {}
             Entry::Shift {
                 module,
                 block,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use headcount_binary::{Variable, Variables, is_chosen_late};
-use headcount_language::{Found as Interpreter, Language};
+use headcount_language::{Found as Interpreter, Language, Runtime};
 use headcount_model::{
     Block, Expression, Function, KeyKind, KeyOf, KeyedProbe, LineRun, LinkAddr, MOST_ASKED, Module,
     Width,
@@ -133,22 +133,28 @@ impl Tallies {
         // Behind all others.
         let tally = (self.asked.len() + usize::from(self.targets)) as u8;
         let probes = interpreter.fetches.into_iter().map(|it| KeyedProbe {
-            at: it.at,
-            tally,
-            place: 0,
-            is_fetch: true,
-            key: KeyOf::Number(it.address.expression()),
-            within: None,
-            amount: None,
-            caller: None,
             free: it.free,
-            direct: None,
+            ..of_program(it.at, tally, it.address.expression())
         });
         found.probes.extend(probes);
+        let runtime = match interpreter.runtime.transpose() {
+            Ok(runtime) => runtime,
+            Err(why) => {
+                found.notes.push(format!(
+                    "What the runtime of {path} does for programs is not measured: {why}."
+                ));
+                None
+            }
+        };
+        let of_runtime = runtime.iter().flat_map(|it| of_runtime(it, tally));
+        found.probes.extend(of_runtime);
         found.interpreted = Some(Interpreted {
             interpreter: interpreter.interpreter,
             tally,
             place: 0,
+            runtime,
+            storage_place: 0,
+            samples_place: 0,
             watch: interpreter.watch,
             language: interpreter.language,
         });
@@ -205,6 +211,33 @@ impl Tallies {
         }
         Ok(())
     }
+}
+
+/// A probe that counts by the address of an instruction of an interpreted program.
+fn of_program(at: LinkAddr, tally: u8, address: Expression) -> KeyedProbe {
+    KeyedProbe {
+        at,
+        tally,
+        place: 0,
+        is_fetch: true,
+        key: KeyOf::Number(address),
+        within: None,
+        amount: None,
+        caller: None,
+        free: 0,
+        direct: None,
+    }
+}
+
+/// The probes of an interpreter's runtime.
+fn of_runtime(runtime: &Runtime, tally: u8) -> impl Iterator<Item = KeyedProbe> {
+    let resumptions = runtime.resumptions.iter();
+    let resumptions = resumptions.map(move |it| of_program(it.at, tally, it.address()));
+    let allocations = runtime.allocations.iter().map(move |it| KeyedProbe {
+        amount: Some(it.amount()),
+        ..of_program(it.at, tally, runtime.address())
+    });
+    resumptions.chain(allocations)
 }
 
 /// What a file interprets; or why that is not known.

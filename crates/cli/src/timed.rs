@@ -1,6 +1,6 @@
 //! Samples of a program: from the kernel into the profile.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::fs;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use std::path::Path;
 
 use anyhow::Result;
 use headcount_model::{LoadBias, Process, Run, Samples};
-use headcount_monitor::{FileBytes, Onlooker, Originals, find_debug_file, foreign_file};
+use headcount_monitor::{Clock, FileBytes, Onlooker, Originals, find_debug_file, foreign_file};
 use headcount_profile::Profile;
 use headcount_report::time::Time;
 use headcount_report::{brief, share, thousands, time_text};
-use headcount_sampling::Background;
+use headcount_sampling::{Background, stop_regularly};
 
 use crate::machine;
 use crate::monitored;
@@ -181,6 +181,8 @@ pub fn now() -> u64 {
 #[derive(Default)]
 pub struct WhileCounted {
     background: RefCell<Option<Background>>,
+    /// Did the kernel refuse a clock that stops a thread?
+    is_without_clock: Cell<bool>,
 }
 
 impl WhileCounted {
@@ -213,5 +215,21 @@ impl Onlooker for WhileCounted {
             };
             background.has_copy(number, offset..offset + length, Box::new(original));
         }
+    }
+
+    fn clock_of(&self, tid: i32, mark: u64) -> Option<Clock> {
+        let clock = stop_regularly(tid, FREQUENCY, mark);
+        if let Err(error) = &clock
+            && !self.is_without_clock.replace(true)
+        {
+            say(format!(
+                "operations of interpreted programs are not timed: {error}"
+            ));
+        }
+        let descriptor = clock.ok()?;
+        Some(Clock {
+            descriptor,
+            interval: 1_000_000_000 / u64::from(FREQUENCY),
+        })
     }
 }

@@ -16,6 +16,7 @@ mod icon;
 mod lua;
 mod native;
 mod program;
+mod runtime;
 mod source;
 
 use std::ops::Range;
@@ -25,7 +26,11 @@ use headcount_model::packed::{Packed, Packer};
 use headcount_model::{Expression, LinkAddr, Width};
 
 pub use headcount_model::Language;
-pub use source::{Files, Line, Position, SourceUnit, Sources, Token, sources};
+pub use runtime::{Allocation, Collector, Resumption, Runtime};
+pub use source::{
+    Charge, Files, Line, Measured, OfRuntime, Position, SourceUnit, Sources, Token, TokenCost,
+    shared_out, sources,
+};
 
 /// An interpreter that is known.
 #[derive(Clone, Debug)]
@@ -38,6 +43,8 @@ pub struct Found {
     pub fetches: Vec<Fetch>,
     /// How it is known which piece of program is where, and when.
     pub watch: Watch,
+    /// What can be measured of its runtime, or why it cannot; `None` if nobody knows how for its language.
+    pub runtime: Option<Result<Runtime, String>>,
     /// The same interpreter, asked about a process.
     pub interpreter: Rc<dyn Interpreter>,
 }
@@ -118,6 +125,17 @@ impl Found {
             to.signed_wide(from.unwrap_or(0));
             to.signed_wide(by);
         });
+        match &self.runtime {
+            None => to.0.push(0),
+            Some(Ok(runtime)) => {
+                to.0.push(1);
+                runtime.pack(&mut to);
+            }
+            Some(Err(why)) => {
+                to.0.push(2);
+                to.text(why);
+            }
+        }
         to.0
     }
 
@@ -140,11 +158,17 @@ impl Found {
             };
             Some(Fetch { at, address, free })
         })?;
+        let runtime = match from.u8()? {
+            0 => None,
+            1 => Some(Ok(Runtime::unpack(&mut from)?)),
+            _ => Some(Err(from.text()?)),
+        };
         Some(Self {
             name,
             language,
             fetches,
             watch,
+            runtime,
             interpreter: match language {
                 Language::Python => cpython::interpreter(anchor),
                 Language::Lua => lua::interpreter(anchor),
@@ -271,14 +295,15 @@ mod tests {
                 fetch(u64::MAX, Address::Word(3, 0x38, 4)),
             ],
             watch: Watch::Frees(LinkAddr(9)),
+            runtime: Some(Err("it is another one".to_owned())),
             interpreter: cpython::interpreter(LinkAddr(7)),
         };
         let bytes = found.pack();
         let again = Found::unpack(&bytes).unwrap();
         assert_eq!((&again.name, &again.fetches), (&found.name, &found.fetches));
         assert_eq!(
-            (&again.watch, again.interpreter.anchors()),
-            (&found.watch, vec![LinkAddr(7)])
+            (&again.watch, again.interpreter.anchors(), &again.runtime),
+            (&found.watch, vec![LinkAddr(7)], &found.runtime)
         );
         for end in 0..bytes.len() {
             assert!(Found::unpack(&bytes[..end]).is_none());

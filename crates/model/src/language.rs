@@ -33,6 +33,11 @@ impl Language {
         }
     }
 
+    /// Is it known how to measure what its interpreter's runtime does for each operation?
+    pub fn has_measured_runtime(self) -> bool {
+        matches!(self, Self::Icon)
+    }
+
     /// The language with this word.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)

@@ -19,6 +19,7 @@ mod program;
 mod refusal;
 mod routine;
 mod run;
+mod runtime_costs;
 mod samples;
 mod source_flow;
 mod source_path;
@@ -46,6 +47,9 @@ pub use program::{
 pub use refusal::Refusal;
 pub use routine::{Entrance, Routine, RoutineBlock};
 pub use run::{Counted, FunctionCounts, ModuleCounts, PAUSED, Placement, Process, Run, Shift};
+pub use runtime_costs::{
+    ChargePlace, OfProgram, RegionUse, RuntimeCharge, RuntimeCosts, StorageEvent, StorageRegion,
+};
 pub use samples::{Frame, SampledModule, SampledThread, Samples, Site, Stack};
 pub use source_flow::{DirectCall, SourceBlock, SourceCall, SourceFlows, SourceFunction};
 pub use source_path::source_path;

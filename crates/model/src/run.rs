@@ -1,6 +1,8 @@
 //! What one run of a program counted.
 
-use crate::{CallCosts, LoadBias, Module, SourceFlows, SystemCalls, ThreadCounts, ValueCounts};
+use crate::{
+    CallCosts, LoadBias, Module, RuntimeCosts, SourceFlows, SystemCalls, ThreadCounts, ValueCounts,
+};
 
 /// The phase in which a program had asked that nothing be counted. It is left out of reports, unless it
 /// is asked for.
@@ -41,6 +43,8 @@ pub struct Run {
     pub values: Option<ValueCounts>,
     /// What each of its threads counted, if that was asked for.
     pub threads: Option<ThreadCounts>,
+    /// What the runtime of interpreters cost, where that was measured.
+    pub runtimes: Option<RuntimeCosts>,
     /// How often it made system calls, as far as somebody saw their numbers.
     pub system_calls: SystemCalls,
 }

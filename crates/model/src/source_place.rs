@@ -107,6 +107,18 @@ pub struct Operation {
 impl Operation {
     /// The kind of what is no operation: that one went on that begins and ends at the same place.
     pub const RESUMED: &'static str = "RESUME";
+
+    /// The kind of what is no operation: how many bytes of storage that one took that begins and ends at the same
+    /// place.
+    pub const TOOK: &'static str = "BYTES";
+
+    /// The kind of what is no operation: how many samples are of that one that begins and ends at the same place.
+    pub const SAMPLED: &'static str = "SAMPLES";
+
+    /// Is it an operation?
+    pub fn is_one(&self) -> bool {
+        ![Self::RESUMED, Self::TOOK, Self::SAMPLED].contains(&&*self.kind)
+    }
 }
 
 /// Where a block of source text begins.

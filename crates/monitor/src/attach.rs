@@ -413,7 +413,7 @@ impl Monitor<'_> {
                     return self.go_on(stopped, 0);
                 }
             }
-            Stop::Signal(_) | Stop::SystemCall | Stop::JobControl => {}
+            Stop::Signal(_) | Stop::Clock | Stop::SystemCall | Stop::JobControl => {}
         }
         self.holds[hold].held.insert(tid, (stopped, stop));
         Ok(())
@@ -588,6 +588,7 @@ impl Monitor<'_> {
         let mut result = Ok(());
         let mut leaving = Vec::new();
         for (_, (stopped, stop)) in held {
+            self.forget_runtime(stopped.tid());
             match self.make_ready_to_leave(&stopped, stop) {
                 Ok(signal) => leaving.push((stopped, signal)),
                 Err(error) => {
@@ -718,7 +719,7 @@ fn left_behind(left: &[(String, pid_t)]) -> Option<String> {
 
 /// Can a system call be made in this thread's name?
 fn can_be_borrowed(stop: Stop) -> bool {
-    matches!(stop, Stop::Interrupted | Stop::Signal(_))
+    matches!(stop, Stop::Interrupted | Stop::Clock | Stop::Signal(_))
 }
 
 /// A held thread of these in whose name system calls can be made.

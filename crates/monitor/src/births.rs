@@ -298,6 +298,7 @@ impl Monitor<'_> {
                 false => Ok(()),
             };
         };
+        self.forget_runtime(tid);
         self.take_window(tid, thread.space)?;
         self.return_window(tid);
         if self.windows.is_some() && !thread.is_dying && !thread.is_new && !thread.is_reborn {

@@ -181,7 +181,7 @@ impl Monitor<'_> {
             module: original.module,
             bias: bias.0,
         })?;
-        let Some(space) = self.spaces.get_mut(&space) else {
+        let Some(space_of) = self.spaces.get_mut(&space) else {
             return Ok((stopped, None));
         };
         let installed = Installed {
@@ -195,8 +195,11 @@ impl Monitor<'_> {
         if let Some(onlooker) = self.settings.onlooker {
             onlooker.has_room(pid, installed.region.clone(), bias, workshop);
         }
-        space.copies.modules.push(installed);
-        Ok((stopped, Some(space.copies.modules.len() - 1)))
+        let modules = &mut space_of.copies.modules;
+        modules.push(installed);
+        let number = modules.len() - 1;
+        self.begin_clock(stopped.tid(), space)?;
+        Ok((stopped, Some(number)))
     }
 
     /// Guards the routines in an executable mapping of a module, and copies those that are likely to

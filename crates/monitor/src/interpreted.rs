@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use headcount_language::{Arrival, Interpreter, Language, Memory, Watch};
+use headcount_language::{Arrival, Interpreter, Language, Memory, Runtime, Watch};
 use headcount_model::LoadAddr;
 use headcount_patch::{PLACE_SHIFT, SLOT_COUNT, end_of_bucket, first_places, mask};
 
@@ -37,8 +37,14 @@ pub struct Interpreted {
     pub interpreter: Rc<dyn Interpreter>,
     /// The tally whose keys are addresses of its programs' instructions.
     pub tally: u8,
-    /// The number of the place that all of its probes share.
+    /// The number of the place that all probes of instructions share.
     pub place: u16,
+    /// What can be measured of its runtime.
+    pub runtime: Option<Runtime>,
+    /// The number of the place for what becomes of its storage.
+    pub storage_place: u16,
+    /// The number of the place for what a clock sees.
+    pub samples_place: u16,
     /// How it is known which piece of program is where.
     pub watch: Watch,
     /// The language of its programs.
@@ -231,7 +237,7 @@ impl Monitor<'_> {
     }
 
     /// The interpreters of an address space: their modules, and how far these were moved.
-    fn interpreters_in(&self, space: usize) -> Vec<(usize, u64, Interpreted)> {
+    pub(crate) fn interpreters_in(&self, space: usize) -> Vec<(usize, u64, Interpreted)> {
         let Some(tallies) = self
             .tallies
             .as_ref()
@@ -294,7 +300,7 @@ impl Monitor<'_> {
                 Watch::Loads { ends, .. } if ends.contains(&at) => {
                     self.met_arrival(stopped, space, module, &it)?;
                 }
-                _ => {}
+                _ => self.met_runtime(stopped, space, bias, &it, at)?,
             }
         }
         Ok(())

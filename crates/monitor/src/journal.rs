@@ -30,7 +30,7 @@ use crate::windows;
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines, or of what is where in a window.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";
@@ -157,6 +157,14 @@ pub enum Entry {
         module: usize,
         /// Link address of the instruction.
         at: u64,
+        /// What of interpreted programs is counted there, if that is what the tally is about: a code of
+        /// [`OfProgram`](headcount_model::OfProgram).
+        of_program: u8,
+    },
+    /// A clock stops the threads of interpreters: so many nanoseconds on a processor are between two samples.
+    Clock {
+        /// So many.
+        interval: u64,
     },
     /// What calls cost is asked for; that is in the file [`CALLS`] when the run has ended.
     Calls,
@@ -256,6 +264,7 @@ impl Entry {
             | Self::Visit { .. }
             | Self::Vain { .. }
             | Self::Calls
+            | Self::Clock { .. }
             | Self::Tally { .. }
             | Self::Thread { .. }
             | Self::Note(_)

@@ -164,6 +164,15 @@ impl std::fmt::Debug for WholeSignal {
 }
 
 impl WholeSignal {
+    /// What its event says, if it is a perf event's.
+    fn mark(&self) -> u64 {
+        /// How far that is from the beginning.
+        const MARK: usize = 24;
+        let start = (&raw const self.0).cast::<u8>();
+        // SAFETY: the structure has 128 bytes, all of which the kernel wrote.
+        unsafe { start.add(MARK).cast::<u64>().read_unaligned() }
+    }
+
     /// Does it come from what the thread itself did at this very instruction?
     pub fn is_fault(&self) -> bool {
         let faults = [
@@ -735,6 +744,41 @@ pub fn milliseconds() -> u64 {
     // SAFETY: writes one `timespec`, which is what it is passed.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+}
+
+/// Nanoseconds that the threads of a process have been on processors.
+pub fn time_on_processors(pid: pid_t) -> io::Result<u64> {
+    /// Of all threads, what the scheduler knows.
+    const SCHEDULED: c_int = 2;
+    let clock = (!pid << 3) | SCHEDULED;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel fills in what it is given.
+    match unsafe { libc::clock_gettime(clock, &raw mut time) } {
+        0 => Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Is in what a signal of a clock of ours says of itself: those of others are the program's business.
+pub const CLOCK_MARK: u64 = 0x6865_6164_636f_756e;
+
+/// Are there clocks that stop threads? Until then, nobody need be asked where a SIGTRAP comes from.
+static CLOCKS: AtomicBool = AtomicBool::new(false);
+
+/// From now on, there are clocks that stop threads.
+pub fn there_are_clocks() {
+    CLOCKS.store(true, Ordering::Relaxed);
+}
+
+/// Did a clock of ours stop a thread with SIGTRAP?
+pub fn is_of_clock(tid: pid_t) -> bool {
+    /// `si_code` of a signal that a perf event sends.
+    const FROM_PERF: c_int = 6;
+    let is_it = |it: WholeSignal| it.0.si_code == FROM_PERF && it.mark() == CLOCK_MARK;
+    CLOCKS.load(Ordering::Relaxed) && whole_signal(tid).is_ok_and(is_it)
 }
 
 /// Ends this process, whatever it is doing. What it traces is ended with it.

@@ -70,6 +70,7 @@ mod prepared;
 mod privileges;
 mod proc;
 mod requests;
+mod runtimes;
 mod signals;
 mod sigtrap;
 mod space;
@@ -88,6 +89,7 @@ mod workshop;
 
 use std::io;
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -209,6 +211,17 @@ pub trait Onlooker {
     fn has_room(&self, pid: i32, region: Range<u64>, bias: LoadBias, number: usize);
     /// A copy is at this offset in every such room, and has so many bytes.
     fn has_copy(&self, number: usize, offset: u64, length: u64, originals: Originals);
+    /// A clock that stops a thread now and then, with SIGTRAP and this mark.
+    fn clock_of(&self, tid: i32, mark: u64) -> Option<Clock>;
+}
+
+/// A clock that stops a thread again and again.
+#[derive(Debug)]
+pub struct Clock {
+    /// As long as this is open.
+    pub descriptor: OwnedFd,
+    /// How many nanoseconds on a processor are between two stops.
+    pub interval: u64,
 }
 
 /// Ranges of link addresses, in order; they do not overlap.

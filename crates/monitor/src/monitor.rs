@@ -374,6 +374,10 @@ impl<'a> Monitor<'a> {
     fn stopped(&mut self, stopped: Stopped, stop: Stop) -> io::Result<()> {
         match stop {
             Stop::Signal(libc::SIGTRAP) => self.trap(stopped),
+            Stop::Clock => {
+                self.met_clock(&stopped)?;
+                self.go_on(stopped, 0)
+            }
             Stop::Signal(libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE)
                 if self.met_unreadable(&stopped)? =>
             {

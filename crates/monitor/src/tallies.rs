@@ -10,7 +10,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use headcount_model::{Direct, KeyedProbe, KeyedProbes, LinkAddr, LoadAddr, MOST_PLACES};
+use headcount_language::Runtime;
+use headcount_model::{
+    Direct, KeyedProbe, KeyedProbes, LinkAddr, LoadAddr, MOST_PLACES, OfProgram,
+};
 use headcount_patch::{Copy, SLOT_BYTES, Spot, TEXT_LIMIT, TEXT_START, last_amount, text_hash};
 use libc::pid_t;
 
@@ -19,6 +22,7 @@ use crate::copies::Where;
 use crate::interpreted::{Interpreted, Pieces};
 use crate::journal::{Entry, Journal, VALUES, private_file};
 use crate::monitor::Monitor;
+use crate::runtimes::Runtimes;
 use crate::values::{
     CodeAt, Found, KindOfTally, Meaning, Slot, Sum, Values, of_hits, of_tables, of_text, slots,
 };
@@ -101,6 +105,8 @@ pub struct Tallies {
     pub(crate) interpreters: HashMap<usize, Interpreted>,
     /// What they interpret.
     pub(crate) pieces: Pieces,
+    /// What their runtimes are doing.
+    pub(crate) runtimes: Runtimes,
 }
 
 impl Tallies {
@@ -136,6 +142,7 @@ impl Tallies {
             next_direct: HashMap::new(),
             interpreters: HashMap::new(),
             pieces: Pieces::default(),
+            runtimes: Runtimes::default(),
         })
     }
 
@@ -191,6 +198,12 @@ impl Tallies {
         Some(direct)
     }
 
+    /// The number of a new place.
+    fn new_place(&mut self) -> u16 {
+        self.next_place += 1;
+        self.next_place - 1
+    }
+
     /// How many there are.
     fn count(&self) -> u8 {
         self.kinds.len() as u8
@@ -231,6 +244,22 @@ impl Tallies {
     }
 }
 
+/// What of a program a probe counts, if it is an interpreter's.
+fn of_program(interpreted: Option<&Interpreted>, probe: &KeyedProbe) -> Option<OfProgram> {
+    let it = interpreted.filter(|it| it.tally == probe.tally)?;
+    let Some(runtime) = &it.runtime else {
+        return Some(OfProgram::Instructions);
+    };
+    let mut resumptions = runtime.resumptions.iter();
+    let mut allocations = runtime.allocations.iter();
+    let taken = allocations.find(|it| it.at == probe.at);
+    Some(match taken {
+        Some(it) => OfProgram::taken(it.region),
+        None if resumptions.any(|it| it.at == probe.at) => OfProgram::Resumptions,
+        None => OfProgram::Instructions,
+    })
+}
+
 impl Monitor<'_> {
     /// What the copies of a module count by value.
     pub fn keyed_in(
@@ -252,7 +281,8 @@ impl Monitor<'_> {
             self.journal.write(&Entry::Note(note))?;
         }
         probes.sort_by_key(|it| (it.at, it.tally));
-        let left = usize::from(MOST_PLACES - tallies.next_place).saturating_sub(1);
+        // An interpreter has three of its own.
+        let left = usize::from(MOST_PLACES - tallies.next_place).saturating_sub(3);
         if probes.len() > left {
             probes.truncate(left);
             self.journal.write(&Entry::Note(format!(
@@ -263,15 +293,27 @@ impl Monitor<'_> {
         let is_kept =
             probes.iter().all(|it| Some(it.tally) == program) && tallying.targets.is_none();
         let shared = tallies.next_place;
-        tallies.next_place += u16::from(program.is_some());
+        let mut interpreted = interpreted;
+        if let Some(it) = &mut interpreted {
+            it.place = tallies.new_place();
+            let of = [OfProgram::Storage, OfProgram::Samples];
+            [it.storage_place, it.samples_place] = of.map(|_| tallies.new_place());
+            for (place, of) in [it.storage_place, it.samples_place].into_iter().zip(of) {
+                self.journal.write(&Entry::TallyPlace {
+                    place,
+                    tally: it.tally,
+                    module,
+                    at: 0,
+                    of_program: of.code(),
+                })?;
+            }
+        }
         for probe in &mut probes {
+            let of = of_program(interpreted.as_ref(), probe);
             // Wherever an instruction is fetched, it is the same one.
-            probe.place = match Some(probe.tally) == program {
+            probe.place = match of == Some(OfProgram::Instructions) {
                 true => shared,
-                false => {
-                    tallies.next_place += 1;
-                    tallies.next_place - 1
-                }
+                false => tallies.new_place(),
             };
             probe.direct = tallies.direct(probe);
             self.journal.write(&Entry::TallyPlace {
@@ -279,6 +321,7 @@ impl Monitor<'_> {
                 tally: probe.tally,
                 module,
                 at: probe.at.0,
+                of_program: of.unwrap_or(OfProgram::Instructions).code(),
             })?;
         }
         let mut keyed = KeyedProbes {
@@ -286,12 +329,14 @@ impl Monitor<'_> {
             targets: tallying.targets,
             ..KeyedProbes::NONE
         };
-        if let Some(mut it) = interpreted {
-            it.place = shared;
+        if let Some(it) = interpreted {
             if let Some(windows) = &mut self.windows {
                 windows.keep_fetches();
             }
             keyed.notices.extend(it.watch.instructions());
+            let of_runtime = it.runtime.iter().flat_map(Runtime::instructions);
+            keyed.notices.extend(of_runtime);
+            keyed.notices.sort_unstable();
             keyed.kept_as =
                 is_kept.then(|| format!("{}-{}-{shared}", it.language.name(), it.tally));
             self.journal.write(&Entry::Interpreter {
@@ -315,9 +360,13 @@ impl Monitor<'_> {
     pub fn begin_tables(&mut self, tid: pid_t, window: u32) -> io::Result<()> {
         let pid = self.threads.get(&tid).map_or(tid, |it| it.pid);
         match (&self.tallies, &self.windows) {
-            (Some(tallies), Some(windows)) => windows.own_tables(window, tallies.count(), pid),
-            _ => Ok(()),
+            (Some(tallies), Some(windows)) => windows.own_tables(window, tallies.count(), pid)?,
+            _ => return Ok(()),
         }
+        if let Some(space) = self.threads.get(&tid).map(|it| it.space) {
+            self.begin_clock(tid, space)?;
+        }
+        Ok(())
     }
 
     /// The thread of a window stands still, or counts there no more: what it found goes into the file.
@@ -528,7 +577,7 @@ impl Monitor<'_> {
     }
 
     /// The module that an address is in.
-    fn code_at(&self, space: usize, at: u64) -> CodeAt {
+    pub(crate) fn code_at(&self, space: usize, at: u64) -> CodeAt {
         let found = self.in_counted_file(space, LoadAddr(at));
         found.map_or(CodeAt::Elsewhere, |(module, LinkAddr(at))| {
             CodeAt::Module(module as u32, at)

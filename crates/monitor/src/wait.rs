@@ -59,6 +59,8 @@ impl Ending {
 pub enum Stop {
     /// A signal is about to be delivered.
     Signal(c_int),
+    /// A clock of ours stopped it.
+    Clock,
     /// A system call begins or ends.
     SystemCall,
     /// It made a thread or a process.
@@ -179,6 +181,7 @@ fn event(tid: pid_t, status: c_int) -> Event {
         libc::PTRACE_EVENT_STOP if signal == libc::SIGTRAP => Stop::Interrupted,
         libc::PTRACE_EVENT_STOP => Stop::JobControl,
         _ if signal == libc::SIGTRAP | 0x80 => Stop::SystemCall,
+        _ if signal == libc::SIGTRAP && kernel::is_of_clock(tid) => Stop::Clock,
         _ => Stop::Signal(signal),
     };
     Event::Stop(Stopped { tid }, stop)

@@ -123,6 +123,7 @@ fn add_modules_and_runs(from: &Connection, to: &Connection) -> Result<(usize, us
         run.calls = input(packed::read(from, id))?;
         run.values = input(packed::read(from, id))?;
         run.threads = input(packed::read(from, id))?;
+        run.runtimes = input(packed::read(from, id))?;
         input(system_calls::add(from, id, &mut run.system_calls))?;
         let new_id = output(write::add_run(to, &run))?;
         for (old, new) in &modules {

@@ -2,7 +2,7 @@
 
 use crate::{Problem, Result};
 use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
-use headcount_model::{CallCosts, ThreadCounts, ValueCounts};
+use headcount_model::{CallCosts, RuntimeCosts, ThreadCounts, ValueCounts};
 use rusqlite::{Connection, OptionalExtension};
 use std::io::{Read, Write};
 
@@ -40,6 +40,11 @@ macro_rules! kept {
 kept!(CallCosts, "calls", "what its calls cost");
 kept!(ThreadCounts, "run_threads", "what its threads counted");
 kept!(ValueCounts, "run_values", "what it counted by value");
+kept!(
+    RuntimeCosts,
+    "run_runtimes",
+    "what the runtime of its interpreters cost"
+);
 
 /// Stores what a run has.
 pub(crate) fn write<T: Kept>(db: &Connection, run: i64, it: &T) -> Result<(), Problem> {

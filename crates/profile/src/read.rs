@@ -8,7 +8,7 @@ use crate::write::Stored;
 use crate::{Problem, Profile, Recover, Result, packed, samples, system_calls};
 use headcount_model::{
     CallCosts, Counted, FileId, LinkAddr, LoadBias, PAUSED, Placement, Process, Refusal, Run,
-    Samples, SystemCalls, ThreadCounts, ValueCounts,
+    RuntimeCosts, Samples, SystemCalls, ThreadCounts, ValueCounts,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -91,6 +91,8 @@ pub struct Loaded {
     pub calls: Vec<CallCosts>,
     /// What the counted runs found by value, of those that were asked for it.
     pub values: Vec<ValueCounts>,
+    /// What the runtime of interpreters cost in the counted runs, where that was measured.
+    pub runtimes: Vec<RuntimeCosts>,
     /// How often the counted runs made system calls, as far as somebody saw their numbers.
     pub system_calls: SystemCalls,
     /// What makes their sum uncertain, in sentences. The notes of each run are its own.
@@ -208,6 +210,9 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
     let found = ids.iter().map(|id| packed::read(db, *id));
     let found: Vec<Option<ValueCounts>> = found.collect::<Result<_, _>>()?;
     let values: Vec<ValueCounts> = found.into_iter().flatten().collect();
+    let costs = ids.iter().map(|id| packed::read(db, *id));
+    let costs: Vec<Option<RuntimeCosts>> = costs.collect::<Result<_, _>>()?;
+    let runtimes: Vec<RuntimeCosts> = costs.into_iter().flatten().collect();
     let mut system_calls = SystemCalls::default();
     for id in &ids {
         system_calls::add(db, *id, &mut system_calls)?;
@@ -229,6 +234,7 @@ fn load(db: &Connection, which: &RunSelection, recover: Recover) -> Result<Loade
         timed,
         calls,
         values,
+        runtimes,
         system_calls,
         notes,
     })

@@ -83,6 +83,7 @@ fn take_out(db: &Connection, doomed: &[i64]) -> Result<(), Problem> {
          DELETE FROM system_calls WHERE run NOT IN (SELECT id FROM runs);
          DELETE FROM calls WHERE run NOT IN (SELECT id FROM runs);
          DELETE FROM run_values WHERE run NOT IN (SELECT id FROM runs);
+         DELETE FROM run_runtimes WHERE run NOT IN (SELECT id FROM runs);
          DELETE FROM run_threads WHERE run NOT IN (SELECT id FROM runs);
          DELETE FROM samples WHERE run NOT IN (SELECT id FROM runs);
          DELETE FROM processes WHERE run NOT IN (SELECT id FROM runs);

@@ -2,7 +2,7 @@
 --
 -- Facts about a build are stored once (modules, files, functions, refusals); each run adds only
 -- what it counted (runs, processes, threads, run_modules, system_calls), what its calls cost (calls), what it found by value (run_values),
--- what each of its threads counted (run_threads)
+-- what each of its threads counted (run_threads), what interpreters did for their programs (run_runtimes)
 -- and where its time went (samples).
 --
 -- The ten largest functions:
@@ -137,6 +137,12 @@ CREATE TABLE run_values (
 CREATE TABLE run_threads (
     run    INTEGER PRIMARY KEY REFERENCES runs,
     packed BLOB    NOT NULL -- as `thread_counts.rs` of the crate `model` tells
+) STRICT;
+
+-- What the runtime of interpreters cost in a run, where that was measured.
+CREATE TABLE run_runtimes (
+    run    INTEGER PRIMARY KEY REFERENCES runs,
+    packed BLOB    NOT NULL -- samples and storage, as `runtime_costs.rs` of the crate `model` tells
 ) STRICT;
 
 -- What a clock saw of a run: call stacks, by thread.

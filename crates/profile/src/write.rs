@@ -362,6 +362,9 @@ pub(crate) fn add_run(db: &Connection, run: &Run) -> Result<i64, Problem> {
     if let Some(counts) = &run.threads {
         packed::write(db, id, counts)?;
     }
+    if let Some(costs) = &run.runtimes {
+        packed::write(db, id, costs)?;
+    }
     Ok(id)
 }
 

@@ -32,6 +32,8 @@ pub fn folds(unit: Unit) -> bool {
             | Unit::Process
             | Unit::Charge
             | Unit::CallCharge
+            | Unit::TokenCharge
+            | Unit::Storage
             | Unit::Syscall
             | Unit::Value
     )

@@ -41,6 +41,7 @@ mod own;
 pub mod rates;
 mod report;
 mod rows;
+mod runtimes;
 mod shorten;
 mod source;
 pub mod stat;

@@ -201,6 +201,17 @@ impl Only {
     }
 
     /// Is it written in what is wanted? Of what has no function, nobody knows better.
+    /// Is a language wanted?
+    pub fn wants_language(&self, language: Language) -> bool {
+        let wanted = Written::In(language);
+        self.language.is_none_or(|it| it == wanted)
+    }
+
+    /// May it be machine code? Samples are of nothing else.
+    pub fn may_be_native(&self) -> bool {
+        self.is_in_language(None)
+    }
+
     fn is_in_language(&self, function: Option<&Function>) -> bool {
         let written = function.and_then(|it| it.compiled.language);
         self.language.is_none_or(|wanted| match wanted {

@@ -16,9 +16,10 @@ use crate::own::{Own, OwnModules};
 use crate::rows::{self, Totals};
 use crate::table::{Cell, Row, Table, Unit};
 use crate::time::{Time, Totals as TimeTotals};
-use crate::{Error, outcomes, source, syscalls, threads, time, tokens, values};
+use crate::{Error, outcomes, runtimes, source, syscalls, threads, time, tokens, values};
 use headcount_model::{
-    Counted, LinkAddr, Module, Refusal, Samples, Span, SystemCalls, ThreadCounts, ValueCounts,
+    Counted, LinkAddr, Module, Refusal, RuntimeCosts, Samples, Span, SystemCalls, ThreadCounts,
+    ValueCounts,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -68,6 +69,8 @@ pub struct Request<'a> {
     pub threads: &'a [ThreadCounts],
     /// What was found by value.
     pub values: &'a [ValueCounts],
+    /// What the runtime of interpreters cost.
+    pub runtimes: &'a [RuntimeCosts],
     /// How many runs the counts are sums of, if none of these is there only in part; else 0.
     pub whole_runs: usize,
     /// Whether to say why that took so long.
@@ -100,6 +103,7 @@ impl<'a> Request<'a> {
             system_calls: None,
             threads: &[],
             values: &[],
+            runtimes: &[],
             whole_runs: 0,
             why: false,
             events: WantedEvents::default(),
@@ -285,6 +289,8 @@ impl Report {
                 found.rows
             }
             Unit::Token => tokens::rows(counted, request)?,
+            Unit::TokenCharge => runtimes::charges(counted, request)?,
+            Unit::Storage => runtimes::storage(request),
             Unit::Instruction => rows::of_functions(counted, request, |named, rows| {
                 rows::instructions(named, request, rows, notes)
             })?,

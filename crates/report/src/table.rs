@@ -46,6 +46,10 @@ pub enum Unit {
     Value,
     /// An operation of a program that an interpreter ran.
     Token,
+    /// The same, with a routine of the interpreter that ran on its behalf.
+    TokenCharge,
+    /// A part of an interpreter's storage.
+    Storage,
 }
 
 impl Unit {
@@ -63,10 +67,11 @@ impl Unit {
             Self::Branch => "branch",
             Self::Thread => "thread",
             Self::Process => "process",
-            Self::Charge | Self::CallCharge => "charge",
+            Self::Charge | Self::CallCharge | Self::TokenCharge => "charge",
             Self::Syscall => "syscall",
             Self::Value => "value",
             Self::Token => "token",
+            Self::Storage => "region",
         }
     }
 
@@ -176,6 +181,30 @@ impl Unit {
                 "samples",
                 "bytes",
             ],
+            Self::TokenCharge => &[
+                "language",
+                "file",
+                "line",
+                "column",
+                "kind",
+                "text",
+                "routine",
+                "module",
+                "samples",
+                "nanoseconds",
+            ],
+            Self::Storage => &[
+                "language",
+                "region",
+                "requests",
+                "bytes",
+                "bytes_of_no_token",
+                "collections",
+                "recovered",
+                "expansions",
+                "collecting_nanoseconds",
+                "expanding_nanoseconds",
+            ],
         }
     }
 
@@ -191,6 +220,7 @@ impl Unit {
                 | Self::Process
                 | Self::Charge
                 | Self::CallCharge
+                | Self::TokenCharge
                 | Self::CallCost
                 | Self::Syscall
         )

@@ -22,6 +22,9 @@ struct Token<'a> {
     count: Count,
     /// How often it went on.
     resumptions: Count,
+    /// How many samples are of it, and how many bytes of storage it took, where somebody looks.
+    samples: Option<Count>,
+    bytes: Option<Count>,
 }
 
 /// The rows, by file, line and column.
@@ -64,18 +67,39 @@ fn tokens<'a>(named: &Named<'a>) -> Vec<Token<'a>> {
     let resumed: BTreeMap<_, Count> = resumed
         .map(|(at, operation, count)| (place(*at, operation), *count))
         .collect();
-    let own = all.into_iter().filter(|it| !is_resumed(it.1));
-    let token = own.map(|(at, operation, count)| Token {
-        language,
-        at,
-        operation,
-        count,
-        resumptions: resumed
-            .get(&place(at, operation))
-            .copied()
-            .unwrap_or(Count::Exact(0)),
-    });
-    token.collect()
+    let mut tokens: Vec<Token<'a>> = Vec::new();
+    for (at, operation, count) in all {
+        // What a runtime did for a token is behind it.
+        match (&*operation.kind, tokens.last_mut()) {
+            (Operation::TOOK, Some(token)) => token.bytes = Some(count),
+            (Operation::SAMPLED, Some(token)) => token.samples = Some(count),
+            (Operation::RESUMED, Some(token)) if token.language.has_measured_runtime() => {
+                token.resumptions = count;
+            }
+            _ if operation.is_one() => {
+                let resumptions = resumed.get(&place(at, operation)).copied();
+                tokens.push(Token {
+                    language,
+                    at,
+                    operation,
+                    count,
+                    resumptions: resumptions.unwrap_or(Count::Exact(0)),
+                    samples: None,
+                    bytes: None,
+                });
+            }
+            _ => {}
+        }
+    }
+    tokens
+}
+
+/// A cell of what may not be known.
+fn cell(count: Option<Count>) -> Cell {
+    match count {
+        None | Some(Count::Unknown) => Cell::Text(Arc::default()),
+        Some(count) => Cell::Count(count),
+    }
 }
 
 fn row(file: &str, token: &Token<'_>, text: String) -> Row {
@@ -90,8 +114,8 @@ fn row(file: &str, token: &Token<'_>, text: String) -> Row {
             words(&text),
             Cell::Count(token.count),
             Cell::Count(token.resumptions),
-            Cell::Text(Arc::default()),
-            Cell::Text(Arc::default()),
+            cell(token.samples),
+            cell(token.bytes),
         ],
         counted: token.count.is_known(),
         ran: !token.count.is_never(),

@@ -21,8 +21,10 @@ mod processes;
 mod record;
 mod sampler;
 mod stacks;
+mod stopping;
 
 pub use background::Background;
 pub use error::Error;
 pub use headcount_model::Samples;
 pub use sampler::{Outcome, Settings, attach, is_allowed, run};
+pub use stopping::stop_regularly;

@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use headcount_language::{Language, Line, SourceUnit, sources};
+use headcount_language::{Language, SourceUnit, Token, sources};
 use headcount_model::{
     Block, BlockKind, Compiled, FileId, Function, FunctionCounts, LineRun, LinkAddr, Module,
-    NOWHERE, Operation, SourcePlace,
+    NOWHERE, OfProgram, Operation, RuntimeCosts, SourcePlace,
 };
 use headcount_monitor::journal::Entry;
-use headcount_monitor::values::{FoundKey, Values};
+use headcount_monitor::values::Values;
 use headcount_profile::SparseCounts;
 use headcount_report::plural;
 
+use super::runtimes::Found;
 use super::source_files::SourceFiles;
 
 /// The source files of what was interpreted, and their counts.
@@ -25,6 +26,8 @@ pub struct Programs {
     pub notes: Vec<String>,
     /// What is to add up.
     pub fetched: Vec<Fetched>,
+    /// What interpreters did for them.
+    pub runtimes: RuntimeCosts,
 }
 
 /// How many instructions of a language were counted, and where: that is how often these places ran.
@@ -39,51 +42,48 @@ pub struct Fetched {
 /// What the instructions say that were counted by their addresses.
 pub fn programs_of(entries: &[Entry], values: &Values) -> Result<Programs> {
     let mut all = Programs::default();
+    let here = std::env::current_dir().unwrap_or_default();
     let Some(tally) = tally(entries) else {
         return Ok(all);
     };
     let interpreters = Interpreters::of(entries, tally);
+    let interval = entries.iter().find_map(|it| match it {
+        Entry::Clock { interval } => Some(*interval),
+        _ => None,
+    });
+    all.runtimes.interval = interval.unwrap_or(0);
     for language in Language::ALL {
         let places = interpreters.places(language);
         if places.is_empty() {
             continue;
         }
-        let mut counts: BTreeMap<u32, BTreeMap<usize, u64>> = BTreeMap::new();
-        let (mut instructions, mut lost) = (0_u64, 0_u64);
-        let found = values.found.iter().filter(|it| it.0.tally == tally);
-        for (found, sum) in found.filter(|it| interpreters.language(it.0.place) == Some(language)) {
-            instructions = instructions.saturating_add(sum.count);
-            match found.key {
-                FoundKey::Piece(number, offset) => {
-                    let piece = counts.entry(number).or_default();
-                    let count = piece.entry(offset as usize).or_default();
-                    *count = count.saturating_add(sum.count);
-                }
-                _ => lost = lost.saturating_add(sum.count),
-            }
-        }
+        let what = |place: u16| interpreters.what(place, language);
+        let has_runtime = interpreters.has_runtime(language);
+        let found = Found::new(values, tally, what, has_runtime, interval.is_some());
         all.fetched.push(Fetched {
             language,
-            instructions,
+            instructions: found.instructions,
             places,
         });
-        if lost > 0 {
+        if found.lost > 0 {
             all.notes.push(format!(
                 "{} of {} ran in code whose source nobody could ask for any more: they are not counted.",
-                plural(lost, "instruction"),
+                plural(found.lost, "instruction"),
                 language.title(),
             ));
         }
-        let pieces = counts.iter().map(|(number, counts)| {
+        let pieces = found.pieces.iter().map(|(number, measured)| {
             let piece = values.pieces.get(number)?;
-            Some((piece.description.as_slice(), counts))
+            Some((piece.description.as_slice(), measured))
         });
         let pieces: Option<Vec<_>> = pieces.collect();
         let pieces = pieces.context("an interpreted program is not in the counts")?;
-        let found = sources(language, pieces, &SourceFiles::new());
-        let found = found.context("an interpreted program makes no sense")?;
-        all.notes.extend(found.notes);
-        all.modules.extend(modules(language, found.units));
+        let sources = sources(language, pieces, &SourceFiles::new());
+        let mut sources = sources.context("an interpreted program makes no sense")?;
+        all.notes.append(&mut sources.notes);
+        found.share_collections(&mut sources.units);
+        found.add_costs(language, &sources, &here, &mut all.runtimes);
+        all.modules.extend(modules(language, sources.units, &here));
     }
     Ok(all)
 }
@@ -102,8 +102,8 @@ fn tally(entries: &[Entry]) -> Option<u8> {
 struct Interpreters {
     /// By module.
     languages: BTreeMap<usize, Language>,
-    /// Modules by the numbers of places.
-    modules: BTreeMap<u16, usize>,
+    /// Modules by the numbers of places, and what is counted there.
+    places: BTreeMap<u16, (usize, OfProgram)>,
     fetches: BTreeMap<usize, Vec<LinkAddr>>,
 }
 
@@ -111,7 +111,7 @@ impl Interpreters {
     fn of(entries: &[Entry], tally: u8) -> Self {
         let mut all = Self {
             languages: BTreeMap::new(),
-            modules: BTreeMap::new(),
+            places: BTreeMap::new(),
             fetches: BTreeMap::new(),
         };
         for entry in entries {
@@ -125,10 +125,15 @@ impl Interpreters {
                     module,
                     at,
                     place,
+                    of_program,
                 } if *of == tally => {
-                    all.modules.insert(*place, *module);
-                    let fetches = all.fetches.entry(*module).or_default();
-                    fetches.push(LinkAddr(*at));
+                    let what = OfProgram::from_code(*of_program);
+                    let what = what.unwrap_or(OfProgram::Instructions);
+                    all.places.insert(*place, (*module, what));
+                    if what == OfProgram::Instructions {
+                        let fetches = all.fetches.entry(*module).or_default();
+                        fetches.push(LinkAddr(*at));
+                    }
                 }
                 _ => {}
             }
@@ -136,10 +141,18 @@ impl Interpreters {
         all
     }
 
-    /// The language of what was counted at a place.
-    fn language(&self, place: u16) -> Option<Language> {
-        let module = self.modules.get(&place)?;
-        self.languages.get(module).copied()
+    /// What was counted at a place, if it is of programs of a language.
+    fn what(&self, place: u16, language: Language) -> Option<OfProgram> {
+        let (module, what) = self.places.get(&place)?;
+        (self.languages.get(module) == Some(&language)).then_some(*what)
+    }
+
+    /// Is the runtime of a language measured?
+    fn has_runtime(&self, language: Language) -> bool {
+        let mut places = self.places.values();
+        places.any(|(module, what)| {
+            *what == OfProgram::Resumptions && self.languages.get(module) == Some(&language)
+        })
     }
 
     /// Where the instructions of a language are fetched, by module.
@@ -153,12 +166,11 @@ impl Interpreters {
     }
 }
 
-fn modules(language: Language, units: Vec<SourceUnit>) -> Vec<(Module, SparseCounts)> {
-    let here = std::env::current_dir().unwrap_or_default();
+fn modules(language: Language, units: Vec<SourceUnit>, here: &Path) -> Vec<(Module, SparseCounts)> {
     let mut files: BTreeMap<String, Vec<SourceUnit>> = BTreeMap::new();
     for unit in units {
         files
-            .entry(found_from(&here, &unit.file))
+            .entry(found_from(here, &unit.file))
             .or_default()
             .push(unit);
     }
@@ -188,7 +200,7 @@ fn modules(language: Language, units: Vec<SourceUnit>) -> Vec<(Module, SparseCou
 }
 
 /// A script is known by the name that it was started by; where else it may be seen from is another matter.
-fn found_from(here: &Path, file: &str) -> String {
+pub fn found_from(here: &Path, file: &str) -> String {
     let whole = here.join(file);
     match !file.starts_with('<') && whole.is_file() {
         true => whole.to_string_lossy().into_owned(),
@@ -221,29 +233,30 @@ fn function(
     let file = FileId(0);
     let mut blocks: Vec<Block> = Vec::new();
     let mut counts = FunctionCounts::default();
-    let mut add = |place: SourcePlace, operation: Option<Operation>, line: &Line| {
-        if !line.is_exact {
-            counts.at_least.push(blocks.len() as u32);
-        }
-        counts.blocks.push(Some(line.count));
-        let is_statement = place.kind == BlockKind::Line;
-        let line = LineRun {
-            file,
-            line: place.line,
-            column: 0,
-            is_stmt: true,
-            instructions: 1,
-            inline_copy: 0,
+    let mut add =
+        |place: SourcePlace, operation: Option<Operation>, count: Option<u64>, is_exact: bool| {
+            if !is_exact {
+                counts.at_least.push(blocks.len() as u32);
+            }
+            counts.blocks.push(count);
+            let is_statement = place.kind == BlockKind::Line;
+            let line = LineRun {
+                file,
+                line: place.line,
+                column: 0,
+                is_stmt: true,
+                instructions: 1,
+                inline_copy: 0,
+            };
+            blocks.push(Block {
+                address: LinkAddr(address.0 + blocks.len() as u64),
+                instructions: u32::from(is_statement),
+                lines: is_statement.then_some(line).into_iter().collect(),
+                place: Some(place),
+                operation,
+                ..Block::default()
+            });
         };
-        blocks.push(Block {
-            address: LinkAddr(address.0 + blocks.len() as u64),
-            instructions: u32::from(is_statement),
-            lines: is_statement.then_some(line).into_iter().collect(),
-            place: Some(place),
-            operation,
-            ..Block::default()
-        });
-    };
     let place = |line: u32, column: u32, kind: BlockKind| SourcePlace {
         file,
         line,
@@ -251,28 +264,29 @@ fn function(
         kind,
     };
     let heading = place(unit.first_line, 1, BlockKind::Function);
-    let calls = Line {
-        line: unit.first_line,
-        count: unit.calls,
-        is_exact: unit.are_calls_exact,
-    };
-    add(heading, None, &calls);
+    add(heading, None, Some(unit.calls), unit.are_calls_exact);
     for line in &unit.lines {
-        add(place(line.line, 1, BlockKind::Line), None, line);
+        let at = place(line.line, 1, BlockKind::Line);
+        add(at, None, Some(line.count), line.is_exact);
     }
     for token in &unit.tokens {
-        let operation = Operation {
-            kind: token.kind.clone(),
-            end_line: token.at.end_line,
-            end_column: token.at.end_column,
-        };
         let at = place(token.at.line, token.at.column, BlockKind::Operation);
-        let begun = Line {
-            line: token.at.line,
-            count: token.count,
-            is_exact: token.is_exact,
+        let operation = |kind: &str| {
+            Some(Operation {
+                kind: kind.to_owned(),
+                end_line: token.at.end_line,
+                end_column: token.at.end_column,
+            })
         };
-        add(at, Some(operation), &begun);
+        add(
+            at,
+            operation(&token.kind),
+            Some(token.count),
+            token.is_exact,
+        );
+        for (kind, count) in costs(token) {
+            add(at, operation(kind), count, true);
+        }
     }
     let function = Function {
         name: unit.name.clone(),
@@ -287,4 +301,16 @@ fn function(
         },
     };
     (function, counts)
+}
+
+/// What the runtime did for an operation. What can be measured of a language is the same in all runs.
+fn costs(token: &Token) -> impl Iterator<Item = (&'static str, Option<u64>)> {
+    let cost = token.cost.into_iter();
+    cost.flat_map(|it| {
+        [
+            (Operation::RESUMED, it.resumptions),
+            (Operation::TOOK, it.bytes),
+            (Operation::SAMPLED, it.samples),
+        ]
+    })
 }

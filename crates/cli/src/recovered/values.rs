@@ -80,6 +80,7 @@ fn places(entries: &[Entry]) -> Places {
             tally,
             module,
             at,
+            ..
         } => {
             let build = u32::try_from(*module).unwrap_or(u32::MAX);
             let at = LinkAddr(*at);

@@ -10,7 +10,7 @@ use headcount_model::{Counted, Span};
 use headcount_profile::Loaded;
 use headcount_report::export::{self, Format, Material, TimeMaterial};
 use headcount_report::{Only, Pattern, Request, Unit, coverage_notes, no_module_called, thousands};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
@@ -40,6 +40,9 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     choose_modules(&mut loaded, args.filter.module.as_deref(), format)?;
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
     source_flows::follow(&mut loaded, &sources);
+    if format == ExportFormat::IconFiles {
+        return icon_files(args, &loaded, only);
+    }
     let Some(format) = text_format(format) else {
         return plain_tables(args, &loaded, only);
     };
@@ -134,6 +137,28 @@ fn plain_tables(args: &Export, loaded: &Loaded, only: Only) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes files side by side.
+fn icon_files(args: &Export, loaded: &Loaded, only: Only) -> anyhow::Result<ExitCode> {
+    let Some(to) = args.output.as_deref().filter(|it| *it != Path::new("-")) else {
+        bail!("--format icon-files writes five files: name what they have in common with -o");
+    };
+    let request = Request {
+        only,
+        ..Request::all(Unit::Token, &super::decode)
+    };
+    let files = export::icon_files(&loaded.counted, &loaded.runtimes, &request)?;
+    if files.iter().all(|it| it.text.is_empty()) {
+        bail!("no Icon program was counted: `headcount icon FILE.icn` does that");
+    }
+    for file in files {
+        let mut name = to.as_os_str().to_owned();
+        name.push(".");
+        name.push(file.suffix);
+        output::write_exact(Some(Path::new(&name)), &file.text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Writes a flat table of every run.
 fn flat_table(args: &Export, profile: Option<&PathBuf>) -> anyhow::Result<ExitCode> {
     if args.max_count.is_some() || args.time {
@@ -182,7 +207,7 @@ fn text_format(format: ExportFormat) -> Option<Format> {
         ExportFormat::Zprof => Format::Zprof,
         ExportFormat::Json => Format::Json,
         ExportFormat::Firefox => Format::Firefox,
-        ExportFormat::Sqlite | ExportFormat::Parquet => return None,
+        ExportFormat::Sqlite | ExportFormat::Parquet | ExportFormat::IconFiles => return None,
     })
 }
 

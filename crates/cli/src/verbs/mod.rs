@@ -13,6 +13,7 @@ pub mod doctor;
 pub mod explain;
 pub mod export;
 pub mod html;
+pub mod icon;
 pub mod man;
 pub mod mark;
 pub mod merge;
@@ -28,7 +29,9 @@ use crate::args::{ALL_EVENTS, OwnArgument, RunsArgument};
 use crate::recovered::VALUES;
 use crate::{progress, readings, talk, threads_alone};
 use anyhow::bail;
-use headcount_model::{Counted, Event, Frame, InstructionEvents, LinkAddr, Samples, Span};
+use headcount_model::{
+    ChargePlace, Counted, Event, Frame, InstructionEvents, LinkAddr, Samples, Span,
+};
 use headcount_profile::{Loaded, Profile, RunInfo, RunSelection, Work};
 use headcount_report::time::Time;
 use headcount_report::{
@@ -80,6 +83,10 @@ pub const NO_COUNTS: &str = "there are samples, but no counts; `headcount run` c
 /// What to do where there are no values.
 const NO_VALUES: &str = "nothing was counted by value: `headcount run --tally 'malloc(arg1)' -- PROGRAM` \
                          does, and `--targets` tells where indirect calls went";
+
+/// What to do where no storage was measured.
+const NO_STORAGE: &str = "no interpreter's storage was measured: that is done where `headcount run` counts Icon \
+                          programs";
 
 /// What to do where threads were not counted.
 pub const NO_THREADS: &str =
@@ -147,6 +154,12 @@ pub fn load_silently(profile: &Profile, runs: &RunSelection) -> anyhow::Result<L
     let sites = loaded.timed.iter_mut().flat_map(|it| &mut it.samples.sites);
     for frame in sites.flat_map(|it| &mut it.frames) {
         shorten(&mut frame.file, &here);
+    }
+    let charges = loaded.runtimes.iter_mut().flat_map(|it| &mut it.charges);
+    for charge in charges {
+        if let ChargePlace::Operation { file, .. } = &mut charge.place {
+            shorten(file, &here);
+        }
     }
     Ok(loaded)
 }

@@ -59,6 +59,8 @@ pub struct Wish<'a> {
     pub why: bool,
     /// The time in libraries, by one's own lines.
     pub charge_back: bool,
+    /// What became of an interpreter's storage.
+    pub storage: bool,
     /// How much must have run.
     pub gate: Gate,
 }
@@ -73,6 +75,7 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
         never: args.never,
         why: args.why,
         charge_back: args.charge_back,
+        storage: args.storage,
         gate: args.gate.get()?,
     };
     show(loaded, &args.table, &wish)
@@ -94,7 +97,12 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     let samples = super::samples(&loaded);
     let time = super::time(&loaded);
     let exact = ExactCalls::new(&loaded.counted, &loaded.calls);
-    let charges_time = wish.charge_back && exact.is_none();
+    let mut charges = loaded.runtimes.iter().flat_map(|it| &it.charges);
+    let charges_tokens = wish.charge_back && !is_charged && charges.next().is_some();
+    let charges_time = wish.charge_back && !charges_tokens && exact.is_none();
+    if wish.storage && loaded.runtimes.iter().all(|it| it.regions.is_empty()) {
+        bail!("{}", super::NO_STORAGE);
+    }
     if (wish.why || charges_time) && time.is_none() {
         bail!("{}", super::NO_TIME);
     }
@@ -110,6 +118,8 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     }
     let calls_of = calls_of(args, &loaded)?;
     let by = match (wish.charge_back, &calls_of) {
+        _ if wish.storage => Unit::Storage,
+        (true, _) if charges_tokens => Unit::TokenCharge,
         (true, _) if exact.is_some() => Unit::CallCharge,
         (true, _) => Unit::Charge,
         (false, Some(_)) => Unit::CallCost,
@@ -119,6 +129,7 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
     let sources = Sources::new(&loaded, &args.source, wish.profile);
     let source = |file: &str| sources.quietly(file).map(|it| it.to_vec());
     let events = events(&args.events, by)?;
+    let is_timed = only.may_be_native();
     let request = Request {
         by,
         sort: args.sort.clone(),
@@ -134,13 +145,14 @@ pub fn show(mut loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow
         calls_of: calls_of.as_ref(),
         with_checks: args.checks,
         source: Some(&source),
-        // What never ran took no time.
-        time: time.as_ref().filter(|_| !wish.never),
+        // What never ran took no time, and samples are of machine code.
+        time: time.as_ref().filter(|_| !wish.never && is_timed),
         samples: &samples,
         calls: exact.as_ref().filter(|_| !wish.never),
         system_calls: Some(&loaded.system_calls),
         threads: &wish.threads.counts,
         values: &loaded.values,
+        runtimes: &loaded.runtimes,
         whole_runs: super::whole_runs(&loaded),
         why: wish.why,
         events: WantedEvents::new(by, &events, &super::events),
@@ -266,6 +278,8 @@ fn events(names: &[String], by: Unit) -> anyhow::Result<Vec<Event>> {
         | Unit::Process
         | Unit::Charge
         | Unit::CallCharge
+        | Unit::TokenCharge
+        | Unit::Storage
         | Unit::Syscall
         | Unit::Value
         | Unit::Token => {

@@ -26,6 +26,7 @@ const VERBS: &[&str] = &[
     "explain",
     "export",
     "html",
+    "icon",
     "man",
     "mark",
     "merge",

@@ -5,14 +5,14 @@ use std::fs;
 use crate::interpreted::counted;
 use crate::workshop::{Workshop, have};
 
-const FLOW: &str = include_str!("interpreted/icon/flow.icn");
-const APPENDIX_C: &str = include_str!("interpreted/icon/appendix_c.icn");
+pub const FLOW: &str = include_str!("interpreted/icon/flow.icn");
+pub const APPENDIX_C: &str = include_str!("interpreted/icon/appendix_c.icn");
 
 /// Procedures of the library: a file of it, and what a program that links it does.
 const LIBRARY: &str = include_str!("interpreted/icon/library.txt");
 
 /// A folder with a program in it, linked. None where there is no Icon.
-fn shop(name: &str, text: &str) -> Option<Workshop> {
+pub fn shop(name: &str, text: &str) -> Option<Workshop> {
     if !have("icont") || !have("iconx") {
         return None;
     }
@@ -58,7 +58,7 @@ fn is_sure(shop: &Workshop) {
 }
 
 /// What a program says of its lines is what was counted.
-fn agrees(shop: &Workshop, said: &str) {
+pub fn agrees(shop: &Workshop, said: &str) {
     let found = lines(shop);
     let mut agreed = 0;
     for (name, count) in said.lines().filter_map(|it| it.split_once(' ')) {

@@ -33,6 +33,7 @@ mod help;
 mod inherited;
 mod interpreted;
 mod interpreted_icon;
+mod interpreted_icon_runtime;
 mod interpreted_lua;
 mod languages;
 mod limits;

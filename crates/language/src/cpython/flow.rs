@@ -350,6 +350,7 @@ fn tokens(code: &[Instruction], counts: &[u64]) -> Vec<Token> {
         kind: op::name(opcode).to_owned(),
         count,
         is_exact: true,
+        cost: None,
     };
     tokens.into_iter().map(token).collect()
 }

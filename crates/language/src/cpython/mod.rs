@@ -67,6 +67,7 @@ fn found(program: &Program<'_>, bytes: &[u8]) -> Result<Found, String> {
         name,
         language: Language::Python,
         fetches,
+        runtime: None,
         watch: Watch::Frees(LinkAddr(frees)),
         interpreter: interpreter(LinkAddr(code_type)),
     })

@@ -1,9 +1,11 @@
 //! Icon 9.4.
 
+mod costs;
 mod description;
 mod dispatch;
 mod lines;
 mod process;
+mod runtime;
 mod translated;
 mod units;
 
@@ -14,7 +16,7 @@ use headcount_model::LinkAddr;
 use crate::program::Program;
 use crate::{Found, Interpreter, Language, Watch};
 
-pub(crate) use units::units;
+pub(crate) use units::sources;
 
 /// What every version says when a program was made for another one.
 const COMPLAINT: &[u8] = b"icode version mismatch in %s\n";
@@ -68,6 +70,7 @@ fn found(program: &Program<'_>, bytes: &[u8]) -> Result<Found, String> {
         fetches: dispatch::fetches(program, start)?,
         // A program is read once, when the interpreter begins, and stays where it is.
         watch: Watch::Nothing,
+        runtime: Some(runtime::runtime(program, start)),
         interpreter: interpreter(anchors),
     })
 }

@@ -4,62 +4,54 @@ use std::collections::BTreeMap;
 
 use headcount_icon::{self as icon, Count, Icode, Joined, Kind, Linked, Translation, join};
 
+use super::costs::Costs;
 use super::description::Description;
 use super::lines;
-use super::translated::{Source, sources};
-use crate::{Files, Line, Position, SourceUnit, Token};
+use super::translated::{self, Source};
+use crate::{Charge, Files, Line, Measured, Position, SourceUnit, Sources, Token};
 
 /// The procedures of programs that ran.
-pub(crate) fn units<'d>(
-    pieces: impl IntoIterator<Item = (&'d [u8], &'d BTreeMap<usize, u64>)>,
+pub(crate) fn sources<'d>(
+    pieces: impl IntoIterator<Item = (&'d [u8], &'d Measured)>,
     files: &dyn Files,
-    notes: &mut Vec<String>,
-) -> Option<Vec<SourceUnit>> {
-    let mut all = Vec::new();
-    for (description, counts) in pieces {
+) -> Option<Sources> {
+    let mut all = Sources::default();
+    for (description, measured) in pieces {
         match Description::unpack(description)? {
             Description::Own => {}
             Description::Refused { name, why } => {
-                let sum: u64 = counts.values().sum();
-                notes.push(format!(
+                let sum: u64 = measured.executed.values().sum();
+                all.notes.push(format!(
                     "The Icon program {name} is not counted ({sum} instructions of it ran): {why}."
                 ));
             }
             Description::Program { path, file } => {
                 let icode = Icode::read(&file).ok()?;
-                let of = |offset: u64| {
-                    let offset = usize::try_from(offset).ok();
-                    let count = offset.and_then(|it| counts.get(&it));
-                    count.copied().unwrap_or(0)
-                };
-                for it in program(&icode, &path, &of, files, notes) {
-                    add(&mut all, it);
-                }
+                program(&icode, &path, measured, files, &mut all);
             }
         }
     }
     Some(all)
 }
 
-/// The procedures of a program, by the counts of instructions.
-fn program(
-    icode: &Icode,
-    path: &str,
-    of: &dyn Fn(u64) -> u64,
-    files: &dyn Files,
-    notes: &mut Vec<String>,
-) -> Vec<SourceUnit> {
+/// Adds the procedures of a program, by what was counted of its instructions.
+fn program(icode: &Icode, path: &str, measured: &Measured, files: &dyn Files, all: &mut Sources) {
+    let of = |offset: u64| {
+        let offset = usize::try_from(offset).ok();
+        let count = offset.and_then(|it| measured.executed.get(&it));
+        count.copied().unwrap_or(0)
+    };
     let folder = path.rsplit_once('/').map_or("", |it| it.0);
-    let (sources, refused) = sources(icode, folder, files);
+    let (sources, refused) = translated::sources(icode, folder, files);
     for it in refused {
-        notes.push(format!(
+        all.notes.push(format!(
             "{it}. The counts of its lines are those of {path}'s own table: how often the first instruction ran that \
              it gives to each line. There are none of its tokens."
         ));
     }
     let translations: Vec<&Translation> = sources.iter().map(|it| &it.translation).collect();
     let joined = join(icode, &translations);
-    let mut all = Vec::new();
+    let costs = Costs::new(icode, &joined, measured);
     for linked in &icode.procedures {
         let place = sources.iter().enumerate().find_map(|(number, source)| {
             let procedures = &source.translation.procedures;
@@ -76,13 +68,14 @@ fn program(
                     source,
                     number,
                     procedure,
+                    costs: &costs,
                 };
-                all.extend(told.units(linked, of));
+                told.add(linked, &of, all);
             }
-            None => all.push(lines::unit(icode, linked, of)),
+            None => add(&mut all.units, lines::unit(icode, linked, &of)),
         }
     }
-    all
+    all.charges.extend(costs.elsewhere);
 }
 
 /// Programs that are linked with the same source have its procedures in common.
@@ -110,6 +103,9 @@ fn add(all: &mut Vec<SourceUnit>, it: SourceUnit) {
     for (token, more) in known.tokens.iter_mut().zip(it.tokens) {
         token.count = token.count.saturating_add(more.count);
         token.is_exact &= more.is_exact;
+        if let (Some(cost), Some(more)) = (&mut token.cost, more.cost) {
+            cost.add(more);
+        }
     }
 }
 
@@ -120,11 +116,12 @@ struct Told<'a> {
     /// Of the source, and of the procedure in it.
     number: usize,
     procedure: usize,
+    costs: &'a Costs,
 }
 
 impl Told<'_> {
-    /// What is in the procedure's file, and what it includes from others.
-    fn units(&self, linked: &Linked, of: &dyn Fn(u64) -> u64) -> Vec<SourceUnit> {
+    /// Adds what is in the procedure's file, and what it includes from others.
+    fn add(&self, linked: &Linked, of: &dyn Fn(u64) -> u64, all: &mut Sources) {
         let translation = &self.source.translation;
         let text: Vec<&[u8]> = self.source.text.split(|it| *it == b'\n').collect();
         let own = translation.procedures[self.procedure].begins_in;
@@ -138,10 +135,23 @@ impl Told<'_> {
         }
         let calls = of(linked.entry);
         let are_calls_exact = !is_jumped_to(linked, linked.entry);
-        let unit = |(file, tokens): (icon::FileId, Vec<(&icon::Token, Token)>)| {
+        for (file, tokens) in files {
             let first = tokens.first().map_or(1, |it| it.1.at.line);
-            SourceUnit {
-                file: self.source.path(translation.names.name(file)),
+            let path = self.source.path(translation.names.name(file));
+            for (token, told) in &tokens {
+                let routines = self.costs.routines(self.number, token);
+                all.charges
+                    .extend(routines.map(|(routine, samples)| Charge {
+                        file: path.clone(),
+                        line: told.at.line,
+                        column: told.at.column,
+                        kind: told.kind.clone(),
+                        routine,
+                        samples,
+                    }));
+            }
+            let unit = SourceUnit {
+                file: path,
                 name: String::from_utf8_lossy(&linked.name).into_owned(),
                 first_line: match file == own {
                     true => heading(&self.source.text, &linked.name).unwrap_or(first),
@@ -151,9 +161,9 @@ impl Told<'_> {
                 are_calls_exact,
                 lines: lines_of(&tokens),
                 tokens: tokens.into_iter().map(|it| it.1).collect(),
-            }
-        };
-        files.into_iter().map(unit).collect()
+            };
+            add(&mut all.units, unit);
+        }
     }
 
     fn token(&self, token: &icon::Token, text: &[&[u8]], of: &dyn Fn(u64) -> u64) -> Option<Token> {
@@ -168,6 +178,7 @@ impl Told<'_> {
             kind: kind(token.kind, is_builtin).to_owned(),
             count,
             is_exact,
+            cost: Some(self.costs.of(self.number, token)),
         })
     }
 }

@@ -289,6 +289,7 @@ impl<'f> Flow<'f> {
                 kind: self.code[at].name().to_owned(),
                 count: ran.least,
                 is_exact: ran.is_exact(),
+                cost: None,
             })
         };
         let mut tokens: Vec<Token> = (0..self.code.len()).filter_map(token).collect();

@@ -72,6 +72,7 @@ fn found(program: &Program<'_>, name: String, begin: u64) -> Result<Found, Strin
     Ok(Found {
         fetches,
         language: Language::Lua,
+        runtime: None,
         watch: Watch::Loads {
             begin: LinkAddr(begin),
             ends,

@@ -1,10 +1,11 @@
 //! Modules and runs made by hand.
 
 use headcount_model::{
-    Block, CallContext, CallCosts, CallEdge, CalledFunction, Caller, CodePoint, CountedThread,
-    EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, Key, LineRun, LinkAddr, LoadBias,
-    Module, ModuleCounts, Placement, Process, Refusal, Run, Span, SystemCalls, Tally, TallyRow,
-    ThreadCounts, ThreadModule, ValueCounts,
+    Block, CallContext, CallCosts, CallEdge, CalledFunction, Caller, ChargePlace, CodePoint,
+    CountedThread, EdgeKind, FileId, Function, FunctionCounts, FunctionEdge, Key, Language,
+    LineRun, LinkAddr, LoadBias, Module, ModuleCounts, Placement, Process, Refusal, RegionUse, Run,
+    RuntimeCharge, RuntimeCosts, Span, StorageRegion, SystemCalls, Tally, TallyRow, ThreadCounts,
+    ThreadModule, ValueCounts,
 };
 
 fn block(address: u64, bytes: &[u8], instructions: u32, lines: &[(u32, u32)]) -> Block {
@@ -153,6 +154,7 @@ pub fn run(key: &str, module: &Module, count: u64) -> Run {
         calls: Some(call_costs()),
         values: Some(values(module)),
         threads: Some(threads(module)),
+        runtimes: Some(runtimes(module)),
         system_calls: SystemCalls::of_cells(&[3, 0, 5, 2]),
         modules: vec![ModuleCounts {
             build_id: module.build_id.clone(),
@@ -162,6 +164,27 @@ pub fn run(key: &str, module: &Module, count: u64) -> Run {
 }
 
 /// What was found where the module begins: a number, and a text that is not polite.
+fn runtimes(module: &Module) -> RuntimeCosts {
+    RuntimeCosts {
+        interval: 1_000_000,
+        builds: vec![module.build_id.clone()],
+        charges: vec![RuntimeCharge {
+            language: Language::Icon,
+            place: ChargePlace::Collector,
+            at: Some(CodePoint {
+                build: 0,
+                at: LinkAddr(16),
+            }),
+            samples: 12,
+        }],
+        regions: vec![RegionUse {
+            requests: 3,
+            bytes: 120,
+            ..RegionUse::new(Language::Icon, StorageRegion::String)
+        }],
+    }
+}
+
 fn values(module: &Module) -> ValueCounts {
     let place = CodePoint {
         build: 0,

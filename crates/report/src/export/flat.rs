@@ -409,6 +409,8 @@ fn unit_rows(
         | Unit::Process
         | Unit::Charge
         | Unit::CallCharge
+        | Unit::TokenCharge
+        | Unit::Storage
         | Unit::Syscall
         | Unit::Token => Vec::new(),
         // These have rows of their own, of all modules together.

@@ -12,6 +12,7 @@ mod drcov;
 mod exclusions;
 mod flat;
 mod folded;
+mod icon_files;
 mod json;
 mod lcov;
 mod limit;
@@ -23,6 +24,7 @@ mod time;
 mod zprof;
 
 pub use flat::{FlatMaterial, FlatRun};
+pub use icon_files::{IconFile, icon_files};
 pub use json::SCHEMA as JSON_SCHEMA;
 pub use parquet::FlatTable;
 pub use tables::tables;

@@ -257,12 +257,46 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
             plain("process"),
             words("name"),
         ],
-        Unit::Token => vec![
-            number("count"),
+        Unit::Token => {
+            let mut columns = vec![number("count")];
+            for name in ["resumptions", "samples", "bytes"] {
+                let cells = rows.iter().map(|row| &row.cells[place(name)]);
+                let mut known = cells.filter(|it| !matches!(it, Cell::Text(_)));
+                // Most languages have no generators.
+                if known.any(|it| name != "resumptions" || it.amount() > 0) {
+                    columns.push(number(name));
+                }
+            }
+            columns.extend([
+                source("source"),
+                number("column"),
+                words("kind"),
+                of_row("text", false, &|row| show(&row.cells[place("text")])),
+            ]);
+            columns
+        }
+        Unit::TokenCharge => vec![
+            number("samples"),
+            time("nanoseconds", "time"),
             source("source"),
-            number("column"),
+            of_row("column", true, &|row| match row.cells[place("column")] {
+                Cell::Number(column @ 1..) => column.to_string(),
+                _ => String::new(),
+            }),
             words("kind"),
             of_row("text", false, &|row| show(&row.cells[place("text")])),
+            words("routine"),
+        ],
+        Unit::Storage => vec![
+            number("requests"),
+            number("bytes"),
+            number("collections"),
+            number("recovered"),
+            number("expansions"),
+            time("collecting_nanoseconds", "collecting"),
+            time("expanding_nanoseconds", "expanding"),
+            words("language"),
+            words("region"),
         ],
         Unit::Syscall => vec![number("count"), plain("number"), words("name")],
         Unit::Value => {

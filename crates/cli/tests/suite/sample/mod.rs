@@ -173,6 +173,7 @@ pub fn run(key: &str, found: u64, status: i32) -> Run {
         system_calls: Default::default(),
         values: None,
         threads: None,
+        runtimes: None,
         modules: vec![ModuleCounts {
             build_id: "0123456789abcdef".into(),
             functions: vec![
