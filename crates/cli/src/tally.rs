@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 use headcount_binary::{Variable, Variables, is_chosen_late};
@@ -138,7 +139,7 @@ impl Tallies {
         });
         found.probes.extend(probes);
         let runtime = match interpreter.runtime.transpose() {
-            Ok(runtime) => runtime,
+            Ok(runtime) => runtime.map(Rc::new),
             Err(why) => {
                 found.notes.push(format!(
                     "What the runtime of {path} does for programs is not measured: {why}."

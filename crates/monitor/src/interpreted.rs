@@ -40,7 +40,7 @@ pub struct Interpreted {
     /// The number of the place that all probes of instructions share.
     pub place: u16,
     /// What can be measured of its runtime.
-    pub runtime: Option<Runtime>,
+    pub runtime: Option<Rc<Runtime>>,
     /// The number of the place for what becomes of its storage.
     pub storage_place: u16,
     /// The number of the place for what a clock sees.

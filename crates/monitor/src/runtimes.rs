@@ -66,37 +66,53 @@ struct Storage<'a> {
     bias: u64,
 }
 
+/// A part of a region, as it is described.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Where the description is.
+    at: u64,
+    /// How many bytes are in use.
+    used: u64,
+    /// Where those of the parts before it and behind it are; 0 if there are none.
+    before: u64,
+    behind: u64,
+}
+
 impl Storage<'_> {
-    fn word(&self, at: u64) -> u64 {
-        self.memory.memory.read_word(LoadAddr(at)).unwrap_or(0)
+    fn part(&self, at: u64) -> Option<Part> {
+        let parts = self.collector.parts;
+        let mut bytes = vec![0; parts.iter().max().map_or(0, |it| *it as usize + 8)];
+        self.memory.memory.read(LoadAddr(at), &mut bytes).ok()?;
+        let word = |offset: u64| {
+            let bytes = bytes.get(offset as usize..).and_then(<[u8]>::first_chunk);
+            bytes.map_or(0, |it| u64::from_le_bytes(*it))
+        };
+        let [start, free, before, behind] = parts.map(word);
+        let used = free.saturating_sub(start);
+        Some(Part {
+            at,
+            used,
+            before,
+            behind,
+        })
     }
 
-    /// What describes the parts of a region, given where the address of one of them is.
-    fn parts(&self, at: LinkAddr) -> Vec<u64> {
-        let [.., before, behind] = self.collector.parts;
-        let follow = |by: u64| {
-            move |part: &u64| Some(self.word(part.wrapping_add(by))).filter(|it| *it != 0)
-        };
-        let one = Some(self.word(at.0.wrapping_add(self.bias))).filter(|it| *it != 0);
-        let first = iter::successors(one, follow(before))
-            .take(MOST_PARTS)
-            .last();
-        iter::successors(first, follow(behind))
-            .take(MOST_PARTS)
-            .collect()
+    /// The parts of a region, given where the address of one of them is.
+    fn parts(&self, at: LinkAddr) -> impl Iterator<Item = Part> {
+        let at = LoadAddr(at.0.wrapping_add(self.bias));
+        let one = self.memory.memory.read_word(at).ok();
+        let one = one.and_then(|it| self.part(it));
+        let before = iter::successors(one, |it| self.part(it.before)).take(MOST_PARTS);
+        let behind = iter::successors(one, |it| self.part(it.behind)).take(MOST_PARTS);
+        before.chain(behind.skip(1))
     }
 
     /// How many bytes of each region are in use.
     fn used(&self) -> Vec<(StorageRegion, u64)> {
-        let [start, free, ..] = self.collector.parts;
-        let in_part = |part: u64| {
-            let [start, free] = [start, free].map(|it| self.word(part.wrapping_add(it)));
-            free.saturating_sub(start)
-        };
         let regions = self.collector.regions.iter();
         let each = regions.map(|(region, at)| {
-            let parts = self.parts(*at).into_iter();
-            (*region, parts.map(in_part).fold(0, u64::saturating_add))
+            let used = self.parts(*at).map(|it| it.used);
+            (*region, used.fold(0, u64::saturating_add))
         });
         each.collect()
     }
@@ -104,7 +120,7 @@ impl Storage<'_> {
     /// The region that a part belongs to.
     fn region_of(&self, part: u64) -> Option<StorageRegion> {
         let mut regions = self.collector.regions.iter();
-        let found = regions.find(|(_, at)| self.parts(*at).contains(&part))?;
+        let found = regions.find(|(_, at)| self.parts(*at).any(|it| it.at == part))?;
         Some(found.0)
     }
 }

@@ -10,7 +10,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use headcount_language::Runtime;
 use headcount_model::{
     Direct, KeyedProbe, KeyedProbes, LinkAddr, LoadAddr, MOST_PLACES, OfProgram,
 };
@@ -334,7 +333,7 @@ impl Monitor<'_> {
                 windows.keep_fetches();
             }
             keyed.notices.extend(it.watch.instructions());
-            let of_runtime = it.runtime.iter().flat_map(Runtime::instructions);
+            let of_runtime = it.runtime.iter().flat_map(|it| it.instructions());
             keyed.notices.extend(of_runtime);
             keyed.notices.sort_unstable();
             keyed.kept_as =
