@@ -84,8 +84,8 @@ pub struct Measured {
 pub struct OfRuntime {
     /// How often they went on.
     pub resumptions: BTreeMap<usize, u64>,
-    /// How many bytes they took.
-    pub bytes: BTreeMap<usize, u64>,
+    /// How many bytes they took, less those that they gave back.
+    pub bytes: BTreeMap<usize, i64>,
 }
 
 /// A function, or whatever else the language compiles by itself.

@@ -197,6 +197,9 @@ fn library_of_script(path: &str) -> Option<&str> {
             return Some(package.strip_suffix(".so").unwrap_or(package));
         }
     }
+    if path.contains("/lib/icon-ipl/") {
+        return Some("Icon's library");
+    }
     let is_of_python = path.contains("/lib/python3") || path.starts_with("<frozen ");
     // What other code made while it ran; but for what the user typed.
     let is_made = path.starts_with('<') && !matches!(path, "<string>" | "<stdin>");
@@ -214,6 +217,7 @@ fn is_interpreter(path: &str) -> bool {
         "lua5",
         "liblua",
         "liblua5",
+        "iconx",
     ]
     .iter()
     .any(|it| {
@@ -552,6 +556,9 @@ mod tests {
             Some("socket")
         );
         assert_eq!(library("/usr/lib/lua/5.4/lpeg.so"), Some("lpeg"));
+        let lists = "/usr/lib/icon-ipl/lists.icn";
+        assert_eq!(library(lists), Some("Icon's library"));
+        assert_eq!(library("/home/u/icon-ipl.icn"), None);
         assert_eq!(library("/home/u/lua/app.lua"), None);
         for name in ["lua", "lua5.4", "liblua5.4.so.0.0.0", "liblua.so"] {
             assert!(is_interpreter(name), "{name}");

@@ -15,7 +15,7 @@ use headcount_monitor::values::Values;
 use headcount_profile::SparseCounts;
 use headcount_report::plural;
 
-use super::runtimes::Found;
+use super::runtimes::{Found, IsMeasured};
 use super::source_files::SourceFiles;
 
 /// The source files of what was interpreted, and their counts.
@@ -58,8 +58,11 @@ pub fn programs_of(entries: &[Entry], values: &Values) -> Result<Programs> {
             continue;
         }
         let what = |place: u16| interpreters.what(place, language);
-        let has_runtime = interpreters.has_runtime(language);
-        let found = Found::new(values, tally, what, has_runtime, interval.is_some());
+        let is_measured = IsMeasured {
+            runtime: interpreters.has_runtime(language),
+            time: interval.is_some(),
+        };
+        let found = Found::new(values, tally, what, is_measured);
         all.fetched.push(Fetched {
             language,
             instructions: found.instructions,

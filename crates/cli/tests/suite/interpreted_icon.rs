@@ -270,4 +270,7 @@ fn programs_do_with_the_library_what_they_do_alone() {
         let library = format!("/icon-ipl/{file}.icn");
         assert!(ran(&own) && ran(&library), "{file}: {found:?}");
     }
+    // The same while clocks stop them.
+    let timed = shop.headcount(&["run", "-q", "--time", "--", "sh", "all.sh"]);
+    assert_eq!((timed.stdout, timed.status), (said.stdout, Some(0)));
 }

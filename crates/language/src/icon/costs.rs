@@ -39,7 +39,8 @@ impl Costs {
                 costs.add(&owners, *offset, |it| it.resumptions.as_mut(), *times);
             }
             for (offset, bytes) in &runtime.bytes {
-                costs.add(&owners, *offset, |it| it.bytes.as_mut(), *bytes);
+                let bytes = u64::try_from(*bytes).unwrap_or(0);
+                costs.add(&owners, *offset, |it| it.bytes.as_mut(), bytes);
             }
         }
         for ((offset, routine), samples) in measured.samples.iter().flatten() {
