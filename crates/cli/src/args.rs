@@ -132,7 +132,7 @@ pub struct Run {
 
 /// Translate an Icon program, run it and count it.
 ///
-/// The program is translated by `icont`, into a folder of its own, and run by `iconx`, both of which must be
+/// The program is translated by `icont`, into a temporary folder, and run by `iconx`, both of which must be
 /// installed. Each of its tokens is counted: `headcount report --by token`, `headcount annotate`. The exit status is
 /// the program's; 125 if it cannot be translated or counted.
 #[derive(Debug, Args)]

@@ -142,7 +142,7 @@ impl Tallies {
             Ok(runtime) => runtime.map(Rc::new),
             Err(why) => {
                 found.notes.push(format!(
-                    "What the runtime of {path} does for programs is not measured: {why}."
+                    "Resumptions, bytes, storage and samples by token are not measured with {path}: {why}."
                 ));
                 None
             }

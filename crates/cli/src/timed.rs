@@ -222,9 +222,7 @@ impl Onlooker for WhileCounted {
         if let Err(error) = &clock
             && !self.is_without_clock.replace(true)
         {
-            say(format!(
-                "operations of interpreted programs are not timed: {error}"
-            ));
+            say(format!("no samples by token are taken: {error}"));
         }
         let descriptor = clock.ok()?;
         Some(Clock {

@@ -41,12 +41,12 @@ pub struct Report {
     #[arg(long, conflicts_with_all = ["never", "callers", "callees"])]
     pub why: bool,
     /// Charge the time in libraries to the line of your own code that led there: one row for each such
-    /// line and routine. Needs samples of `headcount time`. Of an Icon program that `headcount run --time` ran: the
-    /// time in each routine of the interpreter, by the token of the program that it was spent for.
+    /// line and routine. Needs samples of `headcount time`. For an Icon program run with `headcount run
+    /// --time`: the time in each routine of the runtime, by the token it was spent on.
     #[arg(long, conflicts_with_all = ["by", "never", "why", "callers", "callees", "only", "skip", "module"])]
     pub charge_back: bool,
-    /// Show what became of an interpreter's storage: how often and how much was taken in each region, how often it
-    /// was collected and made larger, and how long that took. Known of Icon programs.
+    /// Show how an Icon program used storage: for each region, requests, bytes allocated, collections, bytes
+    /// recovered, expansions, and the time that collections and expansions took.
     #[arg(long, conflicts_with_all = ["by", "never", "why", "callers", "callees", "only", "skip", "module", "charge_back"])]
     pub storage: bool,
     #[command(flatten)]
@@ -624,8 +624,8 @@ pub enum ExportFormat {
     Parquet,
     /// Samples with call stacks, for profiler.firefox.com and samply.
     Firefox,
-    /// Of Icon programs, the five files of Coutant and Griswold (1979), named after -o: FILE.tokens, .counts,
-    /// .samples, .allocation and .pcs.
+    /// For Icon programs: the five files of Coutant and Griswold (1979). With `-o FILE`: FILE.tokens, FILE.counts,
+    /// FILE.samples, FILE.allocation and FILE.pcs.
     IconFiles,
 }
 

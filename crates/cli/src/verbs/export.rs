@@ -140,7 +140,7 @@ fn plain_tables(args: &Export, loaded: &Loaded, only: Only) -> anyhow::Result<Ex
 /// Writes files side by side.
 fn icon_files(args: &Export, loaded: &Loaded, only: Only) -> anyhow::Result<ExitCode> {
     let Some(to) = args.output.as_deref().filter(|it| *it != Path::new("-")) else {
-        bail!("--format icon-files writes five files: name what they have in common with -o");
+        bail!("--format icon-files writes five files: give the common part of their names with -o");
     };
     let request = Request {
         only,
@@ -148,7 +148,7 @@ fn icon_files(args: &Export, loaded: &Loaded, only: Only) -> anyhow::Result<Exit
     };
     let files = export::icon_files(&loaded.counted, &loaded.runtimes, &request)?;
     if files.iter().all(|it| it.text.is_empty()) {
-        bail!("no Icon program was counted: `headcount icon FILE.icn` does that");
+        bail!("no tokens of an Icon program were counted: `headcount icon FILE.icn` counts them");
     }
     for file in files {
         let mut name = to.as_os_str().to_owned();

@@ -85,7 +85,7 @@ const NO_VALUES: &str = "nothing was counted by value: `headcount run --tally 'm
                          does, and `--targets` tells where indirect calls went";
 
 /// What to do where no storage was measured.
-const NO_STORAGE: &str = "no interpreter's storage was measured: that is done where `headcount run` counts Icon \
+const NO_STORAGE: &str = "no interpreter's storage was measured: `headcount run -- PROGRAM` does that for Icon \
                           programs";
 
 /// What to do where threads were not counted.

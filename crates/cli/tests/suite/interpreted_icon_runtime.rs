@@ -197,7 +197,7 @@ fn the_five_files_of_1979_are_written() {
     assert_eq!(said.status, Some(2));
     assert!(
         said.stderr
-            .contains("name what they have in common with -o"),
+            .contains("give the common part of their names with -o"),
         "{said:?}"
     );
 }
@@ -242,7 +242,7 @@ fn nothing_is_said_of_storage_where_none_was_measured() {
         ),
         (
             &["export", "--format", "icon-files", "-o", "it"],
-            "no Icon program was counted",
+            "no tokens of an Icon program were counted",
         ),
     ] {
         let said = shop.headcount(words);

@@ -57,7 +57,7 @@ fn found(program: &Program<'_>, bytes: &[u8]) -> Result<Found, String> {
     }
     let named = |name: &str| {
         let found = program.own_symbol(name);
-        found.ok_or_else(|| format!("nothing says where its {name} is"))
+        found.ok_or_else(|| format!("it has no symbol `{name}`"))
     };
     let start = named(MAIN)?;
     let mut anchors = [LinkAddr(program.end()); 4];

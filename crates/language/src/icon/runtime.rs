@@ -38,7 +38,7 @@ const REGIONS: [(&str, StorageRegion); 2] = [
 pub(super) fn runtime(program: &Program<'_>, main: u64) -> Result<Runtime, String> {
     let named = |name: &str| {
         let found = program.own_symbol(name);
-        found.ok_or_else(|| format!("nothing says where its {name} is"))
+        found.ok_or_else(|| format!("it has no symbol `{name}`"))
     };
     let current = named("ipc")?;
     let mut totals = Vec::new();
@@ -77,7 +77,10 @@ fn allocations(
             at: LinkAddr(it.ip()),
             region,
             bytes: added(&it).ok_or_else(|| {
-                format!("it counts what it allocates otherwise, at {:#x}", it.ip())
+                format!(
+                    "it changes its allocation totals in an unknown way, at {:#x}",
+                    it.ip()
+                )
             })?,
         });
     }
@@ -86,7 +89,7 @@ fn allocations(
         .all(|(_, it)| found.iter().any(|one| one.region == *it))
     {
         true => Ok(found),
-        false => Err("it does not count what it allocates".to_owned()),
+        false => Err("no code was found that adds to `strtotal` and `blktotal`".to_owned()),
     }
 }
 
@@ -149,7 +152,7 @@ fn resumptions(program: &Program<'_>, main: u64, current: u64) -> Result<Vec<Res
     });
     let found: Vec<Resumption> = pairs.collect();
     match found.is_empty() {
-        true => Err("nothing takes up an operation where it was".to_owned()),
+        true => Err("no code was found that resumes a generator".to_owned()),
         false => Ok(found),
     }
 }
@@ -171,7 +174,7 @@ fn collector(
         .map(|it| (LinkAddr(it.ip()), it.memory_base().number() as u8))
         .collect();
     if ends.is_empty() || has_grown.is_empty() {
-        return Err("nobody can see when it collects storage, or gets more".to_owned());
+        return Err("no code was found where a collection ends or a region is expanded".to_owned());
     }
     let mut regions = Vec::new();
     for (name, region) in REGIONS {
