@@ -192,6 +192,8 @@ impl Monitor<'_> {
         self.forget_asker(stopped.tid());
         let pid = stopped.tid();
         let former = stopped.event_message()? as pid_t;
+        self.forget_runtime(pid);
+        self.forget_runtime(former);
         if let Some(call) = self.threads.get(&former).and_then(|it| it.call.as_ref()) {
             let next = call.next;
             self.owe_before_exec(former, next)?;

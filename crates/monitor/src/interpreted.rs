@@ -186,7 +186,7 @@ impl Monitor<'_> {
         tallies.is_some_and(|it| it.interpreters.contains_key(&module))
     }
 
-    fn learn_piece(
+    pub(crate) fn learn_piece(
         &mut self,
         space: usize,
         module: usize,

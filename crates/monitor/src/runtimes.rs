@@ -246,19 +246,24 @@ impl Monitor<'_> {
     pub fn met_clock(&mut self, stopped: &Stopped) -> io::Result<()> {
         let space = self.thread(stopped).space;
         let at = stopped.instruction_pointer()?;
-        for (_, bias, it) in self.interpreters_in(space) {
+        for (module, bias, it) in self.interpreters_in(space) {
             let Some(runtime) = &it.runtime else {
                 continue;
             };
             let memory = self.spaces.get(&space).map(|it| &it.memory);
             let current = LoadAddr(runtime.current.0.wrapping_add(bias));
             let current = memory.and_then(|it| it.read_word(current).ok());
+            // It is behind the beginning of the instruction.
+            let current = current.and_then(|it| it.checked_sub(1));
+            if let Some(current) = current {
+                self.learn_piece(space, module, bias, &*it.interpreter, current)?;
+            }
             let routine = self.code_at(space, self.original_address(space, LoadAddr(at)).0);
             let Some(tallies) = &mut self.tallies else {
                 return Ok(());
             };
             let pieces = &tallies.pieces;
-            let piece = current.and_then(|it| pieces.at(space, it.wrapping_sub(1)));
+            let piece = current.and_then(|it| pieces.at(space, it));
             let is_collecting = tallies.runtimes.collecting.contains_key(&stopped.tid());
             let key = match piece {
                 _ if is_collecting => FoundKey::Kind(KeyKind::Other),

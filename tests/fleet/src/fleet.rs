@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::{self, ScopedJoinHandle};
 
 /// The program that every fleet has, in two releases.
 const APP: &str = include_str!("app.c");
@@ -86,7 +87,26 @@ impl Fleet {
 
     /// Exports every profile, and puts all runs into one. Exports are made elsewhere than reports.
     pub fn gather(&self) -> Result<()> {
-        for profile in &self.profiles {
+        let workers = thread::available_parallelism().map_or(1, usize::from);
+        let each = self.profiles.len().div_ceil(workers).max(1);
+        thread::scope(|scope| {
+            let export = |part| scope.spawn(move || self.export(part));
+            let workers: Vec<_> = self.profiles.chunks(each).map(export).collect();
+            let done = workers.into_iter().map(ScopedJoinHandle::join);
+            done.into_iter().try_for_each(|it| match it {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+        })?;
+        let profiles = self.profiles.iter().map(|it| it.as_os_str());
+        let to = ["-o", "all.db"].map(OsStr::new);
+        let words = [OsStr::new("merge")].into_iter().chain(profiles).chain(to);
+        self.must(&self.headcount, words)?;
+        Ok(())
+    }
+
+    fn export(&self, profiles: &[PathBuf]) -> Result<()> {
+        for profile in profiles {
             let name = profile.file_stem().context("a profile has a name")?;
             let mut file = self.folder.join("fleet").join(name);
             file.set_extension("parquet");
@@ -97,10 +117,6 @@ impl Fleet {
                 words.chain([file.as_os_str(), profile.as_os_str()]),
             )?;
         }
-        let profiles = self.profiles.iter().map(|it| it.as_os_str());
-        let to = ["-o", "all.db"].map(OsStr::new);
-        let words = [OsStr::new("merge")].into_iter().chain(profiles).chain(to);
-        self.must(&self.headcount, words)?;
         Ok(())
     }
 

@@ -121,6 +121,8 @@ fn samples_of_icon_are_charged_to_tokens_and_routines_and_add_up() {
         "{charges:?}"
     );
     assert!(collector > 0, "{charges:?}");
+    // The interpreter begins, and ends.
+    assert!(10 * nothing < all, "{charges:?}");
 
     // Each token has its own samples, and its share of the collector's.
     let bytes: u64 = rows.iter().map(|it| number(it, "bytes")).sum();
