@@ -4,7 +4,7 @@ use crate::Error;
 use crate::demangle::demangle;
 use crate::report::Request;
 use crate::table::{Cell, Row};
-use crate::tokens;
+use crate::tokens::{self, TokenPlace};
 use headcount_model::{
     ChargePlace, CodePoint, Counted, LinkAddr, RegionUse, RuntimeCharge, RuntimeCosts,
 };
@@ -23,30 +23,53 @@ const ELSEWHERE: &str = "(code that is not counted)";
 pub fn charges(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Error> {
     let routines = Routines::new(counted);
     let texts = texts(counted, request)?;
-    let mut sums: BTreeMap<Vec<Field>, (u64, u64)> = BTreeMap::new();
+    // By language, token, routine and module: samples, and nanoseconds.
+    let mut sums: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for costs in request.runtimes {
         let wanted = |it: &&RuntimeCharge| request.only.wants_language(it.language);
         for charge in costs.charges.iter().filter(wanted) {
-            let cells = place(charge, &texts);
-            let (routine, module) = routines.of(costs, charge.at);
-            let routine = match request.demangle {
-                true => demangle(routine).into_owned(),
-                false => routine.to_owned(),
-            };
-            let key = cells
-                .into_iter()
-                .chain([Field::Text(routine), Field::Text(module.to_owned())]);
-            let sum = sums.entry(key.collect()).or_default();
+            let key = (
+                charge.language,
+                &charge.place,
+                routines.of(costs, charge.at),
+            );
+            let sum = sums.entry(key).or_default();
             sum.0 = sum.0.saturating_add(charge.samples);
             let time = charge.samples.saturating_mul(costs.interval);
             sum.1 = sum.1.saturating_add(time);
         }
     }
-    let row = |(key, (samples, time)): (Vec<Field>, (u64, u64))| {
-        let cells = key.into_iter().map(Field::cell);
-        row(cells.chain([Cell::Number(samples), Cell::Number(time)]))
-    };
-    Ok(sums.into_iter().map(row).collect())
+    let words = |it: &str| Cell::Text(it.into());
+    let rows = sums.into_iter().map(|(key, (samples, time))| {
+        let (language, place, (routine, module)) = key;
+        let routine = match request.demangle {
+            true => demangle(routine),
+            false => routine.into(),
+        };
+        let token = TokenPlace::of_charge(place).unwrap_or_else(|| TokenPlace {
+            file: match place {
+                ChargePlace::Collector => COLLECTOR.to_owned(),
+                _ => NO_TOKEN.to_owned(),
+            },
+            line: 0,
+            column: 0,
+            kind: String::new(),
+        });
+        let text = texts.get(&token).map_or("", String::as_str);
+        row([
+            words(language.name()),
+            words(&token.file),
+            Cell::Number(token.line),
+            Cell::Number(token.column),
+            words(&token.kind),
+            words(text),
+            words(&routine),
+            words(module),
+            Cell::Number(samples),
+            Cell::Number(time),
+        ])
+    });
+    Ok(rows.collect())
 }
 
 /// A row for each region of each language's storage.
@@ -75,80 +98,20 @@ pub fn storage(request: &Request<'_>) -> Vec<Row> {
     sums.into_values().map(row).collect()
 }
 
-fn row(cells: impl Iterator<Item = Cell>) -> Row {
+fn row(cells: impl IntoIterator<Item = Cell>) -> Row {
     Row {
-        cells: cells.collect(),
+        cells: cells.into_iter().collect(),
         counted: true,
         ran: true,
         ..Row::default()
     }
 }
 
-/// The texts of tokens, by file, line, column and kind.
-type Texts = HashMap<(String, u64, u64, String), String>;
-
-/// A field of a row, as far as such rows have any.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Field {
-    Text(String),
-    Number(u64),
-}
-
-impl Field {
-    fn cell(self) -> Cell {
-        match self {
-            Self::Text(text) => Cell::Text(text.into()),
-            Self::Number(number) => Cell::Number(number),
-        }
-    }
-}
-
-/// Language, file, line, column, kind and text of what a charge is for.
-fn place(charge: &RuntimeCharge, texts: &Texts) -> [Field; 6] {
-    let (file, line, column, kind) = match &charge.place {
-        ChargePlace::Collector => (COLLECTOR, 0, 0, ""),
-        ChargePlace::Nothing => (NO_TOKEN, 0, 0, ""),
-        ChargePlace::Operation {
-            file,
-            line,
-            column,
-            kind,
-        } => (&**file, u64::from(*line), u64::from(*column), &**kind),
-    };
-    let key = (file.to_owned(), line, column, kind.to_owned());
-    let text = texts.get(&key).cloned().unwrap_or_default();
-    let words = |it: &str| Field::Text(it.to_owned());
-    [
-        words(charge.language.name()),
-        words(file),
-        Field::Number(line),
-        Field::Number(column),
-        words(kind),
-        Field::Text(text),
-    ]
-}
-
-/// What the tokens are.
-fn texts(counted: &[Counted], request: &Request<'_>) -> Result<Texts, Error> {
+/// The texts of tokens.
+fn texts(counted: &[Counted], request: &Request<'_>) -> Result<HashMap<TokenPlace, String>, Error> {
     let rows = tokens::rows(counted, request)?;
-    let known = rows.iter().filter_map(|row| match &row.cells[..] {
-        [
-            _,
-            Cell::Text(file),
-            line,
-            column,
-            Cell::Text(kind),
-            Cell::Text(text),
-            ..,
-        ] => {
-            let key = (
-                file.to_string(),
-                line.amount(),
-                column.amount(),
-                kind.to_string(),
-            );
-            Some((key, text.to_string()))
-        }
+    let known = rows.iter().filter_map(|row| match &row.cells[5] {
+        Cell::Text(text) => Some((TokenPlace::of_row(row)?, text.to_string())),
         _ => None,
     });
     Ok(known.collect())

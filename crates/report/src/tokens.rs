@@ -7,12 +7,58 @@ use crate::report::Request;
 use crate::rows::of_functions;
 use crate::source::UNKNOWN;
 use crate::table::{Cell, Row};
-use headcount_model::{Counted, Language, Operation, SourcePlace};
+use headcount_model::{ChargePlace, Counted, Language, Operation, SourcePlace};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// No more of a token's text is shown than this.
 const LONGEST_TEXT: usize = 60;
+
+/// Which token: where it begins, and what it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TokenPlace {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u64,
+    /// The byte in the line, from 1.
+    pub column: u64,
+    /// What it is.
+    pub kind: String,
+}
+
+impl TokenPlace {
+    /// The one that a row is about.
+    pub fn of_row(row: &Row) -> Option<Self> {
+        let [_, Cell::Text(file), line, column, Cell::Text(kind), ..] = &row.cells[..] else {
+            return None;
+        };
+        Some(Self {
+            file: file.to_string(),
+            line: line.amount(),
+            column: column.amount(),
+            kind: kind.to_string(),
+        })
+    }
+
+    /// The one that a charge is for, if it is for one.
+    pub fn of_charge(place: &ChargePlace) -> Option<Self> {
+        match place {
+            ChargePlace::Collector | ChargePlace::Nothing => None,
+            ChargePlace::Operation {
+                file,
+                line,
+                column,
+                kind,
+            } => Some(Self {
+                file: file.clone(),
+                line: (*line).into(),
+                column: (*column).into(),
+                kind: kind.clone(),
+            }),
+        }
+    }
+}
 
 /// A token of a function.
 struct Token<'a> {

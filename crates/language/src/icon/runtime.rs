@@ -45,38 +45,40 @@ pub(super) fn runtime(program: &Program<'_>, main: u64) -> Result<Runtime, Strin
     for (name, region) in TOTALS {
         totals.push((named(name)?, region));
     }
+    let code = all_code(program);
+    let is_of_main = |at: u64| program.function_start(at) == Some(main);
     Ok(Runtime {
         current: LinkAddr(current),
-        resumptions: resumptions(program, main, current)?,
-        allocations: allocations(program, &totals)?,
+        resumptions: resumptions(&code, &is_of_main, current)?,
+        allocations: allocations(&code, &totals)?,
         collector: collector(program, &named)?,
     })
 }
 
 /// All instructions of the file, one behind the other.
-fn all_code<'p>(program: &'p Program<'_>) -> impl Iterator<Item = Instruction> + 'p {
-    let parts = program.code();
-    parts.flat_map(|(at, bytes)| {
-        let decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
-        decoder.into_iter().collect::<Vec<_>>()
-    })
+fn all_code(program: &Program<'_>) -> Vec<Instruction> {
+    let mut all = Vec::new();
+    for (at, bytes) in program.code() {
+        all.extend(Decoder::with_ip(64, bytes, at, DecoderOptions::NONE));
+    }
+    all
 }
 
 /// Where one of the totals is added to.
 fn allocations(
-    program: &Program<'_>,
+    code: &[Instruction],
     totals: &[(u64, StorageRegion)],
 ) -> Result<Vec<Allocation>, String> {
     let mut info = InstructionInfoFactory::new();
     let mut found = Vec::new();
-    for it in all_code(program) {
-        let Some(region) = written(&it, totals, &mut info) else {
+    for it in code {
+        let Some(region) = written(it, totals, &mut info) else {
             continue;
         };
         found.push(Allocation {
             at: LinkAddr(it.ip()),
             region,
-            bytes: added(&it).ok_or_else(|| {
+            bytes: added(it).ok_or_else(|| {
                 format!(
                     "it changes its allocation totals in an unknown way, at {:#x}",
                     it.ip()
@@ -128,9 +130,12 @@ fn added(it: &Instruction) -> Option<(i64, Option<u8>)> {
 }
 
 /// Where the main function takes from a frame where the program was.
-fn resumptions(program: &Program<'_>, main: u64, current: u64) -> Result<Vec<Resumption>, String> {
-    let all: Vec<Instruction> = all_code(program).collect();
-    let pairs = all.windows(2).filter_map(|pair| {
+fn resumptions(
+    code: &[Instruction],
+    is_of_main: &dyn Fn(u64) -> bool,
+    current: u64,
+) -> Result<Vec<Resumption>, String> {
+    let pairs = code.windows(2).filter_map(|pair| {
         let [takes, puts] = pair else { return None };
         let is_taken = takes.code() == Code::Mov_r64_rm64
             && takes.op1_kind() == OpKind::Memory
@@ -141,8 +146,7 @@ fn resumptions(program: &Program<'_>, main: u64, current: u64) -> Result<Vec<Res
             && puts.is_ip_rel_memory_operand()
             && puts.ip_rel_memory_address() == current
             && puts.op1_register() == takes.op0_register();
-        let is_there = || program.function_start(takes.ip()) == Some(main);
-        (is_taken && is_put && is_there()).then(|| Resumption {
+        (is_taken && is_put && is_of_main(takes.ip())).then(|| Resumption {
             at: LinkAddr(takes.ip()),
             frame: takes.memory_base().number() as u8,
             current: FRAME_CURRENT,

@@ -4,8 +4,8 @@
 use crate::Error;
 use crate::report::Request;
 use crate::table::{Cell, Row};
-use crate::tokens;
-use headcount_model::{ChargePlace, Counted, Language, RuntimeCosts};
+use crate::tokens::{self, TokenPlace};
+use headcount_model::{Counted, Language, RuntimeCosts};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -16,9 +16,6 @@ pub struct IconFile {
     /// Lines.
     pub text: String,
 }
-
-/// Which token: file, line, column and kind.
-type Place = (String, u64, u64, String);
 
 /// The files. A line of the first one has a token's number, line, column and file; those of the next three have a
 /// number for each token, in the same order; and those of the last one a token and an address for each sample. Token 0
@@ -31,27 +28,18 @@ pub fn icon_files(
     let mut rows = tokens::rows(counted, request)?;
     let is_icon = |row: &Row| row.cells[0] == Cell::Text(Language::Icon.name().into());
     rows.retain(is_icon);
-    let mut numbers: HashMap<Place, usize> = HashMap::new();
+    let mut numbers: HashMap<TokenPlace, usize> = HashMap::new();
     let [mut list, mut counts, mut samples, mut bytes] = [const { String::new() }; 4];
+    // Nothing can fail that is written to memory.
     for (row, number) in rows.iter().zip(1..) {
-        let [
-            _,
-            Cell::Text(file),
-            line,
-            column,
-            Cell::Text(kind),
-            _,
-            count,
-            _,
-            sampled,
-            took,
-        ] = &row.cells[..]
+        let (Some(place), [.., count, _, sampled, took]) =
+            (TokenPlace::of_row(row), &row.cells[..])
         else {
             continue;
         };
-        let (line, column) = (line.amount(), column.amount());
-        numbers.insert((file.to_string(), line, column, kind.to_string()), number);
-        // Nothing can fail that is written to memory.
+        let TokenPlace {
+            file, line, column, ..
+        } = &place;
         let _ = writeln!(list, "{number} {line} {column} {file}");
         for (to, cell) in [
             (&mut counts, count),
@@ -60,27 +48,13 @@ pub fn icon_files(
         ] {
             let _ = writeln!(to, "{}", cell.amount());
         }
+        numbers.insert(place, number);
     }
     let mut found = String::new();
     let charges = costs.iter().flat_map(|it| &it.charges);
     for charge in charges.filter(|it| it.language == Language::Icon) {
-        let token = match &charge.place {
-            ChargePlace::Operation {
-                file,
-                line,
-                column,
-                kind,
-            } => {
-                let place = (
-                    file.clone(),
-                    u64::from(*line),
-                    u64::from(*column),
-                    kind.clone(),
-                );
-                numbers.get(&place).copied().unwrap_or(0)
-            }
-            ChargePlace::Collector | ChargePlace::Nothing => 0,
-        };
+        let place = TokenPlace::of_charge(&charge.place);
+        let token = place.and_then(|it| numbers.get(&it)).unwrap_or(&0);
         let at = charge.at.map_or(0, |it| it.at.0);
         for _ in 0..charge.samples {
             let _ = writeln!(found, "{token} {at:#x}");
