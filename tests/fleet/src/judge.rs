@@ -36,22 +36,22 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Fails if an answer to the question with this title is not what reports say.
-    pub fn check(&self, title: &str, answer: &Rows) -> Result<()> {
+    /// Fails if one of the answers to the question with this title is not what reports say.
+    pub fn check(&self, title: &str, answers: &[&Rows]) -> Result<()> {
         let found = match title {
-            "hottest lines of a week" => self.hottest(answer),
-            "lines that never ran" => self.never(answer),
-            "coverage of the fleet" => self.coverage(answer),
-            "the last two releases" => self.releases(answer),
-            "machines" => self.machines(answer),
-            "memory traffic" => self.memory(answer),
-            "not counted" => self.refused(answer),
+            "hottest lines of a week" => self.hottest(answers),
+            "lines that never ran" => self.never(answers),
+            "coverage of the fleet" => self.coverage(answers),
+            "the last two releases" => self.releases(answers),
+            "machines" => self.machines(answers),
+            "memory traffic" => self.memory(answers),
+            "not counted" => self.refused(answers),
             _ => bail!("nobody knows the answer"),
         };
-        found.with_context(|| format!("{title}: {answer:#?}"))
+        found.with_context(|| format!("{title}: {answers:#?}"))
     }
 
-    fn hottest(&self, answer: &Rows) -> Result<()> {
+    fn hottest(&self, answers: &[&Rows]) -> Result<()> {
         let is_recent = |it: &&Counted| it.started > self.week;
         let recent: Vec<&Counted> = self.runs.iter().filter(is_recent).collect();
         let numbers: Vec<u64> = recent.iter().map(|it| it.number).collect();
@@ -77,22 +77,24 @@ impl<'a> Judge<'a> {
                 "runs": runs, "hosts": hosts.len(),
             }));
         }
-        same(answer, &expected)
+        same(answers, &expected)
     }
 
-    fn never(&self, answer: &Rows) -> Result<()> {
+    fn never(&self, answers: &[&Rows]) -> Result<()> {
         let never = self.lines(&self.all(), &["--never"])?;
         let expected: Vec<&Line> = never.keys().collect();
-        let found = answer.iter().map(line).collect::<Option<Vec<Line>>>();
-        let found = found.context("an answer without a line")?;
         ensure!(!expected.is_empty(), "everything ran: nothing to ask for");
-        ensure!(found.iter().eq(expected.iter().copied()), "{expected:?}");
-        let of_one = |it: &Map<String, Value>| it["function"] == "complain";
-        ensure!(answer.iter().any(of_one), "the function of a line is lost");
+        for answer in answers {
+            let found = answer.iter().map(line).collect::<Option<Vec<Line>>>();
+            let found = found.context("an answer without a line")?;
+            ensure!(found.iter().eq(expected.iter().copied()), "{expected:?}");
+            let of_one = |it: &Map<String, Value>| it["function"] == "complain";
+            ensure!(answer.iter().any(of_one), "the function of a line is lost");
+        }
         Ok(())
     }
 
-    fn coverage(&self, answer: &Rows) -> Result<()> {
+    fn coverage(&self, answers: &[&Rows]) -> Result<()> {
         let never = self.lines(&self.all(), &["--never"])?;
         let mut files: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         for line in self.lines(&self.all(), &[])?.into_keys() {
@@ -102,10 +104,10 @@ impl<'a> Judge<'a> {
             *lines_ran += ran;
         }
         let row = |(file, (lines, lines_ran)): (String, (u64, u64))| serde_json::json!({ "file": file, "lines": lines, "lines_ran": lines_ran });
-        same(answer, &files.into_iter().map(row).collect::<Vec<_>>())
+        same(answers, &files.into_iter().map(row).collect::<Vec<_>>())
     }
 
-    fn releases(&self, answer: &Rows) -> Result<()> {
+    fn releases(&self, answers: &[&Rows]) -> Result<()> {
         let app = self.fleet.folder().join("app").display().to_string();
         let mut sides: BTreeMap<(String, Option<String>), [Option<f64>; 2]> = BTreeMap::new();
         for (side, release) in [1, 2].into_iter().enumerate() {
@@ -133,10 +135,10 @@ impl<'a> Judge<'a> {
             let name = |it: &Value| it["function"].as_str().map(str::to_owned);
             key(b).total_cmp(&key(a)).then(name(a).cmp(&name(b)))
         });
-        same(answer, &expected)
+        same(answers, &expected)
     }
 
-    fn machines(&self, answer: &Rows) -> Result<()> {
+    fn machines(&self, answers: &[&Rows]) -> Result<()> {
         let mut all: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
         for run in &self.runs {
             let (runs, executed) = all.entry((&run.command, &run.host)).or_default();
@@ -157,10 +159,10 @@ impl<'a> Judge<'a> {
             let order = command(a).cmp(&command(b));
             order.then(number(b).total_cmp(&number(a)))
         });
-        same(answer, &expected)
+        same(answers, &expected)
     }
 
-    fn memory(&self, answer: &Rows) -> Result<()> {
+    fn memory(&self, answers: &[&Rows]) -> Result<()> {
         let events = "loads,stores,bytes_read,bytes_written";
         let mut sums: BTreeMap<String, [u64; 4]> = BTreeMap::new();
         for run in &self.runs {
@@ -198,10 +200,10 @@ impl<'a> Judge<'a> {
             })
         };
         let expected = expected.into_iter().take(FIRST).map(row);
-        same(answer, &expected.collect::<Vec<_>>())
+        same(answers, &expected.collect::<Vec<_>>())
     }
 
-    fn refused(&self, answer: &Rows) -> Result<()> {
+    fn refused(&self, answers: &[&Rows]) -> Result<()> {
         let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
         let expected: BTreeSet<[String; 3]> = self
             .fleet
@@ -209,14 +211,16 @@ impl<'a> Judge<'a> {
             .iter()
             .map(|it| ["module", "subject", "reason"].map(|name| text(&it[name])))
             .collect();
-        let found: BTreeSet<[String; 3]> = answer
-            .iter()
-            .map(|it| ["module", "function", "reason"].map(|name| text(&it[name])))
-            .collect();
-        ensure!(
-            found == expected && found.len() == answer.len(),
-            "{expected:#?}"
-        );
+        for answer in answers {
+            let found: BTreeSet<[String; 3]> = answer
+                .iter()
+                .map(|it| ["module", "function", "reason"].map(|name| text(&it[name])))
+                .collect();
+            ensure!(
+                found == expected && found.len() == answer.len(),
+                "{expected:#?}"
+            );
+        }
         Ok(())
     }
 
@@ -285,9 +289,16 @@ fn line(row: &Map<String, Value>) -> Option<Line> {
     Some((row["file"].as_str()?.to_owned(), row["line"].as_u64()?))
 }
 
-/// Fails unless both have the same rows in the same order; a whole number may be a fraction with the
+/// Fails unless all have the same rows in the same order; a whole number may be a fraction with the
 /// same value.
-fn same(answer: &Rows, expected: &[Value]) -> Result<()> {
+fn same(answers: &[&Rows], expected: &[Value]) -> Result<()> {
+    ensure!(!expected.is_empty(), "nothing to ask for");
+    answers
+        .iter()
+        .try_for_each(|answer| same_as(answer, expected))
+}
+
+fn same_as(answer: &Rows, expected: &[Value]) -> Result<()> {
     let is_same = |(found, expected): (&Map<String, Value>, &Value)| {
         let expected = expected.as_object();
         expected.is_some_and(|expected| {
@@ -297,7 +308,6 @@ fn same(answer: &Rows, expected: &[Value]) -> Result<()> {
                     .all(|(name, value)| expected.get(name).is_some_and(|it| is_equal(value, it)))
         })
     };
-    ensure!(!expected.is_empty(), "nothing to ask for");
     let differs = answer.iter().zip(expected).position(|it| !is_same(it));
     match differs {
         None if answer.len() == expected.len() => Ok(()),

@@ -7,7 +7,7 @@
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use headcount_fleet::engine::Engine;
+use headcount_fleet::engine::{Answer, Engine, Rows};
 use headcount_fleet::fleet::{Fleet, Machine};
 use headcount_fleet::judge::Judge;
 use headcount_fleet::page;
@@ -65,18 +65,21 @@ fn run(options: &Options) -> Result<()> {
         false => vec![Engine::DuckDb, Engine::Spark],
     };
     size(&fleet)?;
-    for engine in engines {
+    let mut answers = Vec::new();
+    for engine in &engines {
         let begin = Instant::now();
-        let answers = engine.ask(folder.path(), page::view(engine)?, &all)?;
+        answers.push(engine.ask(folder.path(), page::view(*engine)?, &all)?);
         println!("{}: {:.1} s with its start", engine.name(), seconds(begin));
-        for (question, answer) in questions.iter().zip(&answers) {
-            judge.check(question.title, &answer.rows)?;
-            let (rows, seconds) = (answer.rows.len(), answer.seconds);
-            println!(
-                "  {:<26} {rows:>6} rows  {seconds:>7.3} s  as report says",
-                question.title
-            );
+    }
+    for (place, question) in questions.iter().enumerate() {
+        let answers: Vec<&Answer> = answers.iter().map(|it| &it[place]).collect();
+        let rows: Vec<&Rows> = answers.iter().map(|it| &it.rows).collect();
+        judge.check(question.title, &rows)?;
+        print!("  {:<26} {:>6} rows", question.title, rows[0].len());
+        for (engine, answer) in engines.iter().zip(answers) {
+            print!("  {} {:>7.3} s", engine.name(), answer.seconds);
         }
+        println!("  as report says");
     }
     Ok(())
 }

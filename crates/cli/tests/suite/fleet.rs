@@ -384,7 +384,7 @@ fn duckdb_gives_the_answers_of_reports_to_all_questions_of_the_page() {
     let answers = Engine::DuckDb.ask(&shop.path(""), view, &all).unwrap();
     for (question, answer) in questions.iter().zip(&answers) {
         judge
-            .check(question.title, &answer.rows)
+            .check(question.title, &[&answer.rows])
             .unwrap_or_else(|error| panic!("{error:#}"));
     }
 }
