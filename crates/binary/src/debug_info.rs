@@ -6,7 +6,7 @@ use gimli::{DwarfPackageSections, LittleEndian, SectionId, Unit};
 use headcount_model::{Block, FileId, LineRun};
 
 use crate::debug_files::{self, FileBytes, Find, Slice, Wanted};
-use crate::inlined::{self, Copies, Subprogram};
+use crate::inlined::{self, Copies, InlinedNames, Subprogram};
 use crate::layout::Elf;
 use crate::lines::{self, Row};
 use crate::sweep::Op;
@@ -86,6 +86,29 @@ impl<'a> Units<'a> {
 
 /// Reads everything there is, in this file and in those that it speaks of.
 pub fn read(elf: &Elf<'_>, is_code: &dyn Fn(u64) -> bool, find: &mut Find<'_>) -> DebugInfo {
+    let mut copies = Copies::default();
+    let info = read_with(elf, is_code, find, &mut copies);
+    DebugInfo {
+        copies: copies.finish(),
+        ..info
+    }
+}
+
+/// What was inlined into functions, by name.
+pub fn inlined_names(elf: &Elf<'_>, find: &mut Find<'_>) -> InlinedNames {
+    let mut copies = Copies::default();
+    copies.names = Some(InlinedNames::new());
+    read_with(elf, &|_| false, find, &mut copies);
+    copies.names.unwrap_or_default()
+}
+
+/// The same, but for which copies hold from which addresses on.
+fn read_with(
+    elf: &Elf<'_>,
+    is_code: &dyn Fn(u64) -> bool,
+    find: &mut Find<'_>,
+    copies: &mut Copies,
+) -> DebugInfo {
     let mut info = DebugInfo::default();
     let sections = debug_files::sections(elf);
     let shared_bytes = debug_files::shared(elf, find);
@@ -103,7 +126,6 @@ pub fn read(elf: &Elf<'_>, is_code: &dyn Fn(u64) -> bool, find: &mut Find<'_>) -
         .sup()
         .map(|dwarf| Units::of(dwarf, &mut info.troubles));
     let mut package = Package::default();
-    let mut copies = Copies::default();
     for unit in &main.units {
         lines::read(
             &dwarf,
@@ -134,13 +156,13 @@ pub fn read(elf: &Elf<'_>, is_code: &dyn Fn(u64) -> bool, find: &mut Find<'_>) -
                 });
                 match split {
                     Some(Some(bytes)) => {
-                        split_file((*bytes).as_ref(), &main, unit, &mut info, &mut copies)
+                        split_file((*bytes).as_ref(), &main, unit, &mut info, copies)
                     }
                     Some(None) => Ok(()),
-                    None => package.unit(&main, unit, &mut info, &mut copies),
+                    None => package.unit(&main, unit, &mut info, copies),
                 }
             }
-            _ => reader.read(unit, &mut info.files, &mut info.subprograms, &mut copies),
+            _ => reader.read(unit, &mut info.files, &mut info.subprograms, copies),
         };
         if let Err(error) = read {
             info.troubles
@@ -150,7 +172,6 @@ pub fn read(elf: &Elf<'_>, is_code: &dyn Fn(u64) -> bool, find: &mut Find<'_>) -
     lines::sort(&mut info.rows);
     info.subprograms.sort_by_key(|it| it.at);
     info.subprograms.dedup_by_key(|it| it.at);
-    info.copies = copies.finish();
     info.troubles.dedup();
     info
 }

@@ -7,10 +7,10 @@ use gimli::{LittleEndian, Unit};
 use headcount_model::{InlineFrame, LinkAddr};
 
 use crate::Error;
-use crate::debug_files::{self, Slice};
-use crate::debug_info::{Files, Units};
-use crate::inlined::{Reader, Scope};
-use crate::layout::{check_kind, parse};
+use crate::debug_files::{self, Find, Slice};
+use crate::debug_info::{self, Files, Units};
+use crate::inlined::{InlinedNames, Reader, Scope};
+use crate::layout::{Elf, check_kind, parse};
 
 /// For each address, the outermost function first; nothing where the file does not say. `addresses`
 /// must be sorted.
@@ -44,6 +44,21 @@ pub fn inline_chains(bytes: &[u8], addresses: &[LinkAddr]) -> Result<Vec<Vec<Inl
         Some(what) => Err(Error::Damaged { what }),
         None => Ok(found.chains()),
     }
+}
+
+/// What was inlined into functions: the linker's names, by the functions' addresses and in the order in which a module
+/// lists these copies. `find` is asked for files that debug information was moved to.
+pub fn inlined_names(bytes: &[u8], find: &mut Find<'_>) -> Result<InlinedNames, Error> {
+    check_kind(bytes)?;
+    let elf = parse(bytes)?;
+    let separate = debug_files::separate(&elf, find);
+    let separate = separate
+        .as_deref()
+        .and_then(|bytes| Elf::parse(bytes.as_ref()).ok());
+    Ok(debug_info::inlined_names(
+        separate.as_ref().unwrap_or(&elf),
+        find,
+    ))
 }
 
 struct Found<'a> {

@@ -1,6 +1,6 @@
 //! Which functions does the debug information know, and what was inlined into them?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use gimli::{
@@ -45,7 +45,14 @@ pub struct Copies {
     from: BTreeMap<u64, u32>,
     /// How many ranges were read so far.
     ranges: usize,
+    /// If somebody asked: the names of what was inlined into functions, by where these are and in the order of
+    /// [`Compiled::inlined`].
+    pub names: Option<InlinedNames>,
 }
+
+/// The linker's names of what was inlined into functions, by the addresses of these and in the order of
+/// [`Compiled::inlined`]. Empty, where a name is not known.
+pub type InlinedNames = HashMap<LinkAddr, Vec<String>>;
 
 impl Copies {
     /// What is painted later lies deeper, and covers what was painted before.
@@ -169,15 +176,27 @@ struct Around {
 }
 
 impl Around {
-    /// Comes to the inlined call that was counted last; answers with the one around it.
-    fn enter(&mut self, depth: isize) -> u32 {
+    /// Leaves the inlined calls that end before anything at this depth.
+    fn leave(&mut self, depth: isize) {
         while self.calls.last().is_some_and(|(outer, _)| *outer >= depth) {
             self.calls.pop();
         }
+    }
+
+    /// Comes to the inlined call that was counted last; answers with the one around it.
+    fn enter(&mut self, depth: isize) -> u32 {
         let within = self.calls.last().map_or(0, |(_, number)| *number);
         self.calls.push((depth, self.count));
         within
     }
+}
+
+/// How deep an entry lies.
+#[derive(Clone, Copy)]
+struct Depths {
+    at: isize,
+    /// The least of it and of all entries since the one that was shown before.
+    lowest: isize,
 }
 
 /// Who compiled a unit.
@@ -240,38 +259,54 @@ impl<'a> Reader<'_, 'a> {
         let first = subprograms.len();
         let mut around: Vec<Around> = Vec::new();
         let (mut functions, mut frameless) = (0_usize, 0_usize);
-        let variables = self.each(unit, &mut |depth, is_function, facts| {
-            while around.last().is_some_and(|outer| outer.depth >= depth) {
-                around.pop();
-            }
-            let ranges = self.ranges(unit, &facts, &mut copies.ranges)?;
-            if is_function {
-                functions += usize::from(facts.frame_base.is_some());
-                frameless += usize::from(has_no_frame(&facts));
-                let found = self.entry(unit, &facts, &ranges);
-                around.push(Around {
-                    depth,
-                    subprogram: found.map(|_| subprograms.len()),
-                    calls: Vec::new(),
-                    count: 0,
-                });
-                if let Some(at) = found {
-                    subprograms.push(self.subprogram(unit, at, &facts, files));
+        let variables =
+            self.each(unit, &mut |Depths { at: depth, lowest },
+                                  is_function,
+                                  facts| {
+                while around.last().is_some_and(|outer| outer.depth >= lowest) {
+                    around.pop();
                 }
-            } else if let Some(function) = around.last_mut() {
-                function.count += 1;
-                let within = function.enter(depth);
-                if let Some(index) = function.subprogram {
-                    let call = self.call(unit, &facts, &ranges, files);
-                    let call = InlinedCall { within, ..call };
-                    subprograms[index].compiled.inlined.push(call);
+                if let Some(function) = around.last_mut() {
+                    function.leave(lowest);
                 }
-                for range in ranges {
-                    copies.paint(range, function.count);
+                let ranges = self.ranges(unit, &facts, &mut copies.ranges)?;
+                if is_function {
+                    functions += usize::from(facts.frame_base.is_some());
+                    frameless += usize::from(has_no_frame(&facts));
+                    let found = self.entry(unit, &facts, &ranges);
+                    around.push(Around {
+                        depth,
+                        subprogram: found.map(|_| subprograms.len()),
+                        calls: Vec::new(),
+                        count: 0,
+                    });
+                    if let Some(at) = found {
+                        subprograms.push(self.subprogram(unit, at, &facts, files));
+                    }
+                } else if let Some(function) = around.last_mut() {
+                    function.count += 1;
+                    let within = function.enter(depth);
+                    if let Some(index) = function.subprogram {
+                        let callee = self.subprogram(unit, 0, &facts, files);
+                        let call = self.call(unit, &facts, &ranges, files);
+                        let source = callee.source;
+                        let into = &mut subprograms[index];
+                        into.compiled.inlined.push(InlinedCall {
+                            within,
+                            callee: source,
+                            ..call
+                        });
+                        if let Some(names) = &mut copies.names {
+                            let names = names.entry(LinkAddr(into.at)).or_default();
+                            names.push(callee.linkage_name.or(callee.name).unwrap_or_default());
+                        }
+                    }
+                    for range in ranges {
+                        copies.paint(range, function.count);
+                    }
                 }
-            }
-            Ok(())
-        })?;
+                Ok(())
+            })?;
         let producer = self.producer(unit);
         // Rust does without frames at any level.
         let is_frameless = frameless * 2 > functions && !producer.is_rust;
@@ -307,7 +342,7 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// The call that an inlined copy stands for.
+    /// The call that an inlined copy stands for, but for what it calls.
     fn call(
         &self,
         unit: &Unit<Slice<'a>>,
@@ -324,14 +359,13 @@ impl<'a> Reader<'_, 'a> {
             .source(self.units, unit, &place, files)
             .unwrap_or_default();
         let column = facts.call_column.unwrap_or(0);
-        let callee = self.subprogram(unit, 0, facts, files).source;
         InlinedCall {
             within: 0,
             file,
             line,
             column: u32::try_from(column).unwrap_or(0),
             entry: self.copy_entry(unit, facts, ranges).map(LinkAddr),
-            callee,
+            callee: None,
         }
     }
 
@@ -385,15 +419,17 @@ impl<'a> Reader<'_, 'a> {
     fn each(
         &self,
         unit: &Unit<Slice<'a>>,
-        show: &mut dyn FnMut(isize, bool, Facts<'a>) -> gimli::Result<()>,
+        show: &mut dyn FnMut(Depths, bool, Facts<'a>) -> gimli::Result<()>,
     ) -> gimli::Result<Variables> {
         let mut variables = Variables::default();
         let mut entries = unit.entries_raw(None)?;
+        let mut lowest = isize::MAX;
         while !entries.is_empty() {
             let depth = entries.next_depth();
             let Some(abbreviation) = entries.read_abbreviation()? else {
                 continue;
             };
+            lowest = lowest.min(depth);
             let tag = abbreviation.tag();
             let is_function = tag == constants::DW_TAG_subprogram;
             if !is_function && tag != constants::DW_TAG_inlined_subroutine {
@@ -408,7 +444,8 @@ impl<'a> Reader<'_, 'a> {
                     facts.add(&attribute);
                 }
             }
-            show(depth, is_function, facts)?;
+            show(Depths { at: depth, lowest }, is_function, facts)?;
+            lowest = isize::MAX;
         }
         Ok(variables)
     }

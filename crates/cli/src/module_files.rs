@@ -1,7 +1,8 @@
 //! The files of modules that were counted, for what profiles do not keep.
 
+use headcount_binary::{InlinedNames, Wanted};
 use headcount_model::{CodeSymbol, LinkAddr, Module, Pointer};
-use headcount_monitor::{FileBytes, foreign_file};
+use headcount_monitor::{FileBytes, find_debug_file, foreign_file};
 use headcount_report::export::Chain;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -42,6 +43,14 @@ impl Files {
     pub fn chains(&self, module: &Module, addresses: &[LinkAddr]) -> Result<Vec<Chain>, String> {
         let bytes = self.same_build(module)?;
         headcount_binary::inline_chains((*bytes).as_ref(), addresses).map_err(|it| it.to_string())
+    }
+
+    /// What was inlined into its functions.
+    pub fn inlined_names(&self, module: &Module) -> Result<InlinedNames, String> {
+        let bytes = self.same_build(module)?;
+        let path = Path::new(&module.path);
+        let find = &mut |wanted: Wanted<'_>| find_debug_file(path, &wanted);
+        headcount_binary::inlined_names((*bytes).as_ref(), find).map_err(|it| it.to_string())
     }
 
     /// The bytes of the file, if it is still the one that was counted.

@@ -1,23 +1,29 @@
 //! Who called a function, and whom it called: how often, and at what cost.
 
 use crate::Error;
+use crate::annotate::{Fit, fit};
 use crate::call_graph::{CallGraph, Node};
 use crate::callees::{Callee, Callees, FunctionId, Site};
 use crate::calls::{place, text_of};
 use crate::count::Count;
+use crate::demangle::demangle;
+use crate::inlined_calls::{self, Copy};
 use crate::names::Named;
 use crate::number::{plural, share, thousands};
 use crate::only::Only;
 use crate::report::Request;
 use crate::table::{Cell, Row};
-use headcount_model::Counted;
-use std::collections::BTreeSet;
+use crate::unknown_name::no_function_called;
+use headcount_model::{Counted, LinkAddr};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Which calls of some functions are meant.
 #[derive(Clone, Debug)]
 pub struct CallsOf {
-    /// The functions.
+    /// Their name, as the user typed it.
+    pub name: String,
+    /// Those of that name that have code of their own.
     pub functions: BTreeSet<FunctionId>,
     /// Their callers, or whom they call.
     pub direction: Direction,
@@ -35,11 +41,15 @@ pub enum Direction {
 /// What stands for a caller that nobody saw.
 const OUTSIDE: &str = "(through a pointer or from outside)";
 
-/// The rows, and what to say of each function.
+/// The kind of a call that was replaced by what it calls.
+pub const INLINED: &str = "inlined";
+
+/// The rows, what to say of each function, and of what could not be found out.
 #[derive(Default)]
 pub struct Found {
     pub rows: Vec<Row>,
     pub about: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Finds the calls.
@@ -56,12 +66,27 @@ pub fn find(counted: &[Counted], request: &Request<'_>) -> Result<Found, Error> 
         .filter_map(|it| graph.node(*it))
         .collect();
     let total = graph.total();
+    let inlined = match wanted.direction {
+        Direction::Callers => Inlined::new(&graph, wanted, request)?,
+        Direction::Callees => Inlined::default(),
+    };
+    if wanted.functions.is_empty() && inlined.copies.is_empty() {
+        let why = nothing_found(counted, wanted, &inlined.notes);
+        return Err(Error::NoSuchFunction(why));
+    }
+    let nodes = match inlined.fit {
+        // Who is called that is meant, and not who has a name that ends like that.
+        Some(Fit::Whole) => named_whole(&graph, nodes, &wanted.name),
+        _ => nodes,
+    };
     let mut found = Found {
-        rows: Vec::new(),
+        rows: inlined.rows(&graph, request.demangle),
         about: nodes
             .iter()
             .map(|it| about(&graph.nodes[*it], total, exact.is_some()))
+            .chain(inlined.about(total, request.demangle))
             .collect(),
+        notes: inlined.notes,
     };
     let stubs = match wanted.direction {
         Direction::Callers => stubs(&graph, &nodes),
@@ -120,6 +145,120 @@ pub fn find(counted: &[Counted], request: &Request<'_>) -> Result<Found, Error> 
     Ok(found)
 }
 
+/// Why there is nothing to show.
+fn nothing_found(counted: &[Counted], wanted: &CallsOf, notes: &[String]) -> String {
+    let mut why = no_function_called(counted, &wanted.name);
+    if wanted.direction == Direction::Callees {
+        why.push_str(
+            ". One that was inlined wherever it ran has no calls of its own: `report --callers` shows where that was",
+        );
+    }
+    for note in notes {
+        why = format!("{why}. {}", note.trim_end_matches('.'));
+    }
+    why
+}
+
+/// Those of some functions that have exactly this name.
+fn named_whole(graph: &CallGraph<'_>, nodes: BTreeSet<usize>, name: &str) -> BTreeSet<usize> {
+    let is_whole = |it: &usize| {
+        let named = graph.nodes[*it].named();
+        fit(named.module, &named.function.name, name) == Some(Fit::Whole)
+    };
+    nodes.into_iter().filter(is_whole).collect()
+}
+
+/// The copies of what is wanted that were inlined.
+#[derive(Default)]
+struct Inlined<'g, 'a> {
+    copies: Vec<Copy<'g, 'a>>,
+    /// How well the best name fits.
+    fit: Option<Fit>,
+    notes: Vec<String>,
+}
+
+impl<'g, 'a> Inlined<'g, 'a> {
+    fn new(
+        graph: &'g CallGraph<'a>,
+        wanted: &CallsOf,
+        request: &Request<'_>,
+    ) -> Result<Self, Error> {
+        let inlined_calls::Found {
+            mut copies,
+            nameless,
+        } = inlined_calls::Found::new(graph, request.inlined_names)?;
+        let fit_of = |it: &Copy<'_, '_>| fit(it.named.module, &it.callee, &wanted.name);
+        let of_code = graph.nodes.iter().map(Node::named);
+        let of_code = of_code.filter_map(|it| fit(it.module, &it.function.name, &wanted.name));
+        let best = copies.iter().filter_map(fit_of).chain(of_code).max();
+        copies.retain(|it| best.is_some() && fit_of(it) == best);
+        let of_code = wanted.functions.iter().filter_map(|it| graph.node(*it));
+        let homes: BTreeSet<&str> = of_code
+            .map(|it| graph.nodes[it].named().module.path.as_str())
+            .collect();
+        let matters = |module: &str| homes.is_empty() || homes.contains(module);
+        let note = |(module, why): (&str, String)| {
+            format!("Calls in {module} that were inlined are not shown: the file {why}.")
+        };
+        Ok(Self {
+            copies,
+            fit: best,
+            notes: nameless
+                .into_iter()
+                .filter(|it| matters(it.0))
+                .map(note)
+                .collect(),
+        })
+    }
+
+    fn rows(&self, graph: &CallGraph<'a>, demangles: bool) -> Vec<Row> {
+        let row = |copy: &Copy<'_, 'a>| {
+            let (named, call) = (copy.named, copy.call());
+            let file = named.file(call.file).filter(|_| call.line > 0);
+            cells_of(
+                [
+                    &named.module_path,
+                    &shown(&copy.caller, demangles),
+                    &shown(&copy.callee, demangles),
+                ],
+                call.entry,
+                copy.count,
+                file.map(|it| (it.into(), call.line)),
+                INLINED,
+                copy.inclusive(graph),
+            )
+        };
+        self.copies.iter().map(row).collect()
+    }
+
+    /// What to say of each function.
+    fn about(&self, total: u64, demangles: bool) -> Vec<String> {
+        let mut by_name: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for copy in &self.copies {
+            let (places, executed) = by_name.entry(&copy.callee).or_default();
+            *places += 1;
+            *executed = executed.saturating_add(copy.tally.executed.value().unwrap_or(0));
+        }
+        let about = |(name, (places, executed)): (&str, (u64, u64))| {
+            format!(
+                "{}: inlined at {} that ran; {} executed there ({})",
+                shown(name, demangles),
+                plural(places, "place"),
+                plural(executed, "instruction"),
+                share(executed, total),
+            )
+        };
+        by_name.into_iter().map(about).collect()
+    }
+}
+
+fn shown(name: &str, demangles: bool) -> Arc<str> {
+    match demangles {
+        true => demangle(name).as_ref().into(),
+        false => name.into(),
+    }
+}
+
 /// The linker's stubs by which a module calls some functions of others.
 fn stubs(graph: &CallGraph<'_>, functions: &BTreeSet<usize>) -> BTreeSet<usize> {
     let leads_there = |site: &Site| match &site.callee {
@@ -173,13 +312,13 @@ impl CallsBetween<'_, '_> {
         let at = at.and_then(|block| place(named, &block, site.index));
         let kind = if site.is_call { "call" } else { "jump" };
         let names = [&*named.module_path, &*named.name, &*callee];
-        cells_of(names, Some(site), site.count, at, kind, inclusive)
+        cells_of(names, Some(site.address), site.count, at, kind, inclusive)
     }
 }
 
 fn cells_of(
     [module, caller, callee]: [&str; 3],
-    site: Option<&Site>,
+    address: Option<LinkAddr>,
     count: Count,
     at: Option<(Arc<str>, u32)>,
     kind: &str,
@@ -191,7 +330,7 @@ fn cells_of(
         cells: vec![
             text(module),
             text(caller),
-            Cell::Address(site.map(|it| it.address)),
+            Cell::Address(address),
             text(callee),
             Cell::Count(count),
             Cell::Text(file),

@@ -1,8 +1,12 @@
-//! Which functions ran where they were inlined, whether their own code did or not?
+//! Which functions ran where they were inlined, whether their own code did or not? What did those copies
+//! execute?
 
+use crate::Error;
+use crate::count::{self, Count, CountedBlock};
 use crate::names::{Named, functions};
-use headcount_model::Counted;
-use std::collections::HashSet;
+use crate::rows::Tally;
+use headcount_model::{Compiled, Counted, LineRun, LinkAddr};
+use std::collections::{BTreeMap, HashSet};
 
 /// The lines of which a copy ran that was inlined into another function: file and line.
 pub struct InlinedRuns<'a>(HashSet<(&'a str, u32)>);
@@ -38,4 +42,155 @@ impl<'a> InlinedRuns<'a> {
         let file = named.file(file);
         own.any(|it| file.is_some_and(|file| self.0.contains(&(file, it.line))))
     }
+}
+
+/// What each inlined copy executed, with what was inlined into it in turn, by its place in
+/// [`Compiled::inlined`].
+pub fn tallies(named: &Named<'_>) -> Result<BTreeMap<usize, Tally>, Error> {
+    let compiled = &named.function.compiled;
+    let mut tallies: BTreeMap<usize, Tally> = BTreeMap::new();
+    for block in named.blocks() {
+        for (run, range) in block.block.lines.iter().zip(block.line_ranges()) {
+            for copy in around(compiled, run.inline_copy) {
+                let tally = tallies.entry(copy).or_default();
+                tally.add_range(&block, range.clone())?;
+            }
+        }
+    }
+    Ok(tallies)
+}
+
+/// The places of a copy, given its number, and of those that it is within.
+pub fn around(compiled: &Compiled, copy: u32) -> impl Iterator<Item = usize> {
+    let place = |copy: u32| (copy as usize).checked_sub(1);
+    let next = move |at: &usize| {
+        let within = place(compiled.inlined.get(*at)?.within)?;
+        // Broken debug information must not lead round in circles.
+        (within < *at).then_some(within)
+    };
+    let first = place(copy).filter(|it| *it < compiled.inlined.len());
+    std::iter::successors(first, next)
+}
+
+/// How often inlined copies were entered, as far as the code at their entries tells.
+pub struct Entries<'n, 'a> {
+    named: &'n Named<'a>,
+    blocks: Vec<CountedBlock<'a>>,
+    /// For each block, the edges that lead to it.
+    into: Vec<Vec<usize>>,
+    edges: Vec<Count>,
+    /// By the places of copies: how often the code of each ran that ran most often,
+    most: Vec<u64>,
+    /// and whether it goes round in a loop.
+    loops: Vec<bool>,
+}
+
+impl<'n, 'a> Entries<'n, 'a> {
+    pub fn new(named: &'n Named<'a>) -> Self {
+        let compiled = &named.function.compiled;
+        let blocks: Vec<CountedBlock<'a>> = named.blocks().collect();
+        let mut into = vec![Vec::new(); blocks.len()];
+        let mut loops = vec![false; compiled.inlined.len()];
+        if compiled.inlined.is_empty() {
+            return Self {
+                named,
+                blocks,
+                into,
+                edges: Vec::new(),
+                most: Vec::new(),
+                loops,
+            };
+        }
+        let mut most = vec![0; compiled.inlined.len()];
+        for block in &blocks {
+            for (run, range) in block.block.lines.iter().zip(block.line_ranges()) {
+                let count = block.at(range.start).value().filter(|_| !range.is_empty());
+                for copy in around(compiled, run.inline_copy) {
+                    most[copy] = count.unwrap_or(0).max(most[copy]);
+                }
+            }
+        }
+        for (number, edge) in named.function.edges.iter().enumerate() {
+            let (Some(from), Some(to)) = (edge.from, edge.to) else {
+                continue;
+            };
+            into[to as usize].push(number);
+            if to <= from {
+                let first = blocks[to as usize].block.lines.first();
+                let last = blocks[from as usize].block.lines.last();
+                for copy in last
+                    .into_iter()
+                    .flat_map(|it| around(compiled, it.inline_copy))
+                {
+                    loops[copy] |= is_in(compiled, first, copy);
+                }
+            }
+        }
+        Self {
+            named,
+            blocks,
+            into,
+            edges: count::edges(named.counts).collect(),
+            most,
+            loops,
+        }
+    }
+
+    /// How often the code ran with which the copy at this place begins; `None`, if that is not its own.
+    pub fn at(&self, place: usize) -> Option<u64> {
+        let compiled = &self.named.function.compiled;
+        let entry = compiled.inlined.get(place)?.entry?;
+        let index = holder(&self.blocks, entry)?;
+        let block = &self.blocks[index];
+        if block.block.address == entry && self.into[index].len() > 1 {
+            let mut lines = block.block.lines.iter();
+            if !is_in(compiled, lines.find(|it| it.instructions > 0), place) {
+                return None;
+            }
+        }
+        exactly(block.count())
+    }
+
+    /// How often the copy at this place was entered. Ways back to its beginning from inside are no entries; and if it
+    /// has no loop, but code that ran more often, the beginning does not tell.
+    pub fn of(&self, place: usize) -> Option<u64> {
+        let mut entered = self.at(place)?;
+        let compiled = &self.named.function.compiled;
+        let entry = compiled.inlined.get(place)?.entry?;
+        let index = holder(&self.blocks, entry)?;
+        if self.blocks[index].block.address == entry {
+            for number in &self.into[index] {
+                let from = self.named.function.edges[*number].from;
+                let from = from.and_then(|it| self.blocks[it as usize].block.lines.last());
+                if is_in(compiled, from, place) {
+                    entered = entered.checked_sub(exactly(self.edges[*number])?)?;
+                }
+            }
+        }
+        (self.loops[place] || self.most[place] <= entered).then_some(entered)
+    }
+}
+
+/// Does a line belong to a copy, or to one that was inlined into that?
+fn is_in(compiled: &Compiled, run: Option<&LineRun>, place: usize) -> bool {
+    run.is_some_and(|it| around(compiled, it.inline_copy).any(|it| it == place))
+}
+
+fn exactly(count: Count) -> Option<u64> {
+    match count {
+        Count::Exact(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// The block that holds an address.
+pub fn holder(blocks: &[CountedBlock<'_>], at: LinkAddr) -> Option<usize> {
+    let holds = |it: &CountedBlock<'_>| {
+        let mut spans = it.block.code.iter();
+        spans.any(|span| {
+            let inside = at.0.checked_sub(span.address.0);
+            inside.is_some_and(|it| it < span.bytes.len() as u64)
+        })
+    };
+    blocks.iter().position(holds)
 }

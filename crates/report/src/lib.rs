@@ -29,6 +29,7 @@ mod gate;
 mod glob;
 pub mod html;
 mod inlined;
+mod inlined_calls;
 mod joined;
 pub mod json;
 mod lines;
@@ -91,6 +92,9 @@ pub enum Error {
     /// A file cannot be written, and why.
     #[error("{0}")]
     NotWritten(String),
+    /// Nothing that was counted is called that.
+    #[error("{0}")]
+    NoSuchFunction(String),
     /// `--sort` names no column.
     #[error("`{key}` is no column of this report; sort by {}", columns.join(", "))]
     NoSuchColumn {

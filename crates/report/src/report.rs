@@ -9,6 +9,7 @@ use crate::exact_calls::ExactCalls;
 use crate::fold::{fold, folds};
 use crate::html::SourceText;
 use crate::inlined::InlinedRuns;
+use crate::inlined_calls::FindInlinedNames;
 use crate::joined;
 use crate::number::thousands;
 use crate::only::Only;
@@ -51,6 +52,8 @@ pub struct Request<'a> {
     pub transfers: FindTransfers<'a>,
     /// Knows what pointers lead to.
     pub pointers: FindPointers<'a>,
+    /// Knows the names of what was inlined.
+    pub inlined_names: FindInlinedNames<'a>,
     /// The functions whose callers, or callees, are wanted.
     pub calls_of: Option<&'a CallsOf>,
     /// Whether ways into failed checks are branches, too.
@@ -94,6 +97,7 @@ impl<'a> Request<'a> {
             decode,
             transfers: &|_| Default::default(),
             pointers: &|_| Default::default(),
+            inlined_names: &|_| Ok(HashMap::new()),
             calls_of: None,
             with_checks: false,
             source: None,
@@ -268,6 +272,7 @@ impl Report {
             Unit::CallCost => {
                 let found = callers::find(counted, request)?;
                 self.about = found.about;
+                notes.extend(found.notes);
                 notes.extend(request.calls.is_none().then(|| ESTIMATED.to_owned()));
                 found.rows
             }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use headcount_model::{Event, Language};
 use headcount_profile::RunSelection;
 use headcount_report::{Filter, Gate, Percent, Written};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Print counts as a table.
 #[derive(Debug, Args)]
@@ -157,7 +157,7 @@ Examples:
   headcount annotate --write .bb      beside each source max.c, a max.c.bb with counts")]
 pub struct Annotate {
     /// Programs, libraries, source files or functions; `max()` is the function where `max` is a
-    /// program too, and `libz!inflate` that of a library.
+    /// program too, and `libz!inflate` that of a library. Before them, the profile: a file FILE.db.
     #[arg(value_name = "NAME")]
     pub names_wanted: Vec<String>,
     #[command(flatten)]
@@ -210,6 +210,18 @@ pub struct Annotate {
     /// Where to write it; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+impl Annotate {
+    /// The profile, if one is named, and the names of what is to be shown.
+    pub fn profile_and_names(&self) -> (Option<PathBuf>, &[String]) {
+        let names = self.names_wanted.as_slice();
+        let is_profile = |it: &str| it.ends_with(".db") && Path::new(it).is_file();
+        match (&self.profile.input, names) {
+            (None, [first, rest @ ..]) if is_profile(first) => (Some(first.into()), rest),
+            (input, _) => (input.clone(), names),
+        }
+    }
 }
 
 /// Write everything as one HTML page: files, sources, functions, calls, branches, instructions.

@@ -17,11 +17,12 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
-    let mut loaded = super::load(args.profile.input.as_ref(), &args.runs)?;
-    let sources = Sources::new(&loaded, &args.source, args.profile.input.as_deref());
+    let (profile, names) = args.profile_and_names();
+    let mut loaded = super::load(profile.as_ref(), &args.runs)?;
+    let sources = Sources::new(&loaded, &args.source, profile.as_deref());
     source_flows::follow(&mut loaded, &sources);
     let own = super::own(&args.own, &loaded, !args.names.no_demangle);
-    let names = [args.names_wanted.as_slice(), &args.filter.only].concat();
+    let names = [names, &args.filter.only].concat();
     let mut chosen = match names.is_empty() {
         true => all_that_ran(&loaded, &own, args)?,
         false => chosen(&loaded, &names)?,

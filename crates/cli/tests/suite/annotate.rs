@@ -5,6 +5,7 @@ use crate::sample;
 use crate::workshop::{HEADCOUNT, Said, Workshop, have, said};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -141,6 +142,27 @@ fn machines_are_told_the_same() {
         (&"main".into(), &1.into())
     );
     assert_eq!(main["instructions"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn a_profile_may_be_named_before_what_is_shown() {
+    let folder = sample::folder();
+    let expected = annotate(folder.path(), &["max.c"]).stdout;
+    assert!(expected.contains("max.c"), "{expected}");
+    fs::rename(
+        folder.path().join("headcount.db"),
+        folder.path().join("other.db"),
+    )
+    .unwrap();
+    for words in [
+        ["other.db", "max.c"].as_slice(),
+        &["max.c", "-i", "other.db"],
+    ] {
+        let said = annotate(folder.path(), words);
+        assert_eq!(said.stdout, expected, "{words:?}: {said:?}");
+    }
+    let said = annotate(folder.path(), &["max.c", "other.db"]);
+    assert!(said.stderr.contains("no such profile"), "{said:?}");
 }
 
 /// Every verb that reads a profile.

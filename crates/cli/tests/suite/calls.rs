@@ -163,3 +163,86 @@ fn callers_and_callees_are_told_with_jumps_and_pointers() {
         "{callees:?}"
     );
 }
+
+const INLINED: &str = r#"
+volatile int sink;
+static inline __attribute__((always_inline)) int step(int n) { while (n-- > 0) sink += n; return sink; }
+static inline __attribute__((always_inline)) int twice(int n) {
+    int sum = step(n);
+    {
+        int more = step(n + 1);
+        sum += more;
+    }
+    return sum;
+}
+__attribute__((noipa)) static int other(int n) { return step(n) + 1; }
+int main(void) {
+    int sum = 0;
+    for (int i = 0; i < 30; i++)
+        sum += twice(10);
+    for (int i = 0; i < 9; i++)
+        sum += other(10);
+    return sum == 0;
+}
+"#;
+
+/// A function has callers even if no code of its own is left.
+#[test]
+fn callers_are_told_where_they_were_inlined() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("p.c"), INLINED).expect("written");
+    for compiler in ["gcc -O0", "gcc -O2", "clang -O0", "clang -O1"] {
+        run(
+            &folder,
+            &format!("{compiler} -g p.c -o p && headcount run -q --modules main -- ./p"),
+        );
+        let told = |name: &str| -> Vec<(String, u64, u64)> {
+            let csv = run(
+                &folder,
+                &format!("headcount report --callers {name} --format csv"),
+            );
+            let rows = csv.lines().skip(1).map(|it| it.split(',').collect());
+            let mut rows: Vec<_> = rows
+                .map(|it: Vec<&str>| {
+                    assert_eq!((it[3], it[7]), (name, "inlined"), "{csv}");
+                    let number = |at: usize| it[at].parse().expect("a number");
+                    (format!("{} {}", it[1], it[6]), number(4), number(8))
+                })
+                .collect();
+            rows.sort();
+            rows
+        };
+        // What an optimiser left tells how often at least.
+        let is_optimised = !compiler.ends_with("-O0");
+        let must_be = |name: &str, expected: &[(&str, u64)]| {
+            let found = told(name);
+            let callers: Vec<&str> = found.iter().map(|it| it.0.as_str()).collect();
+            let all: Vec<&str> = expected.iter().map(|it| it.0).collect();
+            assert_eq!(callers, all, "{compiler}");
+            for (found, (caller, count)) in found.iter().zip(expected) {
+                let fits = found.1 == *count || is_optimised && (1..=*count).contains(&found.1);
+                assert!(fits, "{compiler}: {} by {caller}, and not {count}", found.1);
+            }
+        };
+        must_be("twice", &[("main 16", 30)]);
+        must_be("step", &[("other 12", 9), ("twice 5", 30), ("twice 7", 30)]);
+        // What was inlined into it is a part of it.
+        let costs: u64 = told("step")[1..].iter().map(|it| it.2).sum();
+        let whole = told("twice")[0].2;
+        assert!(
+            costs <= whole && costs * 10 > whole * 9,
+            "{costs} of {whole}"
+        );
+    }
+    let text = run(&folder, "headcount report --callers step");
+    assert!(text.contains("step (inlined)"), "{text}");
+    assert!(
+        text.contains("step: inlined at 3 places that ran;"),
+        "{text}"
+    );
+    // The names are in the file of the program.
+    fs::remove_file(folder.path().join("p")).expect("removed");
+    let text = run(&folder, "headcount report --callers main");
+    let note = "that were inlined are not shown: the file is not there any more";
+    assert!(text.contains(note), "{text}");
+}

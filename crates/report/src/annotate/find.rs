@@ -117,6 +117,34 @@ pub fn functions(counted: &[Counted], name: &str) -> BTreeSet<(usize, usize)> {
     }
 }
 
+/// How a name that the user typed fits a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// Its path ends like that.
+    End,
+    /// It is called that.
+    Whole,
+}
+
+/// How a name fits a function of a module, given as the linker has it.
+pub fn fit(module: &Module, function: &str, name: &str) -> Option<Fit> {
+    let shown = crate::demangle(function);
+    let is_named = |name: &str| {
+        let pattern = Pattern::new(name);
+        let names = [function, &shown, without_parameters(&shown)];
+        names.iter().any(|it| pattern.matches(it))
+    };
+    let bare = |name: &str| name.strip_suffix("()").unwrap_or(name).to_owned();
+    let of_module = || {
+        let (of, inside) = split_module(name)?;
+        is_module_called(module, of).then(|| bare(inside))
+    };
+    if is_named(&bare(name)) || of_module().is_some_and(|it| is_named(&it)) {
+        return Some(Fit::Whole);
+    }
+    is_end_of_path(&Pattern::new(&bare(name)), &shown).then_some(Fit::End)
+}
+
 /// Modules with such a name: their sources, or their functions if they have none to show.
 fn modules_called(counted: &[Counted], name: &str) -> Chosen {
     let is_meant = |it: &Counted| is_called(it, name);
@@ -155,7 +183,11 @@ fn inside_of_modules(counted: &[Counted], module: &str, name: &str) -> Chosen {
 }
 
 fn is_called(it: &Counted, name: &str) -> bool {
-    path_ends_in(&it.module.path, name) || Pattern::new(name).matches_module(&it.module.path)
+    is_module_called(&it.module, name)
+}
+
+fn is_module_called(it: &Module, name: &str) -> bool {
+    path_ends_in(&it.path, name) || Pattern::new(name).matches_module(&it.path)
 }
 
 fn files_called(counted: &[Counted], name: &str) -> BTreeSet<String> {

@@ -21,7 +21,7 @@ pub use assembly::assembly;
 pub use beside::beside;
 pub use columns::{ColumnCount, column_counts, columns};
 pub use excerpts::excerpts;
-pub use find::{Chosen, choose, functions, own};
+pub use find::{Chosen, Fit, choose, fit, functions, own};
 pub use fold::{Around, Fold};
 pub use histogram::{Scale, histogram};
 pub use hottest::hottest;

@@ -1,12 +1,13 @@
 //! Where were functions inlined, and what did those copies execute?
 
 use super::files::Files;
-use super::functions::{Functions, Shown};
+use super::functions::Functions;
 use super::{may_have_run, value};
 use crate::Error;
+use crate::inlined::tallies;
 use crate::names::origin;
 use crate::rows::Tally;
-use headcount_model::{Compiled, FileId};
+use headcount_model::FileId;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +21,7 @@ pub fn inlined(functions: &Functions<'_>, files: &Files) -> Result<Value, Error>
             continue;
         }
         let mut sums: BTreeMap<(usize, FileId, u32), Tally> = BTreeMap::new();
-        for (copy, tally) in tallies(it)? {
+        for (copy, tally) in tallies(&it.named)? {
             let call = &it.named.function.compiled.inlined[copy];
             let callee = call.callee.and_then(|at| by_source.get(&(it.module, at)));
             if let Some(callee) = callee {
@@ -56,32 +57,4 @@ fn by_source(functions: &Functions<'_>) -> HashMap<(usize, (FileId, u32)), usize
         }
     }
     places
-}
-
-/// What each inlined copy executed, with what was inlined into it in turn, by its place in
-/// [`Compiled::inlined`].
-fn tallies(it: &Shown<'_>) -> Result<BTreeMap<usize, Tally>, Error> {
-    let compiled = &it.named.function.compiled;
-    let mut tallies: BTreeMap<usize, Tally> = BTreeMap::new();
-    for block in it.named.blocks() {
-        for (run, range) in block.block.lines.iter().zip(block.line_ranges()) {
-            for copy in around(compiled, run.inline_copy) {
-                let tally = tallies.entry(copy).or_default();
-                tally.add_range(&block, range.clone())?;
-            }
-        }
-    }
-    Ok(tallies)
-}
-
-/// A copy, and those that it is within.
-fn around(compiled: &Compiled, copy: u32) -> impl Iterator<Item = usize> {
-    let place = |copy: u32| (copy as usize).checked_sub(1);
-    let next = move |at: &usize| {
-        let within = place(compiled.inlined.get(*at)?.within)?;
-        // Broken debug information must not lead round in circles.
-        (within < *at).then_some(within)
-    };
-    let first = place(copy).filter(|it| *it < compiled.inlined.len());
-    std::iter::successors(first, next)
 }

@@ -4,8 +4,9 @@
 //! and code may have been copied: the executions of copies add up, those of pieces do not.
 
 use crate::count::{Count, CountedBlock};
+use crate::inlined::{Entries, holder};
 use crate::names::Named;
-use headcount_model::{Counted, EdgeKind, FileId, InlinedCall, LinkAddr, SourceFunction};
+use headcount_model::{Counted, EdgeKind, FileId, InlinedCall, SourceFunction};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
@@ -191,7 +192,8 @@ pub fn add(named: &Named<'_>, packed: &BTreeSet<(u32, u32)>, to: &mut Evidence) 
             pieces.busy.insert(*copy);
         }
     }
-    pieces.add_calls(named, &blocks, &stretches, &is_joined);
+    let entries = Entries::new(named);
+    pieces.add_calls(named, &blocks, &stretches, &entries);
     let entered = exactly(crate::rows::calls(named));
     for ((copy, file, place), found) in &pieces.found {
         let known = to.entry(*file).or_default();
@@ -203,7 +205,7 @@ pub fn add(named: &Named<'_>, packed: &BTreeSet<(u32, u32)>, to: &mut Evidence) 
         let known = known.places.entry(*place);
         known.and_modify(|it| it.add(told)).or_insert(told);
     }
-    pieces.enter(named, &blocks, &is_joined, to);
+    pieces.enter(named, &entries, to);
     add_branches(named, &blocks, &pieces, &is_packed, to);
 }
 
@@ -352,7 +354,7 @@ impl Pieces {
         named: &Named<'_>,
         blocks: &[CountedBlock<'_>],
         stretches: &[Vec<u32>],
-        is_joined: &[bool],
+        entries: &Entries<'_, '_>,
     ) {
         let mut stretch_of = vec![0; blocks.len()];
         for (number, stretch) in stretches.iter().enumerate() {
@@ -366,7 +368,7 @@ impl Pieces {
             let Some(block) = holder(blocks, entry) else {
                 continue;
             };
-            let is_adrift = entered(named, blocks, is_joined, number, entry).is_none();
+            let is_adrift = entries.of(number as usize - 1).is_none();
             let place = Place {
                 line: call.line,
                 column: call.column,
@@ -387,13 +389,7 @@ impl Pieces {
     }
 
     /// How often the function and its copies were entered.
-    fn enter(
-        &self,
-        named: &Named<'_>,
-        blocks: &[CountedBlock<'_>],
-        is_joined: &[bool],
-        to: &mut Evidence,
-    ) {
+    fn enter(&self, named: &Named<'_>, entries: &Entries<'_, '_>, to: &mut Evidence) {
         let is_part = named.function.name.contains(".part.");
         // A part that was split off is entered from the rest of its function.
         if let Some((file, line)) = named.function.source.filter(|_| !is_part) {
@@ -415,9 +411,7 @@ impl Pieces {
             let Some((file, line)) = call.callee.or(owner) else {
                 continue;
             };
-            let count = call
-                .entry
-                .and_then(|at| entered(named, blocks, is_joined, number, at));
+            let count = entries.at(number as usize - 1);
             let entered = Entered {
                 line,
                 count,
@@ -453,41 +447,6 @@ fn exactly(count: Count) -> Option<u64> {
         Count::Exact(value) => Some(value),
         _ => None,
     }
-}
-
-/// How often a copy was entered, if the code at its entry is its own.
-fn entered(
-    named: &Named<'_>,
-    blocks: &[CountedBlock<'_>],
-    is_joined: &[bool],
-    copy: u32,
-    at: LinkAddr,
-) -> Option<u64> {
-    let index = holder(blocks, at)?;
-    let block = blocks[index];
-    let count = exactly(block.count());
-    if block.block.address != at || !is_joined[index] {
-        return count;
-    }
-    let first = block.block.lines.iter().find(|it| it.instructions > 0)?;
-    let inlined = &named.function.compiled.inlined;
-    let mut inside = first.inline_copy;
-    while inside != copy {
-        inside = inlined.get(inside.checked_sub(1)? as usize)?.within;
-    }
-    count
-}
-
-/// The block that holds an address.
-fn holder(blocks: &[CountedBlock<'_>], at: LinkAddr) -> Option<usize> {
-    let holds = |it: &CountedBlock<'_>| {
-        let mut spans = it.block.code.iter();
-        spans.any(|span| {
-            let inside = at.0.checked_sub(span.address.0);
-            inside.is_some_and(|it| it < span.bytes.len() as u64)
-        })
-    };
-    blocks.iter().position(holds)
 }
 
 fn told(pieces: &[Piece]) -> Told {

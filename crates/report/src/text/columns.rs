@@ -1,6 +1,7 @@
 //! The columns of the text report: what stands in them, and how wide they are.
 
 use super::part_of;
+use crate::callers::INLINED;
 use crate::calls::INDIRECT;
 use crate::count::Count;
 use crate::escape::visible;
@@ -126,8 +127,12 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
     // Which functions it reached was not asked for.
     let callee = || {
         let callee = place("callee");
+        let is_inlined = |row: &Row| {
+            unit == Unit::CallCost && row.cells[place("kind")] == Cell::Text(INLINED.into())
+        };
         of_row("callee", false, &|row| match &row.cells[callee] {
             Cell::Text(name) if name.as_ref() == INDIRECT => "(indirect)".to_owned(),
+            cell if is_inlined(row) => format!("{} (inlined)", show(cell)),
             cell => show(cell),
         })
     };
