@@ -7,7 +7,7 @@ use crate::count::{Count, CountedBlock};
 use crate::inlined::{Entries, holder};
 use crate::names::Named;
 use headcount_model::{Counted, EdgeKind, FileId, InlinedCall, SourceFunction};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 /// Where something is in a file, and what tells of it.
@@ -363,12 +363,24 @@ impl Pieces {
             }
         }
         let calls = (1..).zip(&named.function.compiled.inlined);
+        // LLVM does not say where a copy is entered, but only where it begins; and it merges what several copies of a
+        // function begin with. So one of them may have run although its beginning did not.
+        let merges = named.function.compiled.marks_changes;
+        let ran: HashSet<_> = calls
+            .clone()
+            .filter(|(number, _)| entries.of(*number as usize - 1).is_none_or(|it| it > 0))
+            .map(|(_, call)| (call.within, call.callee))
+            .collect();
         for (number, call) in calls.filter(|(number, _)| !self.parts.contains_key(number)) {
             let Some(entry) = call.entry else { continue };
             let Some(block) = holder(blocks, entry) else {
                 continue;
             };
-            let is_adrift = entries.of(number as usize - 1).is_none();
+            let is_adrift = match entries.of(number as usize - 1) {
+                Some(0) => merges && ran.contains(&(call.within, call.callee)),
+                Some(_) => false,
+                None => true,
+            };
             let place = Place {
                 line: call.line,
                 column: call.column,
