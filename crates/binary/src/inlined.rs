@@ -50,8 +50,8 @@ pub struct Copies {
     pub names: Option<InlinedNames>,
 }
 
-/// The linker's names of what was inlined into functions, by the addresses of these and in the order of
-/// [`Compiled::inlined`]. Empty, where a name is not known.
+/// For each function, by address: the names of the functions that were inlined into it, in the order of
+/// [`Compiled::inlined`]. Each is the linker's name, else that in the source, or empty if neither is known.
 pub type InlinedNames = HashMap<LinkAddr, Vec<String>>;
 
 impl Copies {

@@ -57,7 +57,7 @@ impl Files {
     fn same_build(&self, module: &Module) -> Result<FileBytes, String> {
         let bytes = self.bytes(module);
         if (*bytes).as_ref().is_empty() {
-            return Err("is not there any more, and this format needs it".into());
+            return Err("is not there any more, and is needed for this".into());
         }
         match headcount_binary::is_build((*bytes).as_ref(), &module.build_id) {
             true => Ok(bytes),

@@ -7,7 +7,7 @@ use crate::callees::{Callee, Callees, FunctionId, Site};
 use crate::calls::{place, text_of};
 use crate::count::Count;
 use crate::demangle::demangle;
-use crate::inlined_calls::{self, Copy};
+use crate::inlined_calls::{self, InlinedCopy};
 use crate::names::Named;
 use crate::number::{plural, share, thousands};
 use crate::only::Only;
@@ -150,11 +150,12 @@ fn nothing_found(counted: &[Counted], wanted: &CallsOf, notes: &[String]) -> Str
     let mut why = no_function_called(counted, &wanted.name);
     if wanted.direction == Direction::Callees {
         why.push_str(
-            ". One that was inlined wherever it ran has no calls of its own: `report --callers` shows where that was",
+            " (If it was inlined wherever it ran, its calls are those of the functions that it was inlined into, which \
+             `headcount report --callers` shows.)",
         );
     }
     for note in notes {
-        why = format!("{why}. {}", note.trim_end_matches('.'));
+        why = format!("{why} ({note})");
     }
     why
 }
@@ -171,7 +172,7 @@ fn named_whole(graph: &CallGraph<'_>, nodes: BTreeSet<usize>, name: &str) -> BTr
 /// The copies of what is wanted that were inlined.
 #[derive(Default)]
 struct Inlined<'g, 'a> {
-    copies: Vec<Copy<'g, 'a>>,
+    copies: Vec<InlinedCopy<'g, 'a>>,
     /// How well the best name fits.
     fit: Option<Fit>,
     notes: Vec<String>,
@@ -187,7 +188,7 @@ impl<'g, 'a> Inlined<'g, 'a> {
             mut copies,
             nameless,
         } = inlined_calls::Found::new(graph, request.inlined_names)?;
-        let fit_of = |it: &Copy<'_, '_>| fit(it.named.module, &it.callee, &wanted.name);
+        let fit_of = |it: &InlinedCopy<'_, '_>| fit(it.named.module, &it.callee, &wanted.name);
         let of_code = graph.nodes.iter().map(Node::named);
         let of_code = of_code.filter_map(|it| fit(it.module, &it.function.name, &wanted.name));
         let best = copies.iter().filter_map(fit_of).chain(of_code).max();
@@ -198,7 +199,7 @@ impl<'g, 'a> Inlined<'g, 'a> {
             .collect();
         let matters = |module: &str| homes.is_empty() || homes.contains(module);
         let note = |(module, why): (&str, String)| {
-            format!("Calls in {module} that were inlined are not shown: the file {why}.")
+            format!("Inlined calls in {module} are not shown: the file {why}.")
         };
         Ok(Self {
             copies,
@@ -212,7 +213,7 @@ impl<'g, 'a> Inlined<'g, 'a> {
     }
 
     fn rows(&self, graph: &CallGraph<'a>, demangles: bool) -> Vec<Row> {
-        let row = |copy: &Copy<'_, 'a>| {
+        let row = |copy: &InlinedCopy<'_, 'a>| {
             let (named, call) = (copy.named, copy.call());
             let file = named.file(call.file).filter(|_| call.line > 0);
             cells_of(
@@ -235,16 +236,23 @@ impl<'g, 'a> Inlined<'g, 'a> {
     fn about(&self, total: u64, demangles: bool) -> Vec<String> {
         let mut by_name: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for copy in &self.copies {
-            let (places, executed) = by_name.entry(&copy.callee).or_default();
-            *places += 1;
-            *executed = executed.saturating_add(copy.tally.executed.value().unwrap_or(0));
+            let (copies, executed) = by_name.entry(&copy.callee).or_default();
+            *copies += 1;
+            // What is in a copy of the same function is in that one's number already.
+            if !copy.is_in_itself {
+                *executed = executed.saturating_add(copy.tally.executed.value().unwrap_or(0));
+            }
         }
-        let about = |(name, (places, executed)): (&str, (u64, u64))| {
+        let about = |(name, (copies, executed)): (&str, (u64, u64))| {
             format!(
-                "{}: inlined at {} that ran; {} executed there ({})",
+                "{}: {} ran; {} executed in {} ({})",
                 shown(name, demangles),
-                plural(places, "place"),
+                match copies {
+                    1 => "1 inlined copy".to_owned(),
+                    many => format!("{} inlined copies", thousands(many)),
+                },
                 plural(executed, "instruction"),
+                if copies == 1 { "it" } else { "them" },
                 share(executed, total),
             )
         };

@@ -11,7 +11,7 @@ use headcount_model::{InlinedCall, LinkAddr, Module};
 use std::collections::{BTreeMap, HashMap};
 
 /// A copy of a function, where the call of it was.
-pub struct Copy<'g, 'a> {
+pub struct InlinedCopy<'g, 'a> {
     /// The function that it is in.
     pub node: usize,
     pub named: &'g Named<'a>,
@@ -21,13 +21,15 @@ pub struct Copy<'g, 'a> {
     pub callee: String,
     /// The function around it, by the linker's name: the one it is in, or one that was inlined itself.
     pub caller: String,
+    /// Whether it is in another copy of the same function.
+    pub is_in_itself: bool,
     /// How often it was entered.
     pub count: Count,
     /// What it executed, with what was inlined into it.
     pub tally: Tally,
 }
 
-impl<'a> Copy<'_, 'a> {
+impl<'a> InlinedCopy<'_, 'a> {
     /// The call.
     pub fn call(&self) -> &'a InlinedCall {
         &self.named.function.compiled.inlined[self.place]
@@ -75,7 +77,7 @@ pub type FindInlinedNames<'a> =
 /// not known, why.
 #[derive(Default)]
 pub struct Found<'g, 'a> {
-    pub copies: Vec<Copy<'g, 'a>>,
+    pub copies: Vec<InlinedCopy<'g, 'a>>,
     pub nameless: BTreeMap<&'a str, String>,
 }
 
@@ -112,7 +114,7 @@ impl<'g, 'a> Found<'g, 'a> {
     fn add(&mut self, node: usize, named: &'g Named<'a>, names: &[String]) -> Result<(), Error> {
         let compiled = &named.function.compiled;
         if names.len() != compiled.inlined.len() {
-            let why = "has other debug information than when it was counted";
+            let why = "no longer has the debug information that it was counted with";
             self.nameless.insert(&named.module.path, why.to_owned());
             return Ok(());
         }
@@ -125,14 +127,17 @@ impl<'g, 'a> Found<'g, 'a> {
             if !tally.ran || is_part(place) {
                 continue;
             }
-            let mut around = around(compiled, place as u32 + 1).skip(1);
-            let caller = around.find(|it| !is_part(*it)).map(|it| &names[it]);
-            self.copies.push(Copy {
+            let outer: Vec<usize> = around(compiled, place as u32 + 1).skip(1).collect();
+            let caller = outer.iter().find(|it| !is_part(**it));
+            let caller = caller.map_or(&named.function.name, |it| &names[*it]);
+            let is_in_itself = outer.iter().any(|it| names[*it] == names[place]);
+            self.copies.push(InlinedCopy {
                 node,
                 named,
                 place,
+                is_in_itself,
                 callee: names[place].clone(),
-                caller: caller.unwrap_or(&named.function.name).clone(),
+                caller: caller.clone(),
                 // An optimiser may have dropped some of it.
                 count: match entries.of(place) {
                     Some(count) if compiled.is_optimised => Count::AtLeast(count),

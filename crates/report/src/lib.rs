@@ -92,7 +92,7 @@ pub enum Error {
     /// A file cannot be written, and why.
     #[error("{0}")]
     NotWritten(String),
-    /// Nothing that was counted is called that.
+    /// No function that was counted, or inlined, has the name that was asked for.
     #[error("{0}")]
     NoSuchFunction(String),
     /// `--sort` names no column.

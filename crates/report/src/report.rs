@@ -52,7 +52,7 @@ pub struct Request<'a> {
     pub transfers: FindTransfers<'a>,
     /// Knows what pointers lead to.
     pub pointers: FindPointers<'a>,
-    /// Knows the names of what was inlined.
+    /// Looks up the names of the functions that were inlined in a module.
     pub inlined_names: FindInlinedNames<'a>,
     /// The functions whose callers, or callees, are wanted.
     pub calls_of: Option<&'a CallsOf>,

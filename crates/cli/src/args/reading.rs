@@ -157,7 +157,8 @@ Examples:
   headcount annotate --write .bb      beside each source max.c, a max.c.bb with counts")]
 pub struct Annotate {
     /// Programs, libraries, source files or functions; `max()` is the function where `max` is a
-    /// program too, and `libz!inflate` that of a library. Before them, the profile: a file FILE.db.
+    /// program too, and `libz!inflate` that of a library. The first NAME may be the
+    /// profile instead: a file whose name ends in `.db`.
     #[arg(value_name = "NAME")]
     pub names_wanted: Vec<String>,
     #[command(flatten)]
