@@ -235,7 +235,7 @@ fn callers_are_told_where_they_were_inlined() {
         );
     }
     let text = run(&folder, "headcount report --callers step");
-    assert!(text.contains("step (inlined)"), "{text}");
+    assert!(text.contains(" inlined  twice"), "{text}");
     assert!(text.contains("step: 3 inlined copies ran;"), "{text}");
     // The names are in the file of the program.
     fs::remove_file(folder.path().join("p")).expect("removed");

@@ -122,17 +122,13 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
     };
     let inclusive = match report.table.has_inclusive {
         true => "inclusive",
-        false => "inclusive (estimated)",
+        false => "incl. (est.)",
     };
     // Which functions it reached was not asked for.
     let callee = || {
         let callee = place("callee");
-        let is_inlined = |row: &Row| {
-            unit == Unit::CallCost && row.cells[place("kind")] == Cell::Text(INLINED.into())
-        };
         of_row("callee", false, &|row| match &row.cells[callee] {
             Cell::Text(name) if name.as_ref() == INDIRECT => "(indirect)".to_owned(),
-            cell if is_inlined(row) => format!("{} (inlined)", show(cell)),
             cell => show(cell),
         })
     };
@@ -217,6 +213,10 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
                 (Some((file, line)), _) => format!("{}:{line}", visible(below(folder, file))),
                 (None, Cell::Address(None)) => String::new(),
                 (None, address) => show(address),
+            }),
+            of_row("kind", false, &|row| match is_inlined(row) {
+                true => INLINED.to_owned(),
+                false => String::new(),
             }),
             words("caller"),
             callee(),
@@ -380,7 +380,8 @@ pub fn layout(report: &Report, rows: &[&Row], folder: &str) -> Vec<Column> {
         columns = with_time(report, rows, columns);
     }
     // Sources may not be at hand.
-    columns.retain(|it| it.title != "text" || it.cells.iter().any(|it| !it.is_empty()));
+    let may_go = |it: &Column| it.title == "text" || it.title == "kind" && unit == Unit::CallCost;
+    columns.retain(|it| !may_go(it) || it.cells.iter().any(|it| !it.is_empty()));
     let names_module = unit.columns()[0] == "module" && unit != Unit::Module;
     // Where the rest is folded, most often all is in one program.
     let first = rows.first().map(|row| &row.cells[0]);
@@ -499,10 +500,19 @@ fn below<'a>(folder: &str, path: &'a str) -> &'a str {
     path.strip_prefix(folder).unwrap_or(path)
 }
 
-/// Whether all instructions of a line were counted.
+/// Whether all that a row is about was counted, so that it is the code that does not tell.
 fn is_told(row: &Row, unit: Unit) -> bool {
     let executed = row.cells.get(3);
-    unit == Unit::Line && matches!(executed, Some(Cell::Count(it)) if it.is_known())
+    match unit {
+        Unit::Line => matches!(executed, Some(Cell::Count(it)) if it.is_known()),
+        Unit::CallCost => is_inlined(row),
+        _ => false,
+    }
+}
+
+/// Whether a call was replaced by what it calls.
+fn is_inlined(row: &Row) -> bool {
+    row.cells.get(7) == Some(&Cell::Text(INLINED.into()))
 }
 
 fn show(cell: &Cell) -> String {
