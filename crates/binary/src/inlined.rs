@@ -39,9 +39,10 @@ pub struct Scope {
     pub call: Option<(u32, u64)>,
 }
 
-/// Which inlined copy holds from which address on.
+/// What is found of inlined copies.
 #[derive(Debug, Default)]
 pub struct Copies {
+    /// Which holds from which address on.
     from: BTreeMap<u64, u32>,
     /// How many ranges were read so far.
     ranges: usize,
@@ -259,54 +260,53 @@ impl<'a> Reader<'_, 'a> {
         let first = subprograms.len();
         let mut around: Vec<Around> = Vec::new();
         let (mut functions, mut frameless) = (0_usize, 0_usize);
-        let variables =
-            self.each(unit, &mut |Depths { at: depth, lowest },
-                                  is_function,
-                                  facts| {
-                while around.last().is_some_and(|outer| outer.depth >= lowest) {
-                    around.pop();
+        let variables = self.each(unit, &mut |depth, is_function, facts| {
+            while around
+                .last()
+                .is_some_and(|outer| outer.depth >= depth.lowest)
+            {
+                around.pop();
+            }
+            if let Some(function) = around.last_mut() {
+                function.leave(depth.lowest);
+            }
+            let ranges = self.ranges(unit, &facts, &mut copies.ranges)?;
+            if is_function {
+                functions += usize::from(facts.frame_base.is_some());
+                frameless += usize::from(has_no_frame(&facts));
+                let found = self.entry(unit, &facts, &ranges);
+                around.push(Around {
+                    depth: depth.at,
+                    subprogram: found.map(|_| subprograms.len()),
+                    calls: Vec::new(),
+                    count: 0,
+                });
+                if let Some(at) = found {
+                    subprograms.push(self.subprogram(unit, at, &facts, files));
                 }
-                if let Some(function) = around.last_mut() {
-                    function.leave(lowest);
-                }
-                let ranges = self.ranges(unit, &facts, &mut copies.ranges)?;
-                if is_function {
-                    functions += usize::from(facts.frame_base.is_some());
-                    frameless += usize::from(has_no_frame(&facts));
-                    let found = self.entry(unit, &facts, &ranges);
-                    around.push(Around {
-                        depth,
-                        subprogram: found.map(|_| subprograms.len()),
-                        calls: Vec::new(),
-                        count: 0,
-                    });
-                    if let Some(at) = found {
-                        subprograms.push(self.subprogram(unit, at, &facts, files));
-                    }
-                } else if let Some(function) = around.last_mut() {
-                    function.count += 1;
-                    let within = function.enter(depth);
-                    if let Some(index) = function.subprogram {
-                        let callee = self.subprogram(unit, 0, &facts, files);
-                        let call = self.call(unit, &facts, &ranges, files);
-                        let source = callee.source;
-                        let into = &mut subprograms[index];
-                        into.compiled.inlined.push(InlinedCall {
-                            within,
-                            callee: source,
-                            ..call
-                        });
-                        if let Some(names) = &mut copies.names {
-                            let names = names.entry(LinkAddr(into.at)).or_default();
-                            names.push(callee.linkage_name.or(callee.name).unwrap_or_default());
-                        }
-                    }
-                    for range in ranges {
-                        copies.paint(range, function.count);
+            } else if let Some(function) = around.last_mut() {
+                function.count += 1;
+                let within = function.enter(depth.at);
+                if let Some(index) = function.subprogram {
+                    let callee = self.subprogram(unit, 0, &facts, files);
+                    let call = InlinedCall {
+                        within,
+                        callee: callee.source,
+                        ..self.call(unit, &facts, &ranges, files)
+                    };
+                    let caller = &mut subprograms[index];
+                    caller.compiled.inlined.push(call);
+                    if let Some(names) = &mut copies.names {
+                        let names = names.entry(LinkAddr(caller.at)).or_default();
+                        names.push(callee.linkage_name.or(callee.name).unwrap_or_default());
                     }
                 }
-                Ok(())
-            })?;
+                for range in ranges {
+                    copies.paint(range, function.count);
+                }
+            }
+            Ok(())
+        })?;
         let producer = self.producer(unit);
         // Rust does without frames at any level.
         let is_frameless = frameless * 2 > functions && !producer.is_rust;
@@ -342,7 +342,7 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// The call that an inlined copy stands for, but for what it calls.
+    /// The call that an inlined copy stands for, but for what it is within and what it calls.
     fn call(
         &self,
         unit: &Unit<Slice<'a>>,

@@ -32,6 +32,14 @@ impl Count {
         }
     }
 
+    /// The number, if it is not only a bound.
+    pub fn exact(self) -> Option<u64> {
+        match self {
+            Self::Exact(value) => Some(value),
+            Self::AtLeast(_) | Self::Unknown => None,
+        }
+    }
+
     /// Is there a number?
     pub fn is_known(self) -> bool {
         self != Self::Unknown

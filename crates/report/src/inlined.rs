@@ -76,9 +76,9 @@ pub fn around(compiled: &Compiled, copy: u32) -> impl Iterator<Item = usize> {
 pub struct Entries<'n, 'a> {
     named: &'n Named<'a>,
     blocks: Vec<CountedBlock<'a>>,
+    edges: Vec<Count>,
     /// For each block, the edges that lead to it.
     into: Vec<Vec<usize>>,
-    edges: Vec<Count>,
     /// By the places of copies: how often the code of each ran that ran most often,
     most: Vec<u64>,
     /// and whether it goes round in a loop.
@@ -87,84 +87,85 @@ pub struct Entries<'n, 'a> {
 
 impl<'n, 'a> Entries<'n, 'a> {
     pub fn new(named: &'n Named<'a>) -> Self {
-        let compiled = &named.function.compiled;
-        let blocks: Vec<CountedBlock<'a>> = named.blocks().collect();
-        let mut into = vec![Vec::new(); blocks.len()];
-        let mut loops = vec![false; compiled.inlined.len()];
-        if compiled.inlined.is_empty() {
-            return Self {
-                named,
-                blocks,
-                into,
-                edges: Vec::new(),
-                most: Vec::new(),
-                loops,
-            };
+        let copies = named.function.compiled.inlined.len();
+        let mut entries = Self {
+            named,
+            blocks: Vec::new(),
+            edges: Vec::new(),
+            into: Vec::new(),
+            most: vec![0; copies],
+            loops: vec![false; copies],
+        };
+        if copies > 0 {
+            entries.blocks = named.blocks().collect();
+            entries.edges = count::edges(named.counts).collect();
+            entries.into = vec![Vec::new(); entries.blocks.len()];
+            entries.look_at_blocks();
+            entries.look_at_edges();
         }
-        let mut most = vec![0; compiled.inlined.len()];
-        for block in &blocks {
+        entries
+    }
+
+    fn look_at_blocks(&mut self) {
+        let compiled = &self.named.function.compiled;
+        for block in &self.blocks {
             for (run, range) in block.block.lines.iter().zip(block.line_ranges()) {
                 let count = block.at(range.start).value().filter(|_| !range.is_empty());
                 for copy in around(compiled, run.inline_copy) {
-                    most[copy] = count.unwrap_or(0).max(most[copy]);
+                    self.most[copy] = count.unwrap_or(0).max(self.most[copy]);
                 }
             }
         }
-        for (number, edge) in named.function.edges.iter().enumerate() {
+    }
+
+    fn look_at_edges(&mut self) {
+        let compiled = &self.named.function.compiled;
+        for (number, edge) in self.named.function.edges.iter().enumerate() {
             let (Some(from), Some(to)) = (edge.from, edge.to) else {
                 continue;
             };
-            into[to as usize].push(number);
+            self.into[to as usize].push(number);
             if to <= from {
-                let first = blocks[to as usize].block.lines.first();
-                let last = blocks[from as usize].block.lines.last();
-                for copy in last
-                    .into_iter()
-                    .flat_map(|it| around(compiled, it.inline_copy))
-                {
-                    loops[copy] |= is_in(compiled, first, copy);
+                let first = self.blocks[to as usize].block.lines.first();
+                let last = self.blocks[from as usize].block.lines.last();
+                let copies = last.map(|it| around(compiled, it.inline_copy));
+                for copy in copies.into_iter().flatten() {
+                    self.loops[copy] |= is_in(compiled, first, copy);
                 }
             }
         }
-        Self {
-            named,
-            blocks,
-            into,
-            edges: count::edges(named.counts).collect(),
-            most,
-            loops,
+    }
+
+    /// The block that the copy at this place begins in, and the edges that lead to its beginning.
+    fn entry(&self, place: usize) -> Option<(usize, &[usize])> {
+        let entry = self.named.function.compiled.inlined.get(place)?.entry?;
+        let index = holder(&self.blocks, entry)?;
+        match self.blocks[index].block.address == entry {
+            true => Some((index, &self.into[index])),
+            false => Some((index, &[])),
         }
     }
 
     /// How often the code ran with which the copy at this place begins; `None`, if that is not its own.
     pub fn at(&self, place: usize) -> Option<u64> {
-        let compiled = &self.named.function.compiled;
-        let entry = compiled.inlined.get(place)?.entry?;
-        let index = holder(&self.blocks, entry)?;
+        let (index, into) = self.entry(place)?;
         let block = &self.blocks[index];
-        if block.block.address == entry && self.into[index].len() > 1 {
-            let mut lines = block.block.lines.iter();
-            if !is_in(compiled, lines.find(|it| it.instructions > 0), place) {
-                return None;
-            }
-        }
-        exactly(block.count())
+        let mut lines = block.block.lines.iter();
+        let first = lines.find(|it| it.instructions > 0);
+        let is_own = into.len() < 2 || is_in(&self.named.function.compiled, first, place);
+        block.count().exact().filter(|_| is_own)
     }
 
     /// How often the copy at this place was entered. Ways back to its beginning from inside are no entries; and if it
     /// has no loop, but code that ran more often, the beginning does not tell.
     pub fn of(&self, place: usize) -> Option<u64> {
         let mut entered = self.at(place)?;
-        let compiled = &self.named.function.compiled;
-        let entry = compiled.inlined.get(place)?.entry?;
-        let index = holder(&self.blocks, entry)?;
-        if self.blocks[index].block.address == entry {
-            for number in &self.into[index] {
-                let from = self.named.function.edges[*number].from;
-                let from = from.and_then(|it| self.blocks[it as usize].block.lines.last());
-                if is_in(compiled, from, place) {
-                    entered = entered.checked_sub(exactly(self.edges[*number])?)?;
-                }
+        let (_, into) = self.entry(place)?;
+        for number in into {
+            let from = self.named.function.edges[*number].from;
+            let from = from.and_then(|it| self.blocks[it as usize].block.lines.last());
+            if is_in(&self.named.function.compiled, from, place) {
+                entered = entered.checked_sub(self.edges[*number].exact()?)?;
             }
         }
         (self.loops[place] || self.most[place] <= entered).then_some(entered)
@@ -174,13 +175,6 @@ impl<'n, 'a> Entries<'n, 'a> {
 /// Does a line belong to a copy, or to one that was inlined into that?
 fn is_in(compiled: &Compiled, run: Option<&LineRun>, place: usize) -> bool {
     run.is_some_and(|it| around(compiled, it.inline_copy).any(|it| it == place))
-}
-
-fn exactly(count: Count) -> Option<u64> {
-    match count {
-        Count::Exact(value) => Some(value),
-        _ => None,
-    }
 }
 
 /// The block that holds an address.

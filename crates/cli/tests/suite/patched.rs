@@ -154,10 +154,7 @@ impl Case {
         let program = self.build(folder.path());
         let truth = self.truth(&folder, &program);
         let engines = ["detour", "breakpoint"].iter();
-        // Breakpoints take long, and do not care what an optimiser did.
-        let is_worth_it =
-            |engine: &&&str| **engine == "detour" || is_thorough() || !self.flags.contains(&"-O2");
-        let wrong = engines.filter(is_worth_it).flat_map(|engine| {
+        let wrong = engines.flat_map(|engine| {
             let wrong = self.disagreements_of(engine, &folder, &program, &truth);
             wrong.into_iter().map(move |it| format!("{engine}: {it}"))
         });

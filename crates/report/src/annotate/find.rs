@@ -129,11 +129,7 @@ pub enum Fit {
 /// How a name fits a function of a module, given as the linker has it.
 pub fn fit(module: &Module, function: &str, name: &str) -> Option<Fit> {
     let shown = crate::demangle(function);
-    let is_named = |name: &str| {
-        let pattern = Pattern::new(name);
-        let names = [function, &shown, without_parameters(&shown)];
-        names.iter().any(|it| pattern.matches(it))
-    };
+    let is_named = |name: &str| is_function_called(&Pattern::new(name), function, &shown);
     let bare = |name: &str| name.strip_suffix("()").unwrap_or(name).to_owned();
     let of_module = || {
         let (of, inside) = split_module(name)?;
@@ -214,9 +210,14 @@ fn functions_called(
 ) -> BTreeSet<(usize, usize)> {
     let pattern = Pattern::new(name);
     functions_of(counted, is_meant, &|name, shown| {
-        let names = [name, shown, without_parameters(shown)];
-        names.iter().any(|it| pattern.matches(it))
+        is_function_called(&pattern, name, shown)
     })
+}
+
+/// Whether a function is meant, by the linker's name and as the programmer has it.
+fn is_function_called(pattern: &Pattern, name: &str, shown: &str) -> bool {
+    let names = [name, shown, without_parameters(shown)];
+    names.iter().any(|it| pattern.matches(it))
 }
 
 /// The functions whose path ends like that.

@@ -7,7 +7,7 @@ use crate::count::{Count, CountedBlock};
 use crate::inlined::{Entries, holder};
 use crate::names::Named;
 use headcount_model::{Counted, EdgeKind, FileId, InlinedCall, SourceFunction};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 /// Where something is in a file, and what tells of it.
@@ -194,14 +194,19 @@ pub fn add(named: &Named<'_>, packed: &BTreeSet<(u32, u32)>, to: &mut Evidence) 
     }
     let entries = Entries::new(named);
     pieces.add_calls(named, &blocks, &stretches, &entries);
-    let entered = exactly(crate::rows::calls(named));
+    let entered = crate::rows::calls(named).exact();
     for ((copy, file, place), found) in &pieces.found {
         let known = to.entry(*file).or_default();
         known.marks_statements |= marks_statements;
         let mut told = told(found);
         told.is_idle = !pieces.busy.contains(copy);
         let is_once = told.sum == 0 || Some(told.sum) == entered;
-        told.once_of = named.function.source.filter(|_| *copy == 0 && is_once);
+        // LLVM does not say where a copy is entered, but only where it begins; and what several begin with, it merges.
+        let tells = marks_statements || place.kind == Kind::Code;
+        told.once_of = named
+            .function
+            .source
+            .filter(|_| *copy == 0 && is_once && tells);
         let known = known.places.entry(*place);
         known.and_modify(|it| it.add(told)).or_insert(told);
     }
@@ -227,7 +232,7 @@ pub fn add_calls(module: &Counted, to: &mut Evidence) {
         let from = run.map_or((FileId(0), (0, 0)), |(run, _)| {
             (run.file, (run.line, run.column))
         });
-        let count = exactly(block.at(call.instruction)).unwrap_or(u64::MAX);
+        let count = block.at(call.instruction).exact().unwrap_or(u64::MAX);
         let is_part = functions[at.1].name.contains(".part.");
         let called = Called {
             line,
@@ -253,8 +258,8 @@ fn add_branches(
     for (edge, count) in edges.zip(crate::count::edges(named.counts)) {
         let Some(from) = edge.from else { continue };
         match edge.kind {
-            EdgeKind::Taken => outcomes.entry(from).or_default().0 = exactly(count),
-            EdgeKind::Fall => outcomes.entry(from).or_default().1 = exactly(count),
+            EdgeKind::Taken => outcomes.entry(from).or_default().0 = count.exact(),
+            EdgeKind::Fall => outcomes.entry(from).or_default().1 = count.exact(),
             EdgeKind::Lost if count != Count::Exact(0) => {
                 let Some(run) = last_run(&blocks[from as usize]) else {
                     continue;
@@ -363,24 +368,12 @@ impl Pieces {
             }
         }
         let calls = (1..).zip(&named.function.compiled.inlined);
-        // LLVM does not say where a copy is entered, but only where it begins; and it merges what several copies of a
-        // function begin with. So one of them may have run although its beginning did not.
-        let merges = named.function.compiled.marks_changes;
-        let ran: HashSet<_> = calls
-            .clone()
-            .filter(|(number, _)| entries.of(*number as usize - 1).is_none_or(|it| it > 0))
-            .map(|(_, call)| (call.within, call.callee))
-            .collect();
         for (number, call) in calls.filter(|(number, _)| !self.parts.contains_key(number)) {
             let Some(entry) = call.entry else { continue };
             let Some(block) = holder(blocks, entry) else {
                 continue;
             };
-            let is_adrift = match entries.of(number as usize - 1) {
-                Some(0) => merges && ran.contains(&(call.within, call.callee)),
-                Some(_) => false,
-                None => true,
-            };
+            let is_adrift = entries.of(number as usize - 1).is_none();
             let place = Place {
                 line: call.line,
                 column: call.column,
@@ -405,7 +398,7 @@ impl Pieces {
         let is_part = named.function.name.contains(".part.");
         // A part that was split off is entered from the rest of its function.
         if let Some((file, line)) = named.function.source.filter(|_| !is_part) {
-            let count = exactly(crate::rows::calls(named));
+            let count = crate::rows::calls(named).exact();
             let entered = Entered {
                 line,
                 count,
@@ -454,13 +447,6 @@ impl Pieces {
 /// So many places at the beginning of a copy are asked how often it was entered.
 const MOST_FIRST: usize = 8;
 
-fn exactly(count: Count) -> Option<u64> {
-    match count {
-        Count::Exact(value) => Some(value),
-        _ => None,
-    }
-}
-
 fn told(pieces: &[Piece]) -> Told {
     let mut told = Told {
         pieces: pieces.len() as u32,
@@ -476,7 +462,7 @@ fn told(pieces: &[Piece]) -> Told {
     {
         told.is_adrift |= is_adrift;
         told.is_packed |= is_packed;
-        told.is_partial |= exactly(*count).is_none();
+        told.is_partial |= count.exact().is_none();
         let count = count.value().unwrap_or(0);
         told.sum = told.sum.saturating_add(count);
         told.most = told.most.max(count);
