@@ -340,7 +340,7 @@ pub struct Counting {
     /// gs register themselves [default: detour, or breakpoint with --limit].
     #[arg(long, value_enum, value_name = "ENGINE")]
     pub engine: Option<EngineName>,
-    /// Whose programs to count, line by line, when an interpreter runs them: CPython 3.11, Lua 5.4
+    /// Whose programs to count, line by line, when an interpreter runs them: CPython 3.11 to 3.13, Lua 5.4
     /// and Icon 9.4 are known.
     /// `none` counts the interpreter alone [default: all that are known].
     #[arg(long, value_enum, value_name = "LANGUAGE")]

@@ -79,7 +79,7 @@ impl Wanted<'_> {
             let profile = self.args.profile.file.as_ref();
             let profile = profile.or(self.args.profile.input.as_ref());
             let sources = Sources::new(&loaded, &self.args.source, profile.map(|it| it.as_path()));
-            source_flows::follow(&mut loaded, &sources);
+            source_flows::follow(&mut loaded, &sources, |_| true);
         }
         let demangle = !self.args.names.no_demangle;
         let counted = [loaded.counted.as_slice()];

@@ -8,10 +8,11 @@ use headcount_report::is_of_the_system;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Reads the sources that reports on lines need. Says once which are not as they were.
-pub fn follow(loaded: &mut Loaded, sources: &Sources) {
+/// Reads the sources that reports on lines of these modules need. Says once which are not as they were.
+pub fn follow(loaded: &mut Loaded, sources: &Sources, is_wanted: impl Fn(&Module) -> bool) {
     let mut missing = BTreeSet::new();
-    for counted in &mut loaded.counted {
+    let wanted = loaded.counted.iter_mut();
+    for counted in wanted.filter(|it| is_wanted(&it.module)) {
         follow_module(counted, sources, &mut missing);
     }
     let first: Vec<&str> = missing.iter().take(3).map(String::as_str).collect();

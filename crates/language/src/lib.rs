@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use headcount_model::packed::{Packed, Packer};
-use headcount_model::{Expression, LinkAddr, Width};
+use headcount_model::{Binary, Expression, LinkAddr, Width};
 
 pub use headcount_model::Language;
 pub use runtime::{Allocation, Collector, Resumption, Runtime};
@@ -112,17 +112,18 @@ impl Found {
         to.text(&self.name);
         to.0.push(self.language.code());
         self.watch.pack(&mut to);
-        to.many(&self.interpreter.anchors(), |to, it| to.wide(it.0));
+        to.many(&self.interpreter.basis(), |to, it| to.wide(*it));
         to.many(&self.fetches, |to, fetch| {
             to.wide(fetch.at.0);
             to.number(fetch.free.into());
-            let (register, from, by) = match fetch.address {
-                Address::Register(register, by) => (register, None, by),
-                Address::Word(register, from, by) => (register, Some(from), by),
+            let (kind, registers, from, by) = match fetch.address {
+                Address::Register(register, by) => (0, [register, 0], 0, by),
+                Address::Word(register, from, by) => (1, [register, 0], from, by),
+                Address::Unless(register, other, from) => (2, [register, other], from, 0),
             };
-            to.0.push(register);
-            to.0.push(from.is_some().into());
-            to.signed_wide(from.unwrap_or(0));
+            to.0.push(kind);
+            to.0.extend(registers);
+            to.signed_wide(from);
             to.signed_wide(by);
         });
         match &self.runtime {
@@ -145,16 +146,17 @@ impl Found {
         let name = from.text()?;
         let language = Language::from_code(from.u8()?)?;
         let watch = Watch::unpack(&mut from)?;
-        let anchors = from.many(|from| from.wide().map(LinkAddr))?;
-        let anchor = *anchors.first()?;
+        let basis = from.many(Packed::wide)?;
         let fetches = from.many(|from| {
             let at = LinkAddr(from.wide()?);
             let free = u16::try_from(from.number()?).ok()?;
-            let (register, is_word) = (from.u8()?, from.u8()? != 0);
+            let (kind, register, other) = (from.u8()?, from.u8()?, from.u8()?);
             let (distance, by) = (from.signed_wide()?, from.signed_wide()?);
-            let address = match is_word {
-                true => Address::Word(register, distance, by),
-                false => Address::Register(register, by),
+            let address = match kind {
+                0 => Address::Register(register, by),
+                1 => Address::Word(register, distance, by),
+                2 => Address::Unless(register, other, distance),
+                _ => return None,
             };
             Some(Fetch { at, address, free })
         })?;
@@ -170,10 +172,10 @@ impl Found {
             watch,
             runtime,
             interpreter: match language {
-                Language::Python => cpython::interpreter(anchor),
-                Language::Lua => lua::interpreter(anchor),
-                Language::Icon => icon::interpreter(anchors.try_into().ok()?),
-            },
+                Language::Python => cpython::interpreter(&basis),
+                Language::Lua => lua::interpreter(&basis),
+                Language::Icon => icon::interpreter(&basis),
+            }?,
         })
     }
 }
@@ -196,7 +198,13 @@ pub enum Address {
     Register(u8, i64),
     /// So far (the last number) from the word that is so far (the one before) from what is in the register.
     Word(u8, i64, i64),
+    /// What is in the first register, unless that is the word that is so far from what is in the second one: then it is
+    /// [`NO_FETCH`].
+    Unless(u8, u8, i64),
 }
+
+/// No instruction has this address. Where it is counted, an instruction was only done in another way.
+pub const NO_FETCH: u64 = 0;
 
 impl Address {
     /// For a probe.
@@ -206,6 +214,12 @@ impl Address {
             Self::Word(register, from, by) => {
                 let word = Expression::load(Width::WHOLE, Expression::offset(register, from));
                 Expression::sum(word, Expression::Constant(by))
+            }
+            Self::Unless(register, other, from) => {
+                let word = Expression::load(Width::WHOLE, Expression::offset(other, from));
+                let is_another =
+                    Expression::binary(Binary::NotEqual, Expression::Register(register), word);
+                Expression::binary(Binary::Multiply, Expression::Register(register), is_another)
             }
         }
     }
@@ -260,8 +274,8 @@ pub trait Interpreter: std::fmt::Debug {
         None
     }
 
-    /// Where what it goes by is in the interpreter's file, for [`Found::unpack`].
-    fn anchors(&self) -> Vec<LinkAddr>;
+    /// What it goes by: addresses in the interpreter's file and the like, for [`Found::unpack`].
+    fn basis(&self) -> Vec<u64>;
 }
 
 /// Does this file look like an interpreter? [`find`] takes longer to say.
@@ -293,17 +307,18 @@ mod tests {
             fetches: vec![
                 fetch(1, Address::Register(15, -2)),
                 fetch(u64::MAX, Address::Word(3, 0x38, 4)),
+                fetch(2, Address::Unless(14, 13, 0x38)),
             ],
             watch: Watch::Frees(LinkAddr(9)),
             runtime: Some(Err("it is another one".to_owned())),
-            interpreter: cpython::interpreter(LinkAddr(7)),
+            interpreter: cpython::interpreter(&[7, 9, 12]).unwrap(),
         };
         let bytes = found.pack();
         let again = Found::unpack(&bytes).unwrap();
         assert_eq!((&again.name, &again.fetches), (&found.name, &found.fetches));
         assert_eq!(
-            (&again.watch, again.interpreter.anchors(), &again.runtime),
-            (&found.watch, vec![LinkAddr(7)], &found.runtime)
+            (&again.watch, again.interpreter.basis(), &again.runtime),
+            (&found.watch, vec![7, 9, 12], &found.runtime)
         );
         for end in 0..bytes.len() {
             assert!(Found::unpack(&bytes[..end]).is_none());

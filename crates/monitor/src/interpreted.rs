@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use headcount_language::{Arrival, Interpreter, Language, Memory, Runtime, Watch};
-use headcount_model::LoadAddr;
+use headcount_model::{KeyKind, LoadAddr};
 use headcount_patch::{PLACE_SHIFT, SLOT_COUNT, end_of_bucket, first_places, mask};
 
 use libc::pid_t;
@@ -422,15 +422,18 @@ impl Monitor<'_> {
         let (Some(tallies), Some(windows)) = (&mut self.tallies, &self.windows) else {
             return Ok(());
         };
-        let found = these.iter().filter_map(|slot| {
-            let (number, offset) = tallies.pieces.at(space, slot.key)?;
+        let found = these.iter().map(|slot| {
+            let piece = tallies.pieces.at(space, slot.key);
             let found = Found {
                 tally,
                 place: slot.place(),
-                key: FoundKey::Piece(number, offset),
+                key: match piece {
+                    Some((number, offset)) => FoundKey::Piece(number, offset),
+                    None => FoundKey::Kind(KeyKind::Elsewhere),
+                },
                 by: None,
             };
-            Some((found, slot.sum))
+            (found, slot.sum)
         });
         let found: Vec<(Found, Sum)> = found.collect();
         tallies.write(&of_hits(&found))?;

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, HashMap, hash_map};
 use std::fs::File;
 use std::io::{self, Read};
 
+use headcount_language::NO_FETCH;
 use headcount_model::KeyKind;
 use headcount_model::packed::{Packed, Packer};
 use headcount_patch::{ADDRESS_SHIFT, PLACE_SHIFT, SLOT_AMOUNT, SLOT_BYTES, SLOT_COUNT};
@@ -181,6 +182,7 @@ impl Slot {
             key: match what {
                 KeyKind::Number if kind.is_program => match (meaning.piece)(self.key) {
                     Some((number, offset)) => FoundKey::Piece(number, offset),
+                    None if self.key == NO_FETCH => FoundKey::Number(self.key.cast_signed()),
                     None => FoundKey::Kind(KeyKind::Elsewhere),
                 },
                 KeyKind::Number if kind.is_targets => FoundKey::Code((meaning.code)(self.key)),

@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, HashSet};
 pub struct InlinedRuns<'a>(HashSet<(&'a str, u32)>);
 
 impl<'a> InlinedRuns<'a> {
-    pub fn of(counted: &'a [Counted]) -> Self {
+    pub fn of(counted: impl IntoIterator<Item = &'a Counted>) -> Self {
         let mut lines = HashSet::new();
-        for named in counted.iter().flat_map(|it| functions(it, false)) {
+        for named in counted.into_iter().flat_map(|it| functions(it, false)) {
             for block in named.blocks() {
                 for (run, range) in block.block.lines.iter().zip(block.line_ranges()) {
                     let is_copied = run.inline_copy > 0 && !range.is_empty();

@@ -69,7 +69,7 @@ pub use events::{Amount, EventSums, FindEvents, WantedEvents};
 pub use exact_calls::ExactCalls;
 pub use gate::{Gate, Percent};
 pub use glob::Pattern;
-pub use lines::{LineCount, line_counts};
+pub use lines::{LineCount, line_counts, line_counts_in};
 pub use names::is_counted;
 pub use number::{plural, share, thousands, time_text};
 pub use only::{Filter, Only, Written, line_range, split_module};

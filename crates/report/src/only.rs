@@ -201,6 +201,11 @@ impl Only {
     }
 
     /// Is it written in what is wanted? Of what has no function, nobody knows better.
+    /// May anything of this module be wanted?
+    pub fn may_be_in(&self, module: &Module) -> bool {
+        self.is_within(&module.path) && self.is_in_language(module.functions.first())
+    }
+
     /// Is a language wanted?
     pub fn wants_language(&self, language: Language) -> bool {
         let wanted = Written::In(language);

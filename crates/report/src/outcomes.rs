@@ -15,7 +15,7 @@ use crate::names::{Named, functions};
 use crate::number::thousands;
 use crate::report::Request;
 use crate::table::{Cell, Row};
-use headcount_model::{Block, Counted};
+use headcount_model::{Block, Counted, Module};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -58,11 +58,16 @@ pub enum Outcome {
     },
 }
 
-/// The branches of every line of every file. Those that nothing ever came to, or of which a way was
+/// The branches of every line of every file of these modules. Those that nothing ever came to, or of which a way was
 /// not counted, are left out: there is nothing to tell.
-pub fn line_branches(counted: &[Counted], checks: &Checks<'_>) -> BranchLines {
+pub fn line_branches(
+    counted: &[Counted],
+    is_wanted: impl Fn(&Module) -> bool,
+    checks: &Checks<'_>,
+) -> BranchLines {
     let mut all: BranchLines = BTreeMap::new();
-    for (module, it) in counted.iter().enumerate() {
+    let modules = counted.iter().enumerate();
+    for (module, it) in modules.filter(|it| is_wanted(&it.1.module)) {
         for named in functions(it, false) {
             for branch in checks.branches(module, &named) {
                 let block = named.function.blocks.get(branch.block as usize);
@@ -89,7 +94,7 @@ pub fn rows(counted: &[Counted], request: &Request<'_>) -> Result<Vec<Row>, Erro
     let checks = Checks::new(&callees, request.with_checks);
     let counts = all_lines(counted, request.demangle, &request.only)?;
     let mut rows = Vec::new();
-    for (file, lines) in line_branches(counted, &checks) {
+    for (file, lines) in line_branches(counted, |it| request.only.may_be_in(it), &checks) {
         let library = request.own.and_then(|own| own.library_of_file(&file));
         let text = request.source.and_then(|source| source(&file));
         for (line, it) in lines {

@@ -146,8 +146,8 @@ impl FileTally {
 }
 
 /// The tallies of every file that is wanted, or of the wanted functions in it.
-pub fn file_tallies(
-    counted: &[Counted],
+pub fn file_tallies<'c>(
+    counted: impl IntoIterator<Item = &'c Counted>,
     demangle: bool,
     only: &Only,
     wanted_events: &WantedEvents<'_>,
@@ -160,8 +160,8 @@ pub fn file_tallies(
 }
 
 /// The same, where source text that was counted is told from code: it is `true` that comes with it.
-fn tallies(
-    counted: &[Counted],
+fn tallies<'c>(
+    counted: impl IntoIterator<Item = &'c Counted>,
     demangle: bool,
     only: &Only,
     wanted_events: &WantedEvents<'_>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use headcount_language::{
-    Language, Measured, OfRuntime, SourceUnit, Sources, TokenCost, shared_out,
+    Language, Measured, NO_FETCH, OfRuntime, SourceUnit, Sources, TokenCost, shared_out,
 };
 use headcount_model::{
     ChargePlace, CodePoint, KeyKind, LinkAddr, OfProgram, RegionUse, RuntimeCharge, RuntimeCosts,
@@ -102,6 +102,7 @@ impl Found {
                 self.instructions = self.instructions.saturating_add(sum.count);
                 match piece {
                     Some((it, offset)) => add(&mut it.executed, offset, sum.count),
+                    None if found.key == FoundKey::Number(NO_FETCH.cast_signed()) => {}
                     None => self.lost = self.lost.saturating_add(sum.count),
                 }
             }

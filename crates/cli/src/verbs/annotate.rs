@@ -10,7 +10,7 @@ use headcount_profile::Loaded;
 use headcount_report::{
     Filter, LineCount, Only, Own, OwnModules, Refused, Tallied,
     annotate::{self, Around, Chosen, Fold, Scale, View},
-    coverage_notes, line_counts, nothing_called, text, thousands, visible,
+    coverage_notes, line_counts_in, nothing_called, text, thousands, visible,
 };
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -20,12 +20,16 @@ pub fn run(args: &Annotate) -> anyhow::Result<ExitCode> {
     let (profile, names) = args.profile_and_names();
     let mut loaded = super::load(profile.as_ref(), &args.runs)?;
     let sources = Sources::new(&loaded, &args.source, profile.as_deref());
-    source_flows::follow(&mut loaded, &sources);
-    let own = super::own(&args.own, &loaded, !args.names.no_demangle);
     let names = [names, &args.filter.only].concat();
-    let mut chosen = match names.is_empty() {
-        true => all_that_ran(&loaded, &own, args)?,
-        false => chosen(&loaded, &names)?,
+    let named = (!names.is_empty()).then(|| chosen(&loaded, &names));
+    let named = named.transpose()?;
+    source_flows::follow(&mut loaded, &sources, |module| {
+        named.as_ref().is_none_or(|it| it.may_be_in(module))
+    });
+    let own = super::own(&args.own, &loaded, !args.names.no_demangle);
+    let mut chosen = match named {
+        None => all_that_ran(&loaded, &own, args)?,
+        Some(named) => named,
     };
     narrow(&mut chosen, &loaded, args)?;
     let tallied = super::tallied(&loaded, Only::default(), None, !args.names.no_demangle)?;
@@ -145,10 +149,10 @@ fn listings(
     is_named: bool,
     sources: &Sources,
 ) -> anyhow::Result<String> {
-    let counts = line_counts(&loaded.counted)?;
+    let counts = line_counts_in(&loaded.counted, |it| chosen.may_be_in(it))?;
     let none = BTreeMap::new();
     let excerpts = annotate::excerpts(&loaded.counted, chosen, !args.names.no_demangle)?;
-    let branches = branches(loaded, args);
+    let branches = branches(loaded, chosen, args);
     let time = super::time(loaded);
     let mut shown = String::new();
     let mut excerpts: Vec<_> = excerpts.iter().collect();
@@ -205,11 +209,12 @@ fn listings(
 }
 
 /// What is known of branches, by file and line.
-fn branches(loaded: &Loaded, args: &Annotate) -> annotate::BranchLines {
+fn branches(loaded: &Loaded, chosen: &Chosen, args: &Annotate) -> annotate::BranchLines {
     let files = Files::default();
     let pointers = |module: &Module| files.pointers(module);
     annotate::line_branches(
         &loaded.counted,
+        chosen,
         &headcount_x86::transfers,
         &pointers,
         args.checks,
@@ -264,8 +269,8 @@ fn as_json(
         }
         return Ok(serde_json::json!({ "version": 1, "functions": functions }));
     }
-    let counts = line_counts(&loaded.counted)?;
-    let branches = branches(loaded, args);
+    let counts = line_counts_in(&loaded.counted, |it| chosen.may_be_in(it))?;
+    let branches = branches(loaded, chosen, args);
     let none = BTreeMap::new();
     let mut files = Vec::new();
     for (file, excerpts) in annotate::excerpts(&loaded.counted, chosen, demangle)? {
@@ -301,7 +306,7 @@ fn write_beside(
     if chosen.files.is_empty() {
         bail!("--write is for source files; name some, or nothing for all that ran");
     }
-    let counts = line_counts(&loaded.counted)?;
+    let counts = line_counts_in(&loaded.counted, |it| chosen.may_be_in(it))?;
     let none = BTreeMap::new();
     let mut written = 0;
     for file in &chosen.files {

@@ -154,7 +154,7 @@ pub fn side(loaded: &Loaded, repetitions: Vec<Repetition>) -> Side<'_> {
 fn follow_sources(args: &Args, loaded: &mut Loaded, profile: &Option<PathBuf>) -> Vec<String> {
     let known = loaded.notes.len();
     let sources = Sources::new(loaded, &args.source, profile.as_deref());
-    source_flows::follow(loaded, &sources);
+    source_flows::follow(loaded, &sources, |_| true);
     loaded.notes.drain(known..).collect()
 }
 

@@ -39,7 +39,7 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     let only = super::only(args.filter.get(), &[&loaded], demangle)?;
     choose_modules(&mut loaded, args.filter.module.as_deref(), format)?;
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
-    source_flows::follow(&mut loaded, &sources);
+    source_flows::follow(&mut loaded, &sources, |_| true);
     if format == ExportFormat::IconFiles {
         return icon_files(args, &loaded, only);
     }

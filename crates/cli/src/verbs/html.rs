@@ -29,7 +29,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
     let old = old.transpose()?;
     let mut loaded = super::load(named, &args.runs)?;
     let sources = Sources::new(&loaded, &args.source, named.map(|it| it.as_path()));
-    source_flows::follow(&mut loaded, &sources);
+    source_flows::follow(&mut loaded, &sources, |_| true);
     let runs: Vec<RunFacts> = loaded.runs.iter().map(facts).collect();
     let samples = super::samples(&loaded);
     let demangle = !args.names.no_demangle;

@@ -86,12 +86,12 @@ pub fn run(args: &Report) -> anyhow::Result<ExitCode> {
 pub fn show(loaded: Loaded, args: &TableArgument, wish: &Wish<'_>) -> anyhow::Result<ExitCode> {
     // The process is about to end: freeing a large profile block by block takes a tenth of the time of a report.
     let mut loaded = ManuallyDrop::new(loaded);
-    if matches!(args.by, By::Line | By::Branch) || !wish.gate.is_open() {
-        let sources = Sources::new(&loaded, &args.source, wish.profile);
-        source_flows::follow(&mut loaded, &sources);
-    }
     let demangle = !args.names.no_demangle;
     let only = super::only(args.filter.get(), &[&loaded], demangle)?;
+    if matches!(args.by, By::Line | By::Branch) || !wish.gate.is_open() {
+        let sources = Sources::new(&loaded, &args.source, wish.profile);
+        source_flows::follow(&mut loaded, &sources, |it| only.may_be_in(it));
+    }
     let is_text = args.format.get() == Format::Text;
     // Who names what to show sees all of it.
     let is_part = is_text && !args.all && only.names_nothing();

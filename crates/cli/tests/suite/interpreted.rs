@@ -3,20 +3,35 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
-use crate::workshop::{Said, Workshop, have};
+use crate::workshop::{Said, Workshop};
 
 /// Debian's own: others may stand before it.
 const PYTHON: &str = "/usr/bin/python3.11";
 
 /// The tracer, and programs that do what programs do.
 const TRUTH: &str = include_str!("interpreted/python/truth.py");
-const PROGRAMS: [(&str, &str); 4] = [
+const PROGRAMS: [(&str, &str); 5] = [
     ("flow.py", include_str!("interpreted/python/flow.py")),
     ("raising.py", include_str!("interpreted/python/raising.py")),
     ("classes.py", include_str!("interpreted/python/classes.py")),
     ("library.py", include_str!("interpreted/python/library.py")),
+    ("modern.py", include_str!("interpreted/python/modern.py")),
 ];
+
+/// Newer ones, where there are any: Debian's stable release may have none of them.
+fn newer_ones() -> Vec<String> {
+    let mut folders: Vec<PathBuf> = vec!["/usr/bin".into(), "/usr/local/bin".into()];
+    let pyenv = Path::new(&std::env::var_os("HOME").unwrap_or_default()).join(".pyenv/versions");
+    let versions = fs::read_dir(pyenv).into_iter().flatten().flatten();
+    folders.extend(versions.map(|it| it.path().join("bin")));
+    let of = |minor: u8| {
+        let mut all = folders.iter().map(|it| it.join(format!("python3.{minor}")));
+        Some(all.find(|it| it.exists())?.to_str()?.to_owned())
+    };
+    [12, 13].into_iter().filter_map(of).collect()
+}
 
 /// File and line.
 pub type Place = (String, u32);
@@ -53,8 +68,12 @@ pub fn lines(shop: &Workshop, more: &[&str]) -> BTreeMap<Place, (u64, bool)> {
 }
 
 /// The lines of a program, and of what it imports first, as Python's tracer has them.
-fn traced(shop: &Workshop, program: &str) -> BTreeMap<Place, u64> {
-    shop.must(&[PYTHON, "-B", "truth.py", "truth.txt", program]);
+fn traced(shop: &Workshop, python: &str, program: &str) -> BTreeMap<Place, u64> {
+    shop.must(&[python, "-B", "truth.py", "truth.txt", program]);
+    truth(shop)
+}
+
+fn truth(shop: &Workshop) -> BTreeMap<Place, u64> {
     let text = fs::read_to_string(shop.path("truth.txt")).unwrap();
     let rows = text.lines().map(|it| {
         let [file, line, count] = it.split('\t').collect::<Vec<_>>()[..] else {
@@ -94,33 +113,71 @@ pub fn is_sure(shop: &Workshop) -> String {
 #[test]
 fn lines_of_python_begin_as_often_as_its_tracer_says() {
     let mut bounds = 0;
-    for (program, _) in PROGRAMS {
+    let debians = PROGRAMS.iter().map(|it| (PYTHON.to_owned(), it.0));
+    // The larger ones are for one.
+    let newer = newer_ones().into_iter();
+    let newer = newer
+        .flat_map(|it| ["flow.py", "raising.py", "modern.py"].map(|program| (it.clone(), program)));
+    for (python, program) in debians.chain(newer) {
         let shop = shop();
-        let truth = traced(&shop, program);
-        counted(&shop, &[PYTHON, "-B", program]);
-        let found = lines(&shop, &[]);
-        // What ends with the interpreter, nobody traces any more.
-        let is_of_end = |file: &str| file.ends_with("logging/__init__.py");
-        let all = truth.iter().filter(|((file, _), _)| !is_of_end(file));
-        for (place, count) in all {
-            let known = found.get(place);
-            let is_it = known.is_some_and(|(known, is_exact)| match is_exact {
-                true => known == count,
-                false => known <= count,
-            });
-            assert!(is_it, "{program}: {place:?}: {count}, not {known:?}");
-            bounds += usize::from(known.is_some_and(|it| !it.1));
-        }
+        let truth = traced(&shop, &python, program);
+        counted(&shop, &[&python, "-B", program]);
+        let found = lines(&shop, &["--language", "python"]);
+        bounds += agree(&truth, &found, &format!("{python} {program}"));
         let own = found.iter().filter(|(place, _)| place.0 == program);
         for (place, (count, _)) in own {
             assert!(
                 *count == 0 || truth.contains_key(place),
-                "{place:?}: {count}"
+                "{python}: {place:?}: {count}"
             );
         }
         is_sure(&shop);
     }
     assert!(bounds < 10, "{bounds} lines are not exact");
+}
+
+/// Whoever traced lines must be right. How many of them are only bounded.
+fn agree(truth: &BTreeMap<Place, u64>, found: &BTreeMap<Place, (u64, bool)>, what: &str) -> usize {
+    let mut bounds = 0;
+    // What ends with the interpreter, nobody traces any more.
+    let is_of_end = |file: &str| file.ends_with("logging/__init__.py");
+    let all = truth.iter().filter(|((file, _), _)| !is_of_end(file));
+    for (place, count) in all {
+        let known = found.get(place);
+        let is_it = known.is_some_and(|(known, is_exact)| match is_exact {
+            true => known == count,
+            false => known <= count,
+        });
+        assert!(is_it, "{what}: {place:?}: {count}, not {known:?}");
+        bounds += usize::from(known.is_some_and(|it| !it.1));
+    }
+    bounds
+}
+
+/// From 3.12 on, what is traced is replaced by other instructions, which lead to it.
+#[test]
+fn a_program_that_traces_itself_is_counted_like_any_other() {
+    let lines_only = TRUTH;
+    let instructions_too = TRUTH.replace(
+        "    return trace\n",
+        "    frame.f_trace_opcodes = True\n    return trace\n",
+    );
+    assert_ne!(lines_only, instructions_too);
+    let is_counted_right = |python: &str, tracer: &str, program: &str| {
+        let shop = shop();
+        shop.write("truth.py", tracer);
+        counted(&shop, &[python, "-B", "truth.py", "truth.txt", program]);
+        let found = lines(&shop, &["--language", "python"]);
+        agree(&truth(&shop), &found, &format!("{python} {program}"));
+        is_sure(&shop);
+    };
+    let newer = newer_ones();
+    for python in newer.iter().map(String::as_str).chain([PYTHON]) {
+        is_counted_right(python, &instructions_too, "flow.py");
+    }
+    if let Some(newest) = newer.last() {
+        is_counted_right(newest, lines_only, "modern.py");
+    }
 }
 
 #[test]
@@ -131,7 +188,7 @@ fn lines_of_other_peoples_programs_too() {
     let source =
         "import json.tool, sys\nsys.argv = ['tool', '--sort-keys', 'in.json']\njson.tool.main()\n";
     shop.write("tool.py", source);
-    let truth = traced(&shop, "tool.py");
+    let truth = traced(&shop, PYTHON, "tool.py");
     counted(&shop, &[PYTHON, "-B", "tool.py"]);
     let found = lines(&shop, &[]);
     let of_json = truth.iter().filter(|it| it.0.0.contains("/json/"));
@@ -303,17 +360,21 @@ fn who_wants_none_of_it_gets_none() {
 #[test]
 fn an_interpreter_that_is_not_known_is_named() {
     let shop = Workshop::new();
-    shop.write("it.c", "int _PyEval_EvalFrameDefault(void) { return 7; }\nint main(void) { return _PyEval_EvalFrameDefault(); }\n");
-    shop.must(&["gcc", "-rdynamic", "it.c", "-o", "it"]);
-    counted(&shop, &["./it"]);
-    let text = shop.report(&["--all"]);
-    assert!(text.contains("it is older than CPython 3.11"), "{text}");
-    if have("/usr/bin/python3.13") {
-        shop.headcount(&["run", "-q", "--", "/usr/bin/python3.13", "-c", "1"]);
-        assert!(
-            shop.report(&["--all"])
-                .contains("only CPython 3.11 is known")
-        );
+    let old = "int _PyEval_EvalFrameDefault(void) { return 7; }\n\
+               int main(void) { return _PyEval_EvalFrameDefault(); }\n";
+    let new = format!("const unsigned long Py_Version = 0x030f00f0;\n{old}");
+    for (program, why) in [
+        (old, "it is older than CPython 3.11"),
+        (
+            &new,
+            "it is CPython 3.15.0, and only 3.11, 3.12, 3.13 are known",
+        ),
+    ] {
+        shop.write("it.c", program);
+        shop.must(&["gcc", "-rdynamic", "it.c", "-o", "it"]);
+        counted(&shop, &["./it"]);
+        let text = shop.report(&["--all"]);
+        assert!(text.contains(why), "{text}");
     }
 }
 

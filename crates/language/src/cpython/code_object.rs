@@ -1,10 +1,10 @@
-//! Code objects of CPython 3.11 in memory.
+//! Code objects of CPython in memory.
 
 use std::ops::Range;
 
 use headcount_model::packed::{Packed, Packer};
 
-use super::opcodes;
+use super::version::{Monitoring, Version};
 use crate::Memory;
 
 /// Where things are in a code object.
@@ -12,11 +12,9 @@ const TYPE: u64 = 8;
 const UNITS: u64 = 0x10;
 const CONSTANTS: u64 = 0x18;
 const EXCEPTIONS: u64 = 0x28;
-const FIRST_LINE: u64 = 0x48;
 const FILE_NAME: u64 = 0x70;
 const QUALIFIED_NAME: u64 = 0x80;
 const LINES: u64 = 0x88;
-const CODE: u64 = 0xb8;
 
 /// No code object has more code, no text or table more bytes, and no tuple more elements.
 const MOST_BYTES: u64 = 1 << 24;
@@ -27,6 +25,8 @@ const DEEPEST: u32 = 100;
 /// What there is to know of a code object and of those in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CodeObject {
+    /// It is of CPython 3.`minor`.
+    pub minor: u8,
     pub file: String,
     pub name: String,
     pub first_line: u32,
@@ -40,6 +40,7 @@ pub(crate) struct CodeObject {
 
 impl CodeObject {
     fn pack(&self, to: &mut Packer) {
+        to.0.push(self.minor);
         to.text(&self.file);
         to.text(&self.name);
         to.number(self.first_line as usize);
@@ -70,6 +71,7 @@ impl CodeObject {
             return None;
         }
         Some(Self {
+            minor: from.u8()?,
             file: from.text()?,
             name: from.text()?,
             first_line: from.number()?,
@@ -81,88 +83,167 @@ impl CodeObject {
     }
 }
 
-/// The code object that has an instruction at an address.
-pub(super) fn around(memory: &dyn Memory, code_type: u64, at: u64) -> Option<u64> {
-    const STEP: u64 = 4096;
-    // Every object begins at a multiple of eight.
-    let mut end = at & !7;
-    while at - end < MOST_BYTES {
-        // What is before may not be there.
-        let start = (end.saturating_sub(1) & !(STEP - 1)).max(8);
-        let mut bytes = vec![0; (end - start) as usize];
-        memory.read(start, &mut bytes)?;
-        for (index, word) in bytes.chunks_exact(8).enumerate().rev() {
-            if word != code_type.to_le_bytes() {
-                continue;
+/// An interpreter in a process.
+#[derive(Clone, Copy)]
+pub(super) struct Process<'m> {
+    pub memory: &'m dyn Memory,
+    pub version: &'static Version,
+    /// Where the type of its code objects is.
+    pub code_type: u64,
+}
+
+impl Process<'_> {
+    /// The code object that has an instruction at an address.
+    pub fn around(&self, at: u64) -> Option<u64> {
+        const STEP: u64 = 4096;
+        // Every object begins at a multiple of eight.
+        let mut end = at & !7;
+        while end > TYPE && at - end < MOST_BYTES {
+            // What is before may not be there.
+            let start = (end.saturating_sub(1) & !(STEP - 1)).max(8);
+            let mut bytes = vec![0; (end - start) as usize];
+            self.memory.read(start, &mut bytes)?;
+            for (index, word) in bytes.chunks_exact(8).enumerate().rev() {
+                if word != self.code_type.to_le_bytes() {
+                    continue;
+                }
+                let object = start + index as u64 * 8 - TYPE;
+                if self.extent(object).is_some_and(|it| it.contains(&at)) {
+                    return Some(object);
+                }
             }
-            let object = start + index as u64 * 8 - TYPE;
-            if extent(memory, object).is_some_and(|it| it.contains(&at)) {
-                return Some(object);
+            end = start;
+        }
+        None
+    }
+
+    /// Where a code object has its instructions.
+    pub fn extent(&self, object: u64) -> Option<Range<u64>> {
+        let units = word(self.memory, object.checked_add(UNITS)?)?;
+        let start = object.checked_add(self.version.facts.layout.code)?;
+        let bytes = units.checked_mul(2).filter(|it| *it <= MOST_BYTES)?;
+        Some(start..start.checked_add(bytes)?)
+    }
+
+    pub fn is_code(&self, object: u64) -> bool {
+        word(self.memory, object.wrapping_add(TYPE)) == Some(self.code_type)
+    }
+
+    /// What there is to know of a code object.
+    pub fn describe(&self, object: u64) -> Option<Vec<u8>> {
+        let mut to = Packer::default();
+        self.code_object(object, 0)?.pack(&mut to);
+        Some(to.0)
+    }
+
+    fn code_object(&self, object: u64, depth: u32) -> Option<CodeObject> {
+        if depth > DEEPEST {
+            return None;
+        }
+        let (memory, layout) = (self.memory, &self.version.facts.layout);
+        let mut header = vec![0; layout.code as usize];
+        memory.read(object, &mut header)?;
+        let field = |at: u64| {
+            let bytes = header[at as usize..].first_chunk();
+            bytes.map_or(0, |it| u64::from_le_bytes(*it))
+        };
+        let extent = self.extent(object)?;
+        let mut code = vec![0; (extent.end - extent.start) as usize];
+        memory.read(extent.start, &mut code)?;
+        if let Some(monitoring) = &layout.monitoring {
+            self.replace_traced(&mut code, monitoring, field(monitoring.at))?;
+        }
+        let mut inner = Vec::new();
+        for constant in tuple(memory, field(CONSTANTS))? {
+            if self.is_code(constant) {
+                inner.push(self.code_object(constant, depth + 1)?);
             }
         }
-        end = start;
+        Some(CodeObject {
+            minor: self.version.facts.minor,
+            file: self.text(field(FILE_NAME))?,
+            name: self.text(field(QUALIFIED_NAME))?,
+            first_line: field(layout.first_line) as u32,
+            code: as_compiled(self.version, code),
+            lines: bytes(memory, field(LINES))?,
+            exceptions: bytes(memory, field(EXCEPTIONS))?,
+            inner,
+        })
     }
-    None
-}
 
-/// Where a code object has its instructions.
-pub(super) fn extent(memory: &dyn Memory, object: u64) -> Option<Range<u64>> {
-    let units = word(memory, object.checked_add(UNITS)?)?;
-    let start = object.checked_add(CODE)?;
-    let bytes = units.checked_mul(2).filter(|it| *it <= MOST_BYTES)?;
-    Some(start..start.checked_add(bytes)?)
-}
-
-pub(super) fn has_type(memory: &dyn Memory, object: u64, expected: u64) -> bool {
-    word(memory, object.wrapping_add(TYPE)) == Some(expected)
-}
-
-/// What there is to know of a code object.
-pub(super) fn describe(memory: &dyn Memory, code_type: u64, object: u64) -> Option<Vec<u8>> {
-    let mut to = Packer::default();
-    read(memory, code_type, object, 0)?.pack(&mut to);
-    Some(to.0)
-}
-
-fn read(memory: &dyn Memory, code_type: u64, object: u64, depth: u32) -> Option<CodeObject> {
-    if depth > DEEPEST {
-        return None;
-    }
-    let mut header = [0; CODE as usize];
-    memory.read(object, &mut header)?;
-    let field = |at: u64| {
-        let bytes = header[at as usize..].first_chunk();
-        bytes.map_or(0, |it| u64::from_le_bytes(*it))
-    };
-    let extent = extent(memory, object)?;
-    let mut code = vec![0; (extent.end - extent.start) as usize];
-    memory.read(extent.start, &mut code)?;
-    let mut inner = Vec::new();
-    for constant in tuple(memory, field(CONSTANTS))? {
-        if has_type(memory, constant, code_type) {
-            inner.push(read(memory, code_type, constant, depth + 1)?);
+    /// Puts what is traced in the place of what stands for it.
+    fn replace_traced(&self, code: &mut [u8], monitoring: &Monitoring, at: u64) -> Option<()> {
+        if at == 0 {
+            return Some(());
         }
+        let units = code.len() / 2;
+        let table = |field: u64, size: usize| {
+            let at = word(self.memory, at.checked_add(field)?)?;
+            let mut bytes = vec![0; if at == 0 { 0 } else { size }];
+            match at {
+                0 => {}
+                _ => self.memory.read(at, &mut bytes)?,
+            }
+            Some(bytes)
+        };
+        // Newer ones begin with how many bytes there are for each code unit. No code begins with instructions that have
+        // such numbers.
+        let (before, each) = match *table(monitoring.lines, 1)?.first().unwrap_or(&0) {
+            each @ 2..=5 => (1, usize::from(each)),
+            _ => (0, 2),
+        };
+        let lines = table(monitoring.lines, before + units * each)?;
+        let instructions = table(monitoring.instructions, units)?;
+        let mut unit = 0;
+        while unit < units {
+            let opcode = &mut code[2 * unit];
+            let name = |opcode: u8| self.version.opcode(opcode).name;
+            if name(*opcode) == "INSTRUMENTED_LINE" {
+                *opcode = *lines.get(before + unit * each)?;
+            }
+            if name(*opcode) == "INSTRUMENTED_INSTRUCTION" {
+                *opcode = *instructions.get(unit)?;
+            }
+            unit += 1 + self.version.opcode(*opcode).caches;
+        }
+        Some(())
     }
-    Some(CodeObject {
-        file: text(memory, field(FILE_NAME))?,
-        name: text(memory, field(QUALIFIED_NAME))?,
-        first_line: field(FIRST_LINE) as u32,
-        code: as_compiled(code),
-        lines: bytes(memory, field(LINES))?,
-        exceptions: bytes(memory, field(EXCEPTIONS))?,
-        inner,
-    })
+
+    /// A string: one, two or four bytes a character, in front of which is how many.
+    fn text(&self, object: u64) -> Option<String> {
+        let length = sized(self.memory, object, MOST_BYTES / 4)? as usize;
+        let state = word(self.memory, object + 0x20)?;
+        let (kind, is_compact, is_ascii) =
+            (state >> 2 & 7, state >> 5 & 1 == 1, state >> 6 & 1 == 1);
+        if !is_compact {
+            return None;
+        }
+        let places = &self.version.facts.layout.text;
+        let start = object + if is_ascii { places.ascii } else { places.other };
+        let width = match kind {
+            1 | 2 | 4 => kind as usize,
+            _ => return None,
+        };
+        let mut bytes = vec![0; length * width];
+        self.memory.read(start, &mut bytes)?;
+        let characters = bytes.chunks_exact(width).map(|it| {
+            let mut number = [0; 4];
+            number[..width].copy_from_slice(it);
+            // A file's name may have bytes that are no text.
+            char::from_u32(u32::from_le_bytes(number)).unwrap_or(char::REPLACEMENT_CHARACTER)
+        });
+        Some(characters.collect())
+    }
 }
 
-/// Code without what was learnt while it ran.
-fn as_compiled(mut code: Vec<u8>) -> Vec<u8> {
+/// Code without what was learnt while it ran, and without what reports on it.
+fn as_compiled(version: &Version, mut code: Vec<u8>) -> Vec<u8> {
     let mut at = 0;
     while at + 1 < code.len() {
-        let opcode = opcodes::plain(code[at]);
         // A jump backwards counts how often it was taken by being another instruction.
-        code[at] = opcode;
+        code[at] = version.opcode(code[at]).plain;
         let behind = at + 2;
-        at = behind + 2 * opcodes::caches(opcode);
+        at = behind + 2 * version.opcode(code[at]).caches;
         let end = at.min(code.len());
         code[behind.min(end)..end].fill(0);
     }
@@ -197,40 +278,21 @@ fn bytes(memory: &dyn Memory, object: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A string: one, two or four bytes a character, in front of which is how many.
-fn text(memory: &dyn Memory, object: u64) -> Option<String> {
-    let length = sized(memory, object, MOST_BYTES / 4)? as usize;
-    let state = word(memory, object + 0x20)?;
-    let (kind, is_compact, is_ascii) = (state >> 2 & 7, state >> 5 & 1 == 1, state >> 6 & 1 == 1);
-    if !is_compact {
-        return None;
-    }
-    let start = object + if is_ascii { 0x30 } else { 0x48 };
-    let width = match kind {
-        1 | 2 | 4 => kind as usize,
-        _ => return None,
-    };
-    let mut bytes = vec![0; length * width];
-    memory.read(start, &mut bytes)?;
-    let characters = bytes.chunks_exact(width).map(|it| {
-        let mut number = [0; 4];
-        number[..width].copy_from_slice(it);
-        // A file's name may have bytes that are no text.
-        char::from_u32(u32::from_le_bytes(number)).unwrap_or(char::REPLACEMENT_CHARACTER)
-    });
-    Some(characters.collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpython::version::with_minor;
 
     #[test]
     fn what_was_learnt_is_forgotten() {
         // BINARY_OP_ADD_INT with its cache, LOAD_FAST__LOAD_FAST, RETURN_VALUE.
         let learnt = vec![5, 0, 9, 9, 46, 1, 124, 2, 83, 0];
         let compiled = [122, 0, 0, 0, 124, 1, 124, 2, 83, 0];
-        assert_eq!(as_compiled(learnt), compiled);
+        assert_eq!(as_compiled(with_minor(11).unwrap(), learnt), compiled);
+        // INSTRUMENTED_RESUME, TO_BOOL_BOOL with its caches, RETURN_CONST.
+        let learnt = vec![236, 0, 215, 0, 1, 2, 3, 4, 5, 6, 103, 1];
+        let compiled = [149, 0, 40, 0, 0, 0, 0, 0, 0, 0, 103, 1];
+        assert_eq!(as_compiled(with_minor(13).unwrap(), learnt), compiled);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where CPython 3.11 fetches the instructions of a program.
+//! Where CPython fetches the instructions of a program.
 //!
 //! Its main function has a piece of code for each instruction, and a table of where these are. All of
 //! them expect the address of the instruction in one register, and leave by a jump through the table. So the
@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use headcount_model::LinkAddr;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, OpKind, Register};
 
-use super::opcodes::{self, FUSED, Fused, Second};
-use super::table::{TRACING, opcode_table};
+use super::table::opcode_table;
+use super::version::{Fused, Second, Version};
 use crate::native::code::{CodeOf, Pc, Reach};
 use crate::program::Program;
 use crate::{Address, Fetch};
@@ -21,18 +21,21 @@ use crate::{Address, Fetch};
 const PREVIOUS_INSTRUCTION: i64 = 0x38;
 
 /// Where instructions are fetched; or why that is not known.
-pub(super) fn fetches(program: &Program<'_>) -> Result<Vec<Fetch>, String> {
+pub(super) fn fetches(program: &Program<'_>, version: &Version) -> Result<Vec<Fetch>, String> {
     let (table_at, table) =
-        opcode_table(program).ok_or("it has no table of its instructions' code")?;
-    let abi = abi(program, &table).ok_or("its registers are not what they are elsewhere")?;
+        opcode_table(program, version).ok_or("it has no table of its instructions' code")?;
+    let of_instructions = of_instructions(version, &table);
+    let abi =
+        abi(program, &of_instructions).ok_or("its registers are not what they are elsewhere")?;
     let mut all = CodeOf::new(program);
-    let handlers: BTreeSet<u64> = table[..TRACING].iter().copied().collect();
+    let handlers: BTreeSet<u64> = of_instructions.iter().copied().collect();
     let reach = all.reach(&handlers, abi.pc)?;
     let mut ways = Vec::new();
     for (at, pc) in all.jumps(&reach) {
         match pc {
             Pc::Entry(0) => {}
-            Pc::Entry(_) | Pc::Other => ways.push((at, abi.behind_pc(0))),
+            Pc::Entry(_) | Pc::Past | Pc::Other => ways.push((at, abi.behind_pc(0))),
+            Pc::Again => ways.push((at, abi.pc_if_another())),
             Pc::Mixed => {
                 return Err(format!(
                     "the jump at {at:#x} goes on to the same instruction or to another one"
@@ -43,7 +46,14 @@ pub(super) fn fetches(program: &Program<'_>) -> Result<Vec<Fetch>, String> {
     if ways.len() < LEAST_FETCHES {
         return Err("it has fewer places that fetch instructions than any known one".to_owned());
     }
-    ways.extend(all.fused(&table, abi)?);
+    for number in version.facts.traced {
+        let reach = all.reach(&BTreeSet::from([table[usize::from(*number)]]), abi.pc)?;
+        let is_same = |it: &(u64, Pc)| it.1 == Pc::Entry(0);
+        if !all.jumps(&reach).iter().any(is_same) {
+            return Err("it is not known how it goes on with what it traces".to_owned());
+        }
+    }
+    ways.extend(all.fused(version, &table, abi)?);
     ways.sort_by_key(|it| it.0);
     let free = all.free(table_at, &table)?;
     let fetch = |(at, address)| Fetch {
@@ -52,6 +62,13 @@ pub(super) fn fetches(program: &Program<'_>) -> Result<Vec<Fetch>, String> {
         free: free.get(&at).copied().unwrap_or(0),
     };
     Ok(ways.into_iter().map(fetch).collect())
+}
+
+/// The code of what is fetched, and not only stands for that.
+fn of_instructions(version: &Version, table: &[u64]) -> Vec<u64> {
+    let all = (0..=u8::MAX).zip(table);
+    let fetched = all.filter(|(number, _)| !version.facts.again.contains(number));
+    fetched.map(|it| *it.1).collect()
 }
 
 /// Even a compiler that joins what it can leaves more.
@@ -66,9 +83,9 @@ struct Abi {
 }
 
 /// What most pieces of code do first: they store the address of their instruction in the frame.
-fn abi(program: &Program<'_>, table: &[u64]) -> Option<Abi> {
+fn abi(program: &Program<'_>, handlers: &[u64]) -> Option<Abi> {
     let mut votes: HashMap<Abi, usize> = HashMap::new();
-    for handler in &table[1..TRACING] {
+    for handler in handlers {
         let bytes = program.bytes(*handler)?;
         let bytes = &bytes[..bytes.len().min(64)];
         let decoder = Decoder::with_ip(64, bytes, *handler, DecoderOptions::NONE);
@@ -100,6 +117,15 @@ impl Abi {
         Address::Register(self.pc.number() as u8, by)
     }
 
+    /// The instruction whose code is entered, unless it is the one that the frame says is being done.
+    fn pc_if_another(self) -> Address {
+        Address::Unless(
+            self.pc.number() as u8,
+            self.frame.number() as u8,
+            PREVIOUS_INSTRUCTION,
+        )
+    }
+
     /// So many bytes behind the instruction that the frame says is being done.
     fn behind_previous(self, by: i64) -> Address {
         Address::Word(self.frame.number() as u8, PREVIOUS_INSTRUCTION, by)
@@ -108,13 +134,19 @@ impl Abi {
 
 impl CodeOf<'_, '_> {
     /// Where specialised instructions begin with what they do besides.
-    fn fused(&mut self, table: &[u64], abi: Abi) -> Result<Vec<(u64, Address)>, String> {
+    fn fused(
+        &mut self,
+        version: &Version,
+        table: &[u64],
+        abi: Abi,
+    ) -> Result<Vec<(u64, Address)>, String> {
         let code_of = |it: &Fused| table[usize::from(it.opcode)];
-        let own: BTreeSet<u64> = FUSED.iter().map(code_of).collect();
-        let others = table[..TRACING].iter().filter(|it| !own.contains(it));
-        let others = self.reach(&others.copied().collect(), abi.pc)?;
+        let own: BTreeSet<u64> = version.facts.fused.iter().map(code_of).collect();
+        let others = of_instructions(version, table).into_iter();
+        let others = others.filter(|it| !own.contains(it)).collect();
+        let others = self.reach(&others, abi.pc)?;
         let mut ways: BTreeMap<u64, Address> = BTreeMap::new();
-        for fused in FUSED {
+        for fused in version.facts.fused {
             let begin = code_of(fused);
             let reach = self.reach(&BTreeSet::from([begin]), abi.pc)?;
             let is_alone = table.iter().filter(|it| **it == begin).count() == 1;
@@ -125,7 +157,7 @@ impl CodeOf<'_, '_> {
                     let ways = self.ways_on(at, may_jump, &reach, &others);
                     let key = |pc: Pc| match pc {
                         Pc::Entry(by) => abi.behind_pc(fused.behind - by),
-                        Pc::Other | Pc::Mixed => abi.behind_previous(fused.behind),
+                        _ => abi.behind_previous(fused.behind),
                     };
                     ways.map(|it| {
                         it.into_iter()
@@ -135,7 +167,7 @@ impl CodeOf<'_, '_> {
                 }
             };
             let unknown = || {
-                let name = opcodes::name(fused.opcode);
+                let name = version.opcode(fused.opcode).name;
                 format!(
                     "it is not known where instruction {}, a {name}, is left",
                     fused.opcode

@@ -8,15 +8,15 @@
 use std::collections::BTreeMap;
 
 use super::code_object::CodeObject;
-use super::opcodes::{self as op, caches};
 use super::positions::positions;
+use super::version::{Jump, Opcode, Version};
 use crate::{Line, Position, SourceUnit, Token};
 
 /// An instruction of a code object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 struct Instruction {
     offset: usize,
-    opcode: u8,
+    opcode: Opcode,
     argument: u32,
     /// Where the next one is.
     end: usize,
@@ -24,6 +24,10 @@ struct Instruction {
 }
 
 impl Instruction {
+    fn name(&self) -> &'static str {
+        self.opcode.name
+    }
+
     fn line(&self) -> Option<u32> {
         self.place.map(|it| it.line)
     }
@@ -31,38 +35,24 @@ impl Instruction {
     /// Where it may jump to.
     fn target(&self) -> Option<usize> {
         let distance = self.argument as usize * 2;
-        match self.opcode {
-            op::FOR_ITER
-            | op::JUMP_FORWARD
-            | op::JUMP_IF_FALSE_OR_POP
-            | op::JUMP_IF_TRUE_OR_POP
-            | op::POP_JUMP_FORWARD_IF_FALSE
-            | op::POP_JUMP_FORWARD_IF_TRUE
-            | op::POP_JUMP_FORWARD_IF_NONE
-            | op::POP_JUMP_FORWARD_IF_NOT_NONE
-            | op::SEND => self.end.checked_add(distance),
-            op::JUMP_BACKWARD
-            | op::JUMP_BACKWARD_NO_INTERRUPT
-            | op::POP_JUMP_BACKWARD_IF_FALSE
-            | op::POP_JUMP_BACKWARD_IF_TRUE
-            | op::POP_JUMP_BACKWARD_IF_NONE
-            | op::POP_JUMP_BACKWARD_IF_NOT_NONE => self.end.checked_sub(distance),
-            _ => None,
+        match self.opcode.jump? {
+            Jump::Forward => self.end.checked_add(distance),
+            Jump::Backward => self.end.checked_sub(distance),
         }
     }
+}
 
-    /// May the next one come after it?
-    fn falls_through(&self) -> bool {
-        !matches!(
-            self.opcode,
-            op::JUMP_FORWARD
-                | op::JUMP_BACKWARD
-                | op::JUMP_BACKWARD_NO_INTERRUPT
-                | op::RETURN_VALUE
-                | op::RAISE_VARARGS
-                | op::RERAISE
-        )
-    }
+/// The numbers of the instructions that one may jump to.
+fn targets(version: &Version, code: &[Instruction], from: &Instruction) -> Vec<usize> {
+    let at = |offset: usize| code.binary_search_by_key(&offset, |it| it.offset).ok();
+    let target = from.target().and_then(at);
+    // The end of a loop jumps over what is there for generators.
+    let behind = (from.name() == "FOR_ITER").then_some(version.facts.ends_of_loops);
+    let over = target.zip(behind).map(|(target, more)| target + more);
+    let mut all: Vec<usize> = target.into_iter().chain(over).collect();
+    all.retain(|it| *it < code.len());
+    all.dedup();
+    all
 }
 
 /// A way from one instruction to another, and bounds of how often it was taken.
@@ -77,8 +67,12 @@ struct Way {
 
 /// What counts of the instructions of a code object say about its source: how often its lines and its
 /// operations began.
-pub(crate) fn source_unit(object: &CodeObject, counts: &BTreeMap<usize, u64>) -> SourceUnit {
-    let code = instructions(object);
+pub(crate) fn source_unit(
+    version: &Version,
+    object: &CodeObject,
+    counts: &BTreeMap<usize, u64>,
+) -> SourceUnit {
+    let code = instructions(version, object);
     let counts = all_counts(&code, counts);
     SourceUnit {
         file: object.file.clone(),
@@ -86,20 +80,21 @@ pub(crate) fn source_unit(object: &CodeObject, counts: &BTreeMap<usize, u64>) ->
         first_line: object.first_line,
         calls: counts.first().copied().unwrap_or(0),
         are_calls_exact: true,
-        lines: lines(object, &code, &counts),
-        tokens: tokens(&code, &counts),
+        lines: lines(version, object, &code, &counts),
+        tokens: tokens(version, &code, &counts),
     }
 }
 
-fn instructions(object: &CodeObject) -> Vec<Instruction> {
+fn instructions(version: &Version, object: &CodeObject) -> Vec<Instruction> {
     let units = object.code.len() / 2;
     let places = positions(&object.lines, object.first_line, units);
     let mut all = Vec::with_capacity(units / 2);
     let (mut unit, mut argument) = (0, 0_u32);
     while unit < units {
         let (opcode, low) = (object.code[2 * unit], object.code[2 * unit + 1]);
+        let opcode = *version.opcode(opcode);
         argument = argument << 8 | u32::from(low);
-        let end = unit + 1 + caches(opcode);
+        let end = unit + 1 + opcode.caches;
         all.push(Instruction {
             offset: 2 * unit,
             opcode,
@@ -107,7 +102,7 @@ fn instructions(object: &CodeObject) -> Vec<Instruction> {
             end: 2 * end,
             place: places[unit],
         });
-        if opcode != op::EXTENDED_ARG {
+        if opcode.name != "EXTENDED_ARG" {
             argument = 0;
         }
         unit = end;
@@ -121,7 +116,7 @@ fn all_counts(code: &[Instruction], counted: &BTreeMap<usize, u64>) -> Vec<u64> 
     let mut counts: Vec<u64> = code.iter().map(of).collect();
     for number in 1..code.len() {
         // Most specialised ones make the call as well; the others lead to it, always.
-        if code[number].opcode == op::CALL && code[number - 1].opcode == op::PRECALL {
+        if code[number].name() == "CALL" && code[number - 1].name() == "PRECALL" {
             counts[number] = counts[number - 1];
         }
     }
@@ -129,10 +124,15 @@ fn all_counts(code: &[Instruction], counted: &BTreeMap<usize, u64>) -> Vec<u64> 
 }
 
 /// How often each line began.
-fn lines(object: &CodeObject, code: &[Instruction], counts: &[u64]) -> Vec<Line> {
-    let entry = code.iter().position(|it| it.opcode == op::RESUME);
+fn lines(
+    version: &Version,
+    object: &CodeObject,
+    code: &[Instruction],
+    counts: &[u64],
+) -> Vec<Line> {
+    let entry = code.iter().position(|it| it.name() == "RESUME");
     let entry = entry.unwrap_or(0);
-    let ways = ways(object, code, counts);
+    let ways = ways(version, object, code, counts);
     let mut lines: BTreeMap<u32, (i128, i128)> = BTreeMap::new();
     for (instruction, count) in code.iter().zip(counts).skip(entry + 1) {
         if let Some(line) = instruction.line() {
@@ -146,7 +146,8 @@ fn lines(object: &CodeObject, code: &[Instruction], counts: &[u64]) -> Vec<Line>
             continue;
         };
         let (one, other) = (&code[way.from], &code[to]);
-        let goes_on = one.line() == other.line() && (way.from < to || other.opcode == op::SEND);
+        let comes_again = way.from >= to && one.name() != "JUMP_BACKWARD_NO_INTERRUPT";
+        let goes_on = one.line() == other.line() && !comes_again;
         if let (true, Some(line)) = (goes_on && to > entry, other.line())
             && let Some(bounds) = lines.get_mut(&line)
         {
@@ -164,17 +165,17 @@ fn lines(object: &CodeObject, code: &[Instruction], counts: &[u64]) -> Vec<Line>
 }
 
 /// All ways that control may take, and how often it did.
-fn ways(object: &CodeObject, code: &[Instruction], counts: &[u64]) -> Vec<Way> {
+fn ways(version: &Version, object: &CodeObject, code: &[Instruction], counts: &[u64]) -> Vec<Way> {
     let at = |offset: usize| code.binary_search_by_key(&offset, |it| it.offset).ok();
     let handlers = handlers(object);
     let mut ways = Vec::new();
     for (number, instruction) in code.iter().enumerate() {
-        let next = instruction.falls_through().then_some(number + 1);
+        let next = instruction.opcode.falls_through.then_some(number + 1);
         let next = next.filter(|it| *it < code.len());
-        let target = instruction.target().and_then(at);
+        let targets = targets(version, code, instruction);
         let handler = handler_of(&handlers, instruction.offset).and_then(at);
         // What raises, and what is not resumed, has no way but this.
-        let outside = may_raise(instruction.opcode).then_some(handler);
+        let outside = instruction.opcode.may_raise.then_some(handler);
         let mut add = |to: Option<usize>| {
             let most = to.map_or(u64::MAX, |it| counts[it]).min(counts[number]);
             ways.push(Way {
@@ -185,12 +186,12 @@ fn ways(object: &CodeObject, code: &[Instruction], counts: &[u64]) -> Vec<Way> {
             });
         };
         next.into_iter().for_each(|it| add(Some(it)));
-        target.into_iter().for_each(|it| add(Some(it)));
+        targets.into_iter().for_each(|it| add(Some(it)));
         outside.into_iter().for_each(&mut add);
     }
     let frames = frames_lost(code, counts);
     for way in ways.iter_mut().filter(|it| it.to.is_none()) {
-        if !matches!(code[way.from].opcode, op::RETURN_VALUE) {
+        if !returns(&code[way.from]) {
             way.most = way.most.min(frames);
         }
     }
@@ -201,29 +202,13 @@ fn ways(object: &CodeObject, code: &[Instruction], counts: &[u64]) -> Vec<Way> {
 /// How many times a function was begun and has not returned.
 fn frames_lost(code: &[Instruction], counts: &[u64]) -> u64 {
     let begun = counts.first().copied().unwrap_or(0);
-    let returns = code.iter().zip(counts);
-    let returns = returns.filter(|it| it.0.opcode == op::RETURN_VALUE);
-    let returned: u64 = returns.map(|it| *it.1).fold(0, u64::saturating_add);
+    let returned = code.iter().zip(counts).filter(|it| returns(it.0));
+    let returned: u64 = returned.map(|it| *it.1).fold(0, u64::saturating_add);
     begun.saturating_sub(returned)
 }
 
-/// May control leave an instruction in another way than it says?
-fn may_raise(opcode: u8) -> bool {
-    const NEVER: [&str; 12] = [
-        "COPY",
-        "COPY_FREE_VARS",
-        "JUMP_FORWARD",
-        "KW_NAMES",
-        "LOAD_CONST",
-        "MAKE_CELL",
-        "NOP",
-        "POP_EXCEPT",
-        "PRECALL",
-        "PUSH_EXC_INFO",
-        "PUSH_NULL",
-        "SWAP",
-    ];
-    opcode != op::EXTENDED_ARG && !NEVER.contains(&op::name(opcode))
+fn returns(instruction: &Instruction) -> bool {
+    ["RETURN_CONST", "RETURN_VALUE"].contains(&instruction.name())
 }
 
 /// Narrows the bounds: what comes to an instruction is how often it ran, and so is what goes from it.
@@ -312,15 +297,15 @@ fn handler_of(handlers: &[(std::ops::Range<usize>, usize)], offset: usize) -> Op
 type Sign = (Option<Position>, u8, u32);
 
 /// How often each operation began, by its place in the source.
-fn tokens(code: &[Instruction], counts: &[u64]) -> Vec<Token> {
+fn tokens(version: &Version, code: &[Instruction], counts: &[u64]) -> Vec<Token> {
     // The compiler copies what `finally` and conditions of loops do. Copies are blocks that are equal.
     let mut blocks: BTreeMap<Vec<Sign>, Vec<u64>> = BTreeMap::new();
-    for (from, end) in blocks_of(code) {
+    for (from, end) in blocks_of(version, code) {
         let block = &code[from..end];
         let jumps = block.iter().map(|it| it.target().is_some());
         let signs = block.iter().zip(jumps).filter(|(_, jumps)| !jumps);
         let signs: Vec<Sign> = signs
-            .map(|(it, _)| (it.place, it.opcode, it.argument))
+            .map(|(it, _)| (it.place, it.opcode.plain, it.argument))
             .collect();
         let block = block.iter().zip(&counts[from..end]);
         let own = block.filter(|(it, _)| it.target().is_none());
@@ -330,24 +315,25 @@ fn tokens(code: &[Instruction], counts: &[u64]) -> Vec<Token> {
             *sum = sum.saturating_add(more);
         }
     }
-    let mut tokens: BTreeMap<(Position, bool), (u8, u64)> = BTreeMap::new();
+    let mut tokens: BTreeMap<(Position, bool), (&Opcode, u64)> = BTreeMap::new();
     for (signs, sums) in &blocks {
         for ((place, opcode, _), count) in signs.iter().zip(sums) {
             let Some(place) = place.filter(|it| it.column != 0) else {
                 continue;
             };
-            let is_resumed = *opcode == op::RESUME;
-            let token = tokens.entry((place, is_resumed)).or_insert((*opcode, 0));
+            let opcode = version.opcode(*opcode);
+            let is_resumed = opcode.name == "RESUME";
+            let token = tokens.entry((place, is_resumed)).or_insert((opcode, 0));
             // The last instruction at a place is what the others prepare.
-            if op::says(*opcode) >= op::says(token.0) {
-                token.0 = *opcode;
+            if opcode.says >= token.0.says {
+                token.0 = opcode;
             }
             token.1 = token.1.max(*count);
         }
     }
-    let token = |((at, _), (opcode, count))| Token {
+    let token = |((at, _), (opcode, count)): ((Position, bool), (&Opcode, u64))| Token {
         at,
-        kind: op::name(opcode).to_owned(),
+        kind: opcode.name.to_owned(),
         count,
         is_exact: true,
         cost: None,
@@ -357,15 +343,11 @@ fn tokens(code: &[Instruction], counts: &[u64]) -> Vec<Token> {
 
 /// Runs of instructions that are entered at the first one only, and left behind the last one only, but
 /// for exceptions.
-fn blocks_of(code: &[Instruction]) -> Vec<(usize, usize)> {
+fn blocks_of(version: &Version, code: &[Instruction]) -> Vec<(usize, usize)> {
     let mut begins: Vec<usize> = vec![0];
     for (number, instruction) in code.iter().enumerate() {
-        if let Some(target) = instruction.target()
-            && let Ok(target) = code.binary_search_by_key(&target, |it| it.offset)
-        {
-            begins.push(target);
-        }
-        if instruction.target().is_some() || !instruction.falls_through() {
+        begins.extend(targets(version, code, instruction));
+        if instruction.target().is_some() || !instruction.opcode.falls_through {
             begins.push(number + 1);
         }
     }

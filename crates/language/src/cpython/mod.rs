@@ -1,11 +1,14 @@
-//! CPython 3.11.
+//! CPython 3.11 to 3.13.
 
 mod code_object;
 mod dispatch;
 mod flow;
-mod opcodes;
 mod positions;
 mod table;
+mod v3_11;
+mod v3_12;
+mod v3_13;
+mod version;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,12 +18,19 @@ use headcount_model::LinkAddr;
 
 use crate::program::{Program, speaks_of};
 use crate::{Found, Interpreter, Language, Memory, SourceUnit, Unit, Watch};
-use code_object::CodeObject;
+use code_object::{CodeObject, Process};
+use version::{Version, with_minor};
 
 /// The function that runs programs.
 const MAIN: &str = "_PyEval_EvalFrameDefault";
 
-/// Where a type has the function that frees its objects.
+/// Only builds whose threads run at the same time have it. Their objects are others.
+const WITHOUT_A_LOCK: &str = "_Py_DecRefShared";
+
+/// Where a type has the size of its objects, ...
+const TYPE_SIZE: u64 = 0x20;
+
+/// ... and the function that frees them.
 const TYPE_FREES: u64 = 0x30;
 
 /// May it be CPython?
@@ -49,63 +59,119 @@ fn found(program: &Program<'_>, bytes: &[u8]) -> Result<Found, String> {
         version >> 8 & 0xff,
     );
     let name = format!("CPython {major}.{minor}.{micro}");
-    if (major, minor) != (3, 11) {
-        return Err(format!("it is {name}, and only CPython 3.11 is known"));
+    if major != 3 || minor < 11 {
+        return Err(format!("it is {name}, older than CPython 3.11"));
     }
-    if memchr::memmem::find(bytes, &opcodes::plain_ones()).is_none() {
+    if program.symbol(WITHOUT_A_LOCK).is_some() {
+        return Err(format!(
+            "it is {name} without a global lock, which is not known"
+        ));
+    }
+    let version = with_minor(minor as u8)
+        .ok_or_else(|| format!("it is {name}, and only {} are known", version::known()))?;
+    if memchr::memmem::find(bytes, &version.plain_ones()).is_none() {
         return Err(format!("it is {name} with instructions of its own"));
     }
     let code_type = program
         .symbol("PyCode_Type")
         .ok_or("it does not say where PyCode_Type is")?;
-    let frees = program.word(code_type.wrapping_add(TYPE_FREES));
-    let frees = frees
+    let of_type = |field: u64| program.word(code_type.wrapping_add(field));
+    if of_type(TYPE_SIZE) != Some(version.facts.layout.code) {
+        return Err(format!("it is {name} with code objects of its own"));
+    }
+    let frees = of_type(TYPE_FREES)
         .filter(|it| program.is_code(*it))
         .ok_or("PyCode_Type does not say what frees code")?;
-    let fetches = dispatch::fetches(program).map_err(|why| format!("it is {name}, but {why}"))?;
+    let fetches =
+        dispatch::fetches(program, version).map_err(|why| format!("it is {name}, but {why}"))?;
     Ok(Found {
         name,
         language: Language::Python,
         fetches,
         runtime: None,
         watch: Watch::Frees(LinkAddr(frees)),
-        interpreter: interpreter(LinkAddr(code_type)),
+        interpreter: Rc::new(CPython {
+            version,
+            code_type,
+            end: program.end(),
+        }),
     })
 }
 
-/// What knows it, by the address of the type of its code objects.
-pub(crate) fn interpreter(code_type: LinkAddr) -> Rc<dyn Interpreter> {
-    Rc::new(CPython {
-        code_type: code_type.0,
-    })
+/// What knows it, by what [`Interpreter::basis`] told.
+pub(crate) fn interpreter(basis: &[u64]) -> Option<Rc<dyn Interpreter>> {
+    let [code_type, end, minor] = *basis else {
+        return None;
+    };
+    Some(Rc::new(CPython {
+        version: with_minor(u8::try_from(minor).ok()?)?,
+        code_type,
+        end,
+    }))
 }
 
 /// CPython in processes.
-#[derive(Debug)]
 struct CPython {
+    version: &'static Version,
     /// The type of code objects, by its link address.
     code_type: u64,
+    /// Where the interpreter ends in memory, by its link address.
+    end: u64,
+}
+
+/// The description of instructions that the interpreter runs around those of a program: no program has them.
+const OWN: &[u8] = &[];
+
+/// The length of an instruction without its caches.
+const INSTRUCTION_BYTES: u64 = 2;
+
+impl std::fmt::Debug for CPython {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let minor = self.version.facts.minor;
+        write!(
+            to,
+            "CPython 3.{minor} (PyCode_Type at {:#x})",
+            self.code_type
+        )
+    }
+}
+
+impl CPython {
+    fn in_process<'m>(&self, memory: &'m dyn Memory, bias: u64) -> Process<'m> {
+        Process {
+            memory,
+            version: self.version,
+            code_type: self.code_type.wrapping_add(bias),
+        }
+    }
 }
 
 impl Interpreter for CPython {
     fn unit_at(&self, memory: &dyn Memory, bias: u64, at: u64) -> Option<Unit> {
-        let code_type = self.code_type.wrapping_add(bias);
-        let object = code_object::around(memory, code_type, at)?;
-        let extent = code_object::extent(memory, object)?;
+        let process = self.in_process(memory, bias);
+        let Some(object) = process.around(at) else {
+            let end = bias.wrapping_add(self.end);
+            return (bias..end).contains(&at).then(|| Unit {
+                start: at,
+                end: at + INSTRUCTION_BYTES,
+                description: OWN.to_vec(),
+            });
+        };
+        let extent = process.extent(object)?;
         Some(Unit {
             start: extent.start,
             end: extent.end,
-            description: code_object::describe(memory, code_type, object)?,
+            description: process.describe(object)?,
         })
     }
 
     fn extent(&self, memory: &dyn Memory, bias: u64, freed: u64) -> Option<Range<u64>> {
-        let is_code = code_object::has_type(memory, freed, self.code_type.wrapping_add(bias));
-        code_object::extent(memory, freed).filter(|_| is_code)
+        let process = self.in_process(memory, bias);
+        process.extent(freed).filter(|_| process.is_code(freed))
     }
 
-    fn anchors(&self) -> Vec<LinkAddr> {
-        vec![LinkAddr(self.code_type)]
+    fn basis(&self) -> Vec<u64> {
+        vec![self.code_type, self.end, self.version.facts.minor.into()]
     }
 }
 
@@ -115,7 +181,7 @@ pub(crate) fn units<'d>(
     pieces: impl IntoIterator<Item = (&'d [u8], &'d BTreeMap<usize, u64>)>,
 ) -> Option<Vec<SourceUnit>> {
     let mut all: BTreeMap<CodeObject, BTreeMap<usize, u64>> = BTreeMap::new();
-    for (description, counts) in pieces {
+    for (description, counts) in pieces.into_iter().filter(|it| it.0 != OWN) {
         let object = CodeObject::unpack(description)?;
         let inner = object.flattened(&mut |it| {
             all.entry(it).or_default();
@@ -126,8 +192,9 @@ pub(crate) fn units<'d>(
             *sum = sum.saturating_add(*count);
         }
     }
-    let units = all
-        .iter()
-        .map(|(object, counts)| flow::source_unit(object, counts));
-    Some(units.collect())
+    // What has no lines was not compiled, but belongs to the interpreter.
+    let compiled = all.iter().filter(|(object, _)| !object.lines.is_empty());
+    let units = compiled
+        .map(|(object, counts)| Some(flow::source_unit(with_minor(object.minor)?, object, counts)));
+    units.collect()
 }

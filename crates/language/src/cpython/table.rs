@@ -1,41 +1,27 @@
 //! The table of what does each instruction.
 
-use super::opcodes;
+use super::version::Version;
 use crate::program::Program;
 
-/// The place in the table of what does instructions that are traced. Their jumps fetch nothing anew.
-pub(super) const TRACING: usize = 255;
-
-/// From here on, up to the one before [`TRACING`], there are no instructions.
-const FIRST_UNUSED: usize = 181;
+/// So many items the table has: one for each number that a byte can be.
+const ITEMS: usize = 256;
 
 /// The table of what does each instruction, and where it is.
-pub(super) fn opcode_table(program: &Program<'_>) -> Option<(u64, Vec<u64>)> {
+pub(super) fn opcode_table(program: &Program<'_>, version: &Version) -> Option<(u64, Vec<u64>)> {
+    let unused: Vec<usize> = (0..ITEMS)
+        .filter(|it| version.is_unused(*it as u8))
+        .collect();
+    let (one, another) = (*unused.first()?, *unused.last()?);
     let mut found = None;
     for (start, bytes) in program.data() {
-        let words = bytes.len() / 8;
-        let mut run = 0_usize;
-        let mut last = 0;
-        for index in 0..words {
-            let word = program.word_in(start, bytes, index);
-            run = match word == last && word != 0 {
-                true => run + 1,
-                false => 1,
-            };
-            last = word;
-            // The last of the unused ones, with another one behind.
-            if run < TRACING - FIRST_UNUSED {
+        for first in 0..(bytes.len() / 8).saturating_sub(ITEMS - 1) {
+            let word = |index: usize| program.word_in(start, bytes, first + index);
+            // All that is not in use has the same code: two such items tell most other words apart.
+            if word(one) == 0 || word(one) != word(another) {
                 continue;
             }
-            let Some(first) = (index + 1).checked_sub(TRACING) else {
-                continue;
-            };
-            let table = (first..=index + 1).map(|it| match it < words {
-                true => program.word_in(start, bytes, it),
-                false => 0,
-            });
-            let table: Vec<u64> = table.collect();
-            if !is_opcode_table(program, &table) {
+            let table: Vec<u64> = (0..ITEMS).map(word).collect();
+            if !is_opcode_table(program, version, &table, word(one)) {
                 continue;
             }
             // A second one would be another interpreter's.
@@ -48,13 +34,10 @@ pub(super) fn opcode_table(program: &Program<'_>) -> Option<(u64, Vec<u64>)> {
     found
 }
 
-fn is_opcode_table(program: &Program<'_>, table: &[u64]) -> bool {
-    let unused = table[FIRST_UNUSED];
-    let plain = opcodes::plain_ones();
-    let known = plain.iter().zip(table).skip(1);
-    let known = known.filter(|(plain, _)| **plain != 0).map(|it| *it.1);
-    table[FIRST_UNUSED..TRACING].iter().all(|it| *it == unused)
-        && table[TRACING] != unused
-        && known.clone().all(|it| it != unused)
-        && known.chain([unused]).all(|it| program.is_code(it))
+fn is_opcode_table(program: &Program<'_>, version: &Version, table: &[u64], unused: u64) -> bool {
+    let is_right = |(number, code): (u8, u64)| match code == unused {
+        true => !version.is_used(number) && !version.facts.again.contains(&number),
+        false => !version.is_unused(number) && program.is_code(code),
+    };
+    program.is_code(unused) && (0..=u8::MAX).zip(table.iter().copied()).all(is_right)
 }

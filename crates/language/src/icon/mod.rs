@@ -11,8 +11,6 @@ mod units;
 
 use std::rc::Rc;
 
-use headcount_model::LinkAddr;
-
 use crate::program::Program;
 use crate::{Found, Interpreter, Language, Watch};
 
@@ -60,9 +58,9 @@ fn found(program: &Program<'_>, bytes: &[u8]) -> Result<Found, String> {
         found.ok_or_else(|| format!("it has no symbol `{name}`"))
     };
     let start = named(MAIN)?;
-    let mut anchors = [LinkAddr(program.end()); 4];
+    let mut anchors = [program.end(); 4];
     for (anchor, name) in anchors.iter_mut().zip(NAMES) {
-        *anchor = LinkAddr(named(name)?);
+        *anchor = named(name)?;
     }
     Ok(Found {
         name: "Icon 9.4".to_owned(),
@@ -71,11 +69,12 @@ fn found(program: &Program<'_>, bytes: &[u8]) -> Result<Found, String> {
         // A program is read once, when the interpreter begins, and stays where it is.
         watch: Watch::Nothing,
         runtime: Some(runtime::runtime(program, start)),
-        interpreter: interpreter(anchors),
+        interpreter: Rc::new(process::Icon { anchors }),
     })
 }
 
-/// What knows it by where the words with [`NAMES`] are, and where its file ends in memory.
-pub(crate) fn interpreter(anchors: [LinkAddr; 4]) -> Rc<dyn Interpreter> {
-    Rc::new(process::Icon { anchors })
+/// What knows it, by what [`Interpreter::basis`] told.
+pub(crate) fn interpreter(basis: &[u64]) -> Option<Rc<dyn Interpreter>> {
+    let anchors = basis.try_into().ok()?;
+    Some(Rc::new(process::Icon { anchors }))
 }

@@ -6,7 +6,6 @@
 //! interpreter leaves alone, and all instructions, are as they are in the file: it may have been replaced.
 
 use headcount_icon::Icode;
-use headcount_model::LinkAddr;
 
 use super::description::Description;
 use crate::{Interpreter, Memory, Unit};
@@ -16,7 +15,7 @@ use crate::{Interpreter, Memory, Unit};
 pub(super) struct Icon {
     /// Where it has where its program begins, where that's code ends, the name of the program; and where it ends
     /// itself.
-    pub(super) anchors: [LinkAddr; 4],
+    pub(super) anchors: [u64; 4],
 }
 
 /// No path is longer.
@@ -27,7 +26,7 @@ const SHORTEST: u64 = 4;
 
 impl Interpreter for Icon {
     fn unit_at(&self, memory: &dyn Memory, bias: u64, at: u64) -> Option<Unit> {
-        let [code, end_of_code, name, end] = self.anchors.map(|it| bias.wrapping_add(it.0));
+        let [code, end_of_code, name, end] = self.anchors.map(|it| bias.wrapping_add(it));
         let (start, end_of_code) = (word(memory, code)?, word(memory, end_of_code)?);
         if (start..end_of_code).contains(&at) {
             return Some(Unit {
@@ -43,7 +42,7 @@ impl Interpreter for Icon {
         })
     }
 
-    fn anchors(&self) -> Vec<LinkAddr> {
+    fn basis(&self) -> Vec<u64> {
         self.anchors.to_vec()
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn fetches(program: &Program<'_>) -> Result<(Vec<Fetch>, u64), String
 fn in_place(mut fetches: Vec<Fetch>) -> (Vec<Fetch>, u64) {
     let by = |it: &Fetch| match it.address {
         Address::Register(_, by) => Some(by),
-        Address::Word(..) => None,
+        Address::Word(..) | Address::Unless(..) => None,
     };
     let Some(all) = fetches.first().and_then(by) else {
         return (fetches, 0);

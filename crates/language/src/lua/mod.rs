@@ -77,7 +77,7 @@ fn found(program: &Program<'_>, name: String, begin: u64) -> Result<Found, Strin
             begin: LinkAddr(begin),
             ends,
         },
-        interpreter: interpreter(LinkAddr(behind)),
+        interpreter: Rc::new(Lua { behind }),
         name,
     })
 }
@@ -98,14 +98,16 @@ fn ends(program: &Program<'_>, begin: u64) -> Result<Vec<LinkAddr>, String> {
     }
 }
 
-/// What knows it, by how far behind an instruction the address is that it is counted by.
-pub(crate) fn interpreter(behind: LinkAddr) -> Rc<dyn Interpreter> {
-    Rc::new(Lua { behind: behind.0 })
+/// What knows it, by what [`Interpreter::basis`] told.
+pub(crate) fn interpreter(basis: &[u64]) -> Option<Rc<dyn Interpreter>> {
+    let [behind] = *basis else { return None };
+    Some(Rc::new(Lua { behind }))
 }
 
 /// Lua in processes.
 #[derive(Debug)]
 struct Lua {
+    /// How far behind an instruction the address is that it is counted by.
     behind: u64,
 }
 
@@ -126,8 +128,8 @@ impl Interpreter for Lua {
         })
     }
 
-    fn anchors(&self) -> Vec<LinkAddr> {
-        vec![LinkAddr(self.behind)]
+    fn basis(&self) -> Vec<u64> {
+        vec![self.behind]
     }
 }
 
@@ -197,7 +199,7 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_no_chunk() {
-        let lua = interpreter(LinkAddr(4));
+        let lua = interpreter(&[4]).unwrap();
         for word in [
             0,
             0x46,

@@ -37,24 +37,39 @@ pub(crate) struct Read {
 pub(crate) enum Pc {
     /// So many bytes more than the address of the instruction whose code was entered.
     Entry(i64),
+    /// More than that address.
+    Past,
     /// Something else.
     Other,
-    /// That address, or something else.
+    /// That address, or more.
+    Again,
+    /// That address, or anything else.
     Mixed,
 }
 
 impl Pc {
     pub(crate) fn join(self, other: Self) -> Self {
+        use Pc::{Again, Entry, Mixed, Other, Past};
+        let is_past = |it| matches!(it, Past | Entry(1..));
         match (self, other) {
             (one, other) if one == other => one,
-            (Self::Entry(0) | Self::Mixed, _) | (_, Self::Entry(0) | Self::Mixed) => Self::Mixed,
-            _ => Self::Other,
+            (Mixed, _) | (_, Mixed) => Mixed,
+            (Entry(0) | Again, it) | (it, Entry(0) | Again) => {
+                match is_past(it) || matches!(it, Entry(0) | Again) {
+                    true => Again,
+                    false => Mixed,
+                }
+            }
+            (one, other) if is_past(one) && is_past(other) => Past,
+            _ => Other,
         }
     }
 
     pub(crate) fn further(self, by: i64) -> Self {
         match self {
             Self::Entry(at) => Self::Entry(at.wrapping_add(by)),
+            Self::Past if by > 0 => Self::Past,
+            Self::Past | Self::Again if by != 0 => Self::Mixed,
             other => other,
         }
     }
@@ -85,6 +100,10 @@ pub(crate) struct Step {
     pub(crate) moves: Option<(Holder, Holder, i64)>,
     /// What is read from memory: the register that it goes by, and the distance from that.
     pub(crate) reads: Option<(usize, i64)>,
+    /// What is compared.
+    pub(crate) compares: Option<[Holder; 2]>,
+    /// Where control goes if what was compared just before is equal.
+    pub(crate) if_equal: Option<u64>,
 }
 
 impl Step {
@@ -175,6 +194,12 @@ impl<'p, 'a> CodeOf<'p, 'a> {
             overwrites,
             moves: moved(instruction),
             reads: read(instruction),
+            compares: compared(instruction),
+            if_equal: match instruction.mnemonic() {
+                Mnemonic::Je => Some(instruction.near_branch_target()),
+                Mnemonic::Jne => behind,
+                _ => None,
+            },
         }
     }
 
@@ -188,16 +213,21 @@ impl<'p, 'a> CodeOf<'p, 'a> {
             if !arrive(&mut before, at, &mut state) {
                 continue;
             }
+            let mut compared = None;
             while let Some(step) = self.known(at) {
                 step.apply(&mut state);
                 let mut next = step.next();
                 match next.next() {
                     Some(only) if next.next().is_none() && !leaders.contains(&only) => at = only,
                     _ => {
-                        todo.extend(step.next().map(|it| (it, state.clone())));
+                        todo.extend(step.next().map(|it| match step.if_equal == Some(it) {
+                            true => (it, if_equal(&state, compared)),
+                            false => (it, state.clone()),
+                        }));
                         break;
                     }
                 }
+                compared = step.compares;
             }
         }
         Ok(self.each(before, &leaders, pc))
@@ -321,6 +351,21 @@ fn arrive(before: &mut HashMap<u64, State>, at: u64, state: &mut State) -> bool 
     is_new
 }
 
+/// The same state, if these places hold the same: then both hold what is known of one.
+fn if_equal(state: &State, compared: Option<[Holder; 2]>) -> State {
+    let mut state = state.clone();
+    if let Some(places) = compared {
+        let known = places.iter().find_map(|it| match state.get(it) {
+            Some(Pc::Entry(by)) => Some(*by),
+            _ => None,
+        });
+        if let Some(by) = known {
+            state.extend(places.map(|it| (it, Pc::Entry(by))));
+        }
+    }
+    state
+}
+
 /// Does a called function leave a place as it is?
 fn is_kept(holder: Holder) -> bool {
     match holder {
@@ -347,6 +392,21 @@ fn slot(instruction: &Instruction) -> Option<i64> {
     let is_word =
         instruction.memory_base() == Register::RSP && instruction.memory_index() == Register::None;
     is_word.then_some(instruction.memory_displacement64() as i64)
+}
+
+/// The places that an instruction compares, if it compares two words.
+fn compared(instruction: &Instruction) -> Option<[Holder; 2]> {
+    if !matches!(instruction.code(), Code::Cmp_r64_rm64 | Code::Cmp_rm64_r64) {
+        return None;
+    }
+    let place = |kind: OpKind, register: Register| match kind {
+        OpKind::Register => Some(Holder::Register(register.number())),
+        _ => Some(Holder::Stack(slot(instruction)?)),
+    };
+    Some([
+        place(instruction.op0_kind(), instruction.op0_register())?,
+        place(instruction.op1_kind(), instruction.op1_register())?,
+    ])
 }
 
 /// What an instruction puts where, and how much it adds.

@@ -23,7 +23,7 @@ pub fn excerpts(
     demangle: bool,
 ) -> Result<BTreeMap<String, Vec<Excerpt>>, Error> {
     let tallies = file_tallies(
-        counted,
+        counted.iter().filter(|it| chosen.may_be_in(&it.module)),
         demangle,
         &Only::default(),
         &WantedEvents::default(),

@@ -25,6 +25,11 @@ impl Chosen {
         self.files.is_empty() && self.functions.is_empty()
     }
 
+    /// May anything of it be in this module?
+    pub fn may_be_in(&self, module: &Module) -> bool {
+        !self.functions.is_empty() || module.files.iter().any(|it| self.files.contains(it))
+    }
+
     /// Leaves out what is not wanted.
     pub fn narrow(&mut self, counted: &[Counted], only: &Only) {
         if only.is_everything() {

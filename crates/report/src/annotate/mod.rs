@@ -43,12 +43,17 @@ use headcount_model::Counted;
 /// The branches of every line of every file; with ways into failed checks, if somebody asks for them.
 pub fn line_branches(
     counted: &[Counted],
+    chosen: &Chosen,
     transfers: FindTransfers<'_>,
     pointers: FindPointers<'_>,
     with_checks: bool,
 ) -> BranchLines {
     let callees = Callees::new(counted, transfers, pointers);
-    outcomes::line_branches(counted, &Checks::new(&callees, with_checks))
+    outcomes::line_branches(
+        counted,
+        |it| chosen.may_be_in(it),
+        &Checks::new(&callees, with_checks),
+    )
 }
 
 const QUIET: Style = Style::new().dimmed();

@@ -67,7 +67,7 @@ pub fn all(
         &WantedEvents::default(),
     )?;
     let mut of_lines = functions_of_lines(functions);
-    let branches = line_branches(page.counted, checks);
+    let branches = line_branches(page.counted, |_| true, checks);
     let mut list = Vec::new();
     let mut left_out = 0;
     for (name, lines) in &lines {

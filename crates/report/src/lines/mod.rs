@@ -24,7 +24,7 @@ use crate::names::{Named, all_functions, is_counted, is_part};
 use crate::only::Only;
 use crate::rows;
 use evidence::Evidence;
-use headcount_model::{Counted, EdgeKind, FileId, LineRun};
+use headcount_model::{Counted, EdgeKind, FileId, LineRun, Module};
 use optimised::Uncounted;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -74,17 +74,35 @@ impl LineCount {
 
 /// The counts of every line of every file. Lines that were not counted are among them.
 pub fn line_counts(counted: &[Counted]) -> Result<Lines, Error> {
-    all_lines(counted, false, &Only::default())
+    lines_in(counted, false, &Only::default())
+}
+
+/// The same, of these modules.
+pub fn line_counts_in(
+    counted: &[Counted],
+    is_wanted: impl Fn(&Module) -> bool + Clone,
+) -> Result<Lines, Error> {
+    let wanted = counted.iter().filter(|it| is_wanted(&it.module));
+    lines_in(wanted, false, &Only::default())
 }
 
 pub type Lines = BTreeMap<Arc<str>, BTreeMap<u32, LineCount>>;
 
 /// The same, of the files that are wanted, or of the wanted functions in them.
 pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lines, Error> {
+    let wanted = counted.iter().filter(|it| only.may_be_in(&it.module));
+    lines_in(wanted, demangle, only)
+}
+
+fn lines_in<'c>(
+    counted: impl IntoIterator<Item = &'c Counted> + Clone,
+    demangle: bool,
+    only: &Only,
+) -> Result<Lines, Error> {
     let mut sums: BTreeMap<Arc<str>, BTreeMap<u32, LineSums>> = BTreeMap::new();
     let mut files = FileNumbers::default();
     let names_lines = only.names_lines();
-    for module in counted {
+    for module in counted.clone() {
         let names: Vec<Arc<str>> = module
             .module
             .files
@@ -169,10 +187,12 @@ pub fn all_lines(counted: &[Counted], demangle: bool, only: &Only) -> Result<Lin
 }
 
 /// The lines where functions begin that were entered, or that ran where they were inlined, by file.
-fn headings_of_what_ran(counted: &[Counted]) -> HashMap<&str, Vec<u32>> {
-    let runs = InlinedRuns::of(counted);
+fn headings_of_what_ran<'c>(
+    counted: impl IntoIterator<Item = &'c Counted> + Clone,
+) -> HashMap<&'c str, Vec<u32>> {
+    let runs = InlinedRuns::of(counted.clone());
     let mut headings: HashMap<&str, Vec<u32>> = HashMap::new();
-    for named in counted.iter().flat_map(|it| all_functions(it, false)) {
+    for named in counted.into_iter().flat_map(|it| all_functions(it, false)) {
         let is_entered = rows::calls(&named).value().is_some_and(|it| it > 0);
         let has_run = is_entered && !is_part(&named.function.name) || runs.has(&named);
         let source = named.function.source.filter(|_| has_run);
