@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use headcount_model::LinkAddr;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, OpKind, Register};
 
+use super::MAIN;
 use super::table::opcode_table;
 use super::version::{Fused, Second, Version};
 use crate::native::code::{CodeOf, Pc, Reach};
@@ -55,7 +56,8 @@ pub(super) fn fetches(program: &Program<'_>, version: &Version) -> Result<Vec<Fe
     }
     ways.extend(all.fused(version, &table, abi)?);
     ways.sort_by_key(|it| it.0);
-    let free = all.free(table_at, &table)?;
+    let main = program.symbol(MAIN).ok_or("it has no main function")?;
+    let free = all.free(main, table_at, &table)?;
     let fetch = |(at, address)| Fetch {
         at: LinkAddr(at),
         address,

@@ -100,6 +100,8 @@ pub(crate) struct Step {
     pub(crate) moves: Option<(Holder, Holder, i64)>,
     /// What is read from memory: the register that it goes by, and the distance from that.
     pub(crate) reads: Option<(usize, i64)>,
+    /// An address of the program's own that is put into a register.
+    pub(crate) makes: Option<(Holder, u64)>,
     /// What is compared.
     pub(crate) compares: Option<[Holder; 2]>,
     /// Where control goes if what was compared just before is equal.
@@ -119,6 +121,15 @@ impl Step {
             state.remove(holder);
         }
         state.extend(moved);
+    }
+
+    /// Does it make this address?
+    pub(crate) fn make(&self, address: Option<u64>, state: &mut State) {
+        if let Some((holder, made)) = self.makes
+            && address == Some(made)
+        {
+            state.insert(holder, Pc::Entry(0));
+        }
     }
 
     pub(crate) fn next(&self) -> impl Iterator<Item = u64> + use<> {
@@ -189,11 +200,16 @@ impl<'p, 'a> CodeOf<'p, 'a> {
             next,
             leaves: flow == FlowControl::IndirectBranch,
             returns: flow == FlowControl::Return,
-            effect: Effect::of(instruction, &mut self.info),
+            effect: Effect::of(
+                instruction,
+                flow == FlowControl::Call && self.calls_out(instruction),
+                &mut self.info,
+            ),
             calls: matches!(flow, FlowControl::Call | FlowControl::IndirectCall),
             overwrites,
             moves: moved(instruction),
             reads: read(instruction),
+            makes: made(instruction),
             compares: compared(instruction),
             if_equal: match instruction.mnemonic() {
                 Mnemonic::Je => Some(instruction.near_branch_target()),
@@ -207,8 +223,20 @@ impl<'p, 'a> CodeOf<'p, 'a> {
     pub(crate) fn reach(&mut self, from: &BTreeSet<u64>, pc: Register) -> Result<Reach, String> {
         let leaders = self.leaders(from)?;
         let start = State::from([(Holder::Register(pc.number()), Pc::Entry(0))]);
+        let todo = from.iter().map(|it| (*it, start.clone())).collect();
+        let before = self.states(todo, &leaders, None);
+        Ok(self.each(before, &leaders, pc))
+    }
+
+    /// What is where at the beginnings of runs, from what is where at some of them. Is `address` a number, then it is
+    /// what is meant by [`Pc::Entry`], and some instructions make it.
+    pub(crate) fn states(
+        &self,
+        mut todo: Vec<(u64, State)>,
+        leaders: &HashSet<u64>,
+        address: Option<u64>,
+    ) -> HashMap<u64, State> {
         let mut before: HashMap<u64, State> = HashMap::new();
-        let mut todo: Vec<(u64, State)> = from.iter().map(|it| (*it, start.clone())).collect();
         while let Some((mut at, mut state)) = todo.pop() {
             if !arrive(&mut before, at, &mut state) {
                 continue;
@@ -216,6 +244,7 @@ impl<'p, 'a> CodeOf<'p, 'a> {
             let mut compared = None;
             while let Some(step) = self.known(at) {
                 step.apply(&mut state);
+                step.make(address, &mut state);
                 let mut next = step.next();
                 match next.next() {
                     Some(only) if next.next().is_none() && !leaders.contains(&only) => at = only,
@@ -230,7 +259,7 @@ impl<'p, 'a> CodeOf<'p, 'a> {
                 compared = step.compares;
             }
         }
-        Ok(self.each(before, &leaders, pc))
+        before
     }
 
     /// Where runs of instructions begin that come one after the other.
@@ -301,20 +330,24 @@ impl<'p, 'a> CodeOf<'p, 'a> {
     /// Does a call not come back? Behind it, there may be anything.
     pub(crate) fn is_final(&self, call: &Instruction) -> bool {
         let target = call.near_branch_target();
-        if self.program.is_final(target) {
-            return true;
-        }
-        // By way of the procedure linkage table.
-        let first = self.decode(target);
-        let stub = match first.map(|it| it.code()) {
-            Some(Code::Endbr64) => first.and_then(|it| self.decode(it.next_ip())),
+        let word = self.linked_by(target);
+        self.program.is_final(target) || word.is_some_and(|it| self.program.is_final(it))
+    }
+
+    /// Does a call go by way of the procedure linkage table?
+    fn calls_out(&self, call: &Instruction) -> bool {
+        self.linked_by(call.near_branch_target()).is_some()
+    }
+
+    /// The word that says where an entry of the procedure linkage table leads.
+    fn linked_by(&self, entry: u64) -> Option<u64> {
+        let first = self.decode(entry)?;
+        let stub = match first.code() {
+            Code::Endbr64 => self.decode(first.next_ip())?,
             _ => first,
         };
-        stub.is_some_and(|it| {
-            it.code() == Code::Jmp_rm64
-                && it.is_ip_rel_memory_operand()
-                && self.program.is_final(it.ip_rel_memory_address())
-        })
+        let is_stub = stub.code() == Code::Jmp_rm64 && stub.is_ip_rel_memory_operand();
+        is_stub.then(|| stub.ip_rel_memory_address())
     }
 }
 
@@ -388,10 +421,19 @@ pub(crate) fn is_kept_by_calls(number: usize) -> bool {
 }
 
 /// The word of the stack that an operand is.
-fn slot(instruction: &Instruction) -> Option<i64> {
+pub(crate) fn slot(instruction: &Instruction) -> Option<i64> {
     let is_word =
         instruction.memory_base() == Register::RSP && instruction.memory_index() == Register::None;
     is_word.then_some(instruction.memory_displacement64() as i64)
+}
+
+/// The address that an instruction makes of its own.
+fn made(instruction: &Instruction) -> Option<(Holder, u64)> {
+    let is_made = instruction.code() == Code::Lea_r64_m && instruction.is_ip_rel_memory_operand();
+    is_made.then(|| {
+        let to = Holder::Register(instruction.op0_register().number());
+        (to, instruction.ip_rel_memory_address())
+    })
 }
 
 /// The places that an instruction compares, if it compares two words.

@@ -31,21 +31,35 @@ const SCRATCH: Registers = set(&[0, 1, 2, 6, 7, 8, 9, 10, 11]);
 /// may overwrite all else, as every compiler knows.)
 const RETURNED: Registers = set(&[0, 2, 3, 4, 5, 12, 13, 14, 15]);
 
+/// In these, a function of which the compiler knew nothing may leave anything, and its result is not there.
+const LOST: Registers = set(&[1, 6, 7, 8, 9, 10, 11]);
+
 /// What an instruction does to registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effect {
     looked_at: Registers,
     overwritten: Registers,
+    /// What it looks at or writes to by itself, wherever it leads.
+    touched: Registers,
+    /// What is not there any more.
+    lost: Registers,
     /// What is looked at where control goes that is not followed.
     elsewhere: Registers,
 }
 
 impl Effect {
-    pub fn of(instruction: &Instruction, info: &mut InstructionInfoFactory) -> Self {
+    /// `calls_out`: does it call a function of another file?
+    pub fn of(
+        instruction: &Instruction,
+        calls_out: bool,
+        info: &mut InstructionInfoFactory,
+    ) -> Self {
         let Touched {
             mut looked_at,
             mut overwritten,
         } = registers::by_itself(instruction, info);
+        let touched = looked_at | overwritten;
+        let is_unknown = calls_out || instruction.flow_control() == FlowControl::IndirectCall;
         let elsewhere = match instruction.flow_control() {
             FlowControl::Call => {
                 looked_at |= ARGUMENTS;
@@ -65,6 +79,8 @@ impl Effect {
         Self {
             looked_at,
             overwritten,
+            touched,
+            lost: if is_unknown { LOST } else { 0 },
             elsewhere,
         }
     }
@@ -78,15 +94,41 @@ pub(crate) struct Node {
     pub is_dispatch: bool,
 }
 
+/// What a jump through the table may come with that was lost before it: no instruction that the table leads to can need
+/// that, for every one of them may come next. `begins` is where the table leads.
+fn lost_at_dispatches(code: &BTreeMap<u64, Node>, begins: &[u64]) -> Registers {
+    let mut before: HashMap<u64, Registers> = HashMap::new();
+    let mut all = 0;
+    let mut todo: Vec<u64> = code.keys().copied().collect();
+    while let Some(at) = todo.pop() {
+        let Some(node) = code.get(&at) else { continue };
+        let lost = before.get(&at).copied().unwrap_or(0);
+        let behind = lost & !node.effect.touched | node.effect.lost;
+        let through = if node.is_dispatch { begins } else { &[] };
+        if node.is_dispatch {
+            all |= behind;
+        }
+        for next in node.next.iter().chain(through) {
+            let known = before.entry(*next).or_insert(0);
+            if *known | behind != *known {
+                *known |= behind;
+                todo.push(*next);
+            }
+        }
+    }
+    all
+}
+
 /// What is looked at from each of these instructions on. `begins` is where the table leads.
 pub(crate) fn looked_at(code: &BTreeMap<u64, Node>, begins: &[u64]) -> HashMap<u64, Registers> {
     let mut found: HashMap<u64, Registers> = HashMap::new();
+    let lost = lost_at_dispatches(code, begins);
     loop {
         let at = |at: &u64, found: &HashMap<u64, Registers>| match code.contains_key(at) {
             true => found.get(at).copied().unwrap_or(0),
             false => ALL,
         };
-        let by_table = begins.iter().fold(0, |sum, it| sum | at(it, &found));
+        let by_table = begins.iter().fold(0, |sum, it| sum | at(it, &found)) & !lost;
         let mut has_changed = false;
         // Backwards, most are right at once.
         for (place, node) in code.iter().rev() {
@@ -128,7 +170,7 @@ mod tests {
                 FlowControl::Return | FlowControl::IndirectBranch => Vec::new(),
                 _ => vec![it.next_ip()],
             };
-            let effect = Effect::of(it, &mut info);
+            let effect = Effect::of(it, false, &mut info);
             (
                 it.ip(),
                 Node {
@@ -160,6 +202,19 @@ mod tests {
         let mut unknown = code;
         unknown.get_mut(&1).unwrap().is_dispatch = false;
         assert_eq!(looked_at(&unknown, &[0])[&0], ALL);
+    }
+
+    #[test]
+    fn what_a_call_may_have_changed_nobody_needs_behind_the_table() {
+        // call rbx; jmp rbp. A call takes arguments; but after one, there are none.
+        let code = nodes(&[0xff, 0xd3, 0xff, 0xe5]);
+        assert_eq!(looked_at(&code, &[0])[&2] & ARGUMENTS, set(&[0, 2, 4]));
+        // call rbx; mov rdi, rax; jmp rbp
+        let code = nodes(&[0xff, 0xd3, 0x48, 0x89, 0xc7, 0xff, 0xe5]);
+        assert_eq!(looked_at(&code, &[0])[&5] & ARGUMENTS, set(&[0, 2, 4, 7]));
+        // call 5; jmp rbp: the compiler may know what that changes.
+        let code = nodes(&[0xe8, 0, 0, 0, 0, 0xff, 0xe5]);
+        assert_eq!(looked_at(&code, &[0])[&5] & ARGUMENTS, ARGUMENTS);
     }
 
     #[test]
