@@ -141,9 +141,12 @@ impl Tallies {
         let runtime = match interpreter.runtime.transpose() {
             Ok(runtime) => runtime.map(Rc::new),
             Err(why) => {
-                found.notes.push(format!(
-                    "Resumptions, bytes, storage and samples by token are not measured with {path}: {why}."
-                ));
+                let what = match interpreter.language.has_measured_runtime() {
+                    true => "Resumptions, bytes, storage and samples by token",
+                    false => "Samples by token",
+                };
+                let note = format!("{what} are not measured with {path}: {why}.");
+                found.notes.push(note);
                 None
             }
         };

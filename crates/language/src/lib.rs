@@ -26,7 +26,7 @@ use headcount_model::packed::{Packed, Packer};
 use headcount_model::{Binary, Expression, LinkAddr, Width};
 
 pub use headcount_model::Language;
-pub use runtime::{Allocation, Collector, Resumption, Runtime};
+pub use runtime::{Allocation, Collector, Current, OwnWord, Resumption, Runtime, Threads};
 pub use source::{
     Charge, Files, Line, Measured, OfRuntime, Position, SourceUnit, Sources, Token, TokenCost,
     shared_out, sources,

@@ -79,6 +79,21 @@ pub struct Measured {
     pub samples: Option<BTreeMap<(usize, u32), u64>>,
 }
 
+impl Measured {
+    /// Adds what was counted of the same piece elsewhere, but for what its runtime did.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (offset, count) in &other.executed {
+            let sum = self.executed.entry(*offset).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+        for (place, samples) in other.samples.iter().flatten() {
+            let sums = self.samples.get_or_insert_default();
+            let sum = sums.entry(*place).or_default();
+            *sum = sum.saturating_add(*samples);
+        }
+    }
+}
+
 /// What a runtime did for the instructions of a piece of program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfRuntime {
@@ -157,7 +172,7 @@ pub fn sources<'d>(
         ..Sources::default()
     };
     let mut sources = match language {
-        Language::Python => of(cpython::units(pieces.into_iter().map(executed))?),
+        Language::Python => cpython::sources(pieces)?,
         Language::Lua => of(lua::units(pieces.into_iter().map(executed))?),
         Language::Icon => icon::sources(pieces, files)?,
     };

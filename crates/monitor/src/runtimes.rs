@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::io;
 use std::iter;
 
-use headcount_language::Collector;
-use headcount_model::{KeyKind, LinkAddr, LoadAddr, StorageEvent, StorageRegion};
+use headcount_language::{Collector, Runtime};
+use headcount_model::{KeyKind, LinkAddr, LoadAddr, LoadBias, StorageEvent, StorageRegion};
+use headcount_tally::evaluate;
 use libc::pid_t;
 
 use crate::Clock;
@@ -16,6 +17,7 @@ use crate::journal::Entry;
 use crate::kernel;
 use crate::monitor::Monitor;
 use crate::space::Space;
+use crate::tally_hits::AtBreakpoint;
 use crate::values::{Found, FoundKey, Sum};
 use crate::wait::Stopped;
 
@@ -138,9 +140,11 @@ impl Monitor<'_> {
         let Some(runtime) = &it.runtime else {
             return Ok(());
         };
+        let Some(collector) = &runtime.collector else {
+            return Ok(());
+        };
         let (tid, pid) = (stopped.tid(), self.thread(stopped).pid);
         let now = kernel::time_on_processors(pid)?;
-        let collector = &runtime.collector;
         let (Some(memory), Some(tallies)) = (self.spaces.get(&space), &mut self.tallies) else {
             return Ok(());
         };
@@ -242,6 +246,31 @@ impl Monitor<'_> {
         }
     }
 
+    /// The address of the instruction of its program that a thread of an interpreter executes.
+    fn current_instruction(
+        &self,
+        stopped: &Stopped,
+        space: usize,
+        bias: u64,
+        runtime: &Runtime,
+    ) -> io::Result<Option<u64>> {
+        let Some(space) = self.spaces.get(&space) else {
+            return Ok(None);
+        };
+        let thread = AtBreakpoint {
+            space,
+            bias: LoadBias(bias),
+            registers: stopped.registers()?,
+        };
+        let found = evaluate(&runtime.address(), &thread).ok();
+        let word = |at: u64| space.memory.read_word(LoadAddr(at)).ok();
+        let of_waiting = || {
+            let threads = runtime.threads.as_ref()?;
+            threads.current(&word, bias, thread.registers.fs_base)
+        };
+        Ok(found.map(i64::cast_unsigned).or_else(of_waiting))
+    }
+
     /// A clock has stopped a thread: what did it do, and for which instruction of its program?
     pub fn met_clock(&mut self, stopped: &Stopped) -> io::Result<()> {
         let space = self.thread(stopped).space;
@@ -250,11 +279,7 @@ impl Monitor<'_> {
             let Some(runtime) = &it.runtime else {
                 continue;
             };
-            let memory = self.spaces.get(&space).map(|it| &it.memory);
-            let current = LoadAddr(runtime.current.0.wrapping_add(bias));
-            let current = memory.and_then(|it| it.read_word(current).ok());
-            // It is behind the beginning of the instruction.
-            let current = current.and_then(|it| it.checked_sub(1));
+            let current = self.current_instruction(stopped, space, bias, runtime)?;
             if let Some(current) = current {
                 self.learn_piece(space, module, bias, &*it.interpreter, current)?;
             }

@@ -297,7 +297,8 @@ impl Monitor<'_> {
             it.place = tallies.new_place();
             let of = [OfProgram::Storage, OfProgram::Samples];
             [it.storage_place, it.samples_place] = of.map(|_| tallies.new_place());
-            for (place, of) in [it.storage_place, it.samples_place].into_iter().zip(of) {
+            let places = [it.storage_place, it.samples_place].into_iter().zip(of);
+            for (place, of) in places.filter(|_| it.runtime.is_some()) {
                 self.journal.write(&Entry::TallyPlace {
                     place,
                     tally: it.tally,

@@ -17,11 +17,12 @@ use crate::space::Space;
 use crate::values::{CodeAt, Found, FoundKey, Sum};
 use crate::wait::Stopped;
 
-/// A thread at a breakpoint.
-struct AtBreakpoint<'a> {
-    space: &'a Space,
-    bias: LoadBias,
-    registers: Registers,
+/// A thread that stands still.
+pub struct AtBreakpoint<'a> {
+    pub space: &'a Space,
+    /// How far the module was moved that it is about.
+    pub bias: LoadBias,
+    pub registers: Registers,
 }
 
 impl Thread for AtBreakpoint<'_> {

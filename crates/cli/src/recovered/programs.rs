@@ -59,8 +59,8 @@ pub fn programs_of(entries: &[Entry], values: &Values) -> Result<Programs> {
         }
         let what = |place: u16| interpreters.what(place, language);
         let is_measured = IsMeasured {
-            runtime: interpreters.has_runtime(language),
-            time: interval.is_some(),
+            runtime: interpreters.has(language, OfProgram::Resumptions),
+            time: interval.is_some() && interpreters.has(language, OfProgram::Samples),
         };
         let found = Found::new(values, tally, what, is_measured);
         all.fetched.push(Fetched {
@@ -150,12 +150,10 @@ impl Interpreters {
         (self.languages.get(module) == Some(&language)).then_some(*what)
     }
 
-    /// Is the runtime of a language measured?
-    fn has_runtime(&self, language: Language) -> bool {
+    /// Is that counted of the programs of a language?
+    fn has(&self, language: Language, what: OfProgram) -> bool {
         let mut places = self.places.values();
-        places.any(|(module, what)| {
-            *what == OfProgram::Resumptions && self.languages.get(module) == Some(&language)
-        })
+        places.any(|(module, it)| *it == what && self.languages.get(module) == Some(&language))
     }
 
     /// Where the instructions of a language are fetched, by module.
@@ -287,7 +285,7 @@ fn function(
             Some(token.count),
             token.is_exact,
         );
-        for (kind, count) in costs(token) {
+        for (kind, count) in costs(language, token) {
             add(at, operation(kind), count, true);
         }
     }
@@ -307,13 +305,15 @@ fn function(
 }
 
 /// What the runtime did for an operation. What can be measured of a language is the same in all runs.
-fn costs(token: &Token) -> impl Iterator<Item = (&'static str, Option<u64>)> {
+fn costs(language: Language, token: &Token) -> impl Iterator<Item = (&'static str, Option<u64>)> {
     let cost = token.cost.into_iter();
-    cost.flat_map(|it| {
-        [
+    cost.flat_map(move |it| {
+        let of_storage = [
             (Operation::RESUMED, it.resumptions),
             (Operation::TOOK, it.bytes),
-            (Operation::SAMPLED, it.samples),
-        ]
+        ];
+        let has_storage = language.has_measured_runtime();
+        let of_storage = has_storage.then_some(of_storage).into_iter().flatten();
+        of_storage.chain([(Operation::SAMPLED, it.samples)])
     })
 }

@@ -87,7 +87,7 @@ impl Found {
     fn take(&mut self, what: OfProgram, found: &values::Found, sum: Sum, is_measured: IsMeasured) {
         let empty = || Measured {
             runtime: is_measured.runtime.then(OfRuntime::default),
-            samples: (is_measured.runtime && is_measured.time).then(BTreeMap::new),
+            samples: is_measured.time.then(BTreeMap::new),
             ..Measured::default()
         };
         let piece = match found.key {

@@ -62,6 +62,7 @@ pub fn run(args: &Html) -> anyhow::Result<ExitCode> {
         with_checks: args.checks,
         source: &|file| sources.quietly(file).map(|lines| lines.to_vec()),
         samples: &samples,
+        runtimes: &loaded.runtimes,
         times_counted: super::times_counted(&loaded),
         calls: &loaded.calls,
         values: &loaded.values,

@@ -260,7 +260,8 @@ fn samples(loaded: &Loaded) -> Vec<&Samples> {
 
 /// Where the time went, if anything tells.
 fn time(loaded: &Loaded) -> Option<Time> {
-    Time::new(&loaded.counted, &samples(loaded), times_counted(loaded))
+    let time = Time::new(&loaded.counted, &samples(loaded), times_counted(loaded));
+    time.map(|it| it.with_scripts(&loaded.runtimes))
 }
 
 /// How many times the work that was timed was counted, if anybody knows.

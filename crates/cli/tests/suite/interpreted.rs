@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::workshop::{Said, Workshop};
 
 /// Debian's own: others may stand before it.
-const PYTHON: &str = "/usr/bin/python3.11";
+pub const PYTHON: &str = "/usr/bin/python3.11";
 
 /// The tracer, and programs that do what programs do.
 const TRUTH: &str = include_str!("interpreted/python/truth.py");
@@ -21,7 +21,7 @@ const PROGRAMS: [(&str, &str); 5] = [
 ];
 
 /// Newer ones, where there are any: Debian's stable release may have none of them.
-fn newer_ones() -> Vec<String> {
+pub fn newer_ones() -> Vec<String> {
     let mut folders: Vec<PathBuf> = vec!["/usr/bin".into(), "/usr/local/bin".into()];
     let pyenv = Path::new(&std::env::var_os("HOME").unwrap_or_default()).join(".pyenv/versions");
     let versions = fs::read_dir(pyenv).into_iter().flatten().flatten();

@@ -21,25 +21,25 @@ const COLLECTED: &str = "procedure main()
 end
 ";
 
-type Row = BTreeMap<String, String>;
+pub type Row = BTreeMap<String, String>;
 
-fn table(shop: &Workshop, words: &[&str]) -> Vec<Row> {
+pub fn table(shop: &Workshop, words: &[&str]) -> Vec<Row> {
     let csv = shop.report(&[words, &["--format", "csv"]].concat());
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     reader.deserialize().map(|it| it.unwrap()).collect()
 }
 
-fn tokens(shop: &Workshop) -> Vec<Row> {
+pub fn tokens(shop: &Workshop) -> Vec<Row> {
     table(shop, &["--by", "token", "--all"])
 }
 
-fn number(row: &Row, column: &str) -> u64 {
+pub fn number(row: &Row, column: &str) -> u64 {
     let text = &row[column];
     text.parse().unwrap_or_else(|_| panic!("{column}: {row:?}"))
 }
 
 /// What is in a column of the token that begins at a line and has this text there first.
-fn of_token(rows: &[Row], line: u32, text: &str, column: &str) -> u64 {
+pub fn of_token(rows: &[Row], line: u32, text: &str, column: &str) -> u64 {
     let is_it = |it: &&Row| it["line"] == line.to_string() && it["text"] == text;
     let found = rows.iter().find(is_it);
     number(

@@ -35,6 +35,7 @@ mod interpreted;
 mod interpreted_icon;
 mod interpreted_icon_runtime;
 mod interpreted_lua;
+mod interpreted_time;
 mod languages;
 mod limits;
 mod map;

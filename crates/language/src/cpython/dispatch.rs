@@ -11,15 +11,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use headcount_model::LinkAddr;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, OpKind, Register};
 
-use super::MAIN;
 use super::table::opcode_table;
 use super::version::{Fused, Second, Version};
+use super::{MAIN, PREVIOUS_INSTRUCTION};
 use crate::native::code::{CodeOf, Pc, Reach};
 use crate::program::Program;
 use crate::{Address, Fetch};
-
-/// Where a frame keeps the address of the instruction that it does.
-const PREVIOUS_INSTRUCTION: i64 = 0x38;
 
 /// Where instructions are fetched; or why that is not known.
 pub(super) fn fetches(program: &Program<'_>, version: &Version) -> Result<Vec<Fetch>, String> {

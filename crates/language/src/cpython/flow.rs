@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::code_object::CodeObject;
 use super::positions::positions;
 use super::version::{Jump, Opcode, Version};
-use crate::{Line, Position, SourceUnit, Token};
+use crate::{Charge, Line, Measured, Position, SourceUnit, Token, TokenCost};
 
 /// An instruction of a code object.
 #[derive(Clone, Copy, Debug)]
@@ -70,10 +70,15 @@ struct Way {
 pub(crate) fn source_unit(
     version: &Version,
     object: &CodeObject,
-    counts: &BTreeMap<usize, u64>,
+    measured: &Measured,
+    charges: &mut Vec<Charge>,
 ) -> SourceUnit {
     let code = instructions(version, object);
-    let counts = all_counts(&code, counts);
+    let counts = all_counts(&code, &measured.executed);
+    let mut tokens = tokens(version, &code, &counts);
+    if let Some(samples) = &measured.samples {
+        add_samples(object, &code, samples, &mut tokens, charges);
+    }
     SourceUnit {
         file: object.file.clone(),
         name: object.name.clone(),
@@ -81,7 +86,7 @@ pub(crate) fn source_unit(
         calls: counts.first().copied().unwrap_or(0),
         are_calls_exact: true,
         lines: lines(version, object, &code, &counts),
-        tokens: tokens(version, &code, &counts),
+        tokens,
     }
 }
 
@@ -336,9 +341,41 @@ fn tokens(version: &Version, code: &[Instruction], counts: &[u64]) -> Vec<Token>
         kind: opcode.name.to_owned(),
         count,
         is_exact: true,
-        cost: None,
+        cost: Some(TokenCost::default()),
     };
     tokens.into_iter().map(token).collect()
+}
+
+/// Books samples on the operations that were being done, and on what the interpreter did for them.
+fn add_samples(
+    object: &CodeObject,
+    code: &[Instruction],
+    samples: &BTreeMap<(usize, u32), u64>,
+    tokens: &mut [Token],
+    charges: &mut Vec<Charge>,
+) {
+    for cost in tokens.iter_mut().filter_map(|it| it.cost.as_mut()) {
+        cost.samples = Some(0);
+    }
+    for ((offset, routine), samples) in samples {
+        let behind = code.partition_point(|it| it.offset <= *offset);
+        let instruction = behind.checked_sub(1).map(|it| &code[it]);
+        let place = instruction.and_then(|it| it.place);
+        let is_resumed = instruction.is_some_and(|it| it.name() == "RESUME");
+        let mut at_place = tokens.iter_mut().filter(|it| Some(it.at) == place);
+        let token = at_place.find(|it| (it.kind == "RESUME") == is_resumed);
+        charges.push(Charge {
+            file: object.file.clone(),
+            line: place.map_or(object.first_line, |it| it.line),
+            column: token.as_ref().map_or(0, |it| it.at.column),
+            kind: token.as_ref().map_or(String::new(), |it| it.kind.clone()),
+            routine: *routine,
+            samples: *samples,
+        });
+        if let Some(sum) = token.and_then(|it| it.cost.as_mut()?.samples.as_mut()) {
+            *sum = sum.saturating_add(*samples);
+        }
+    }
 }
 
 /// Runs of instructions that are entered at the first one only, and left behind the last one only, but

@@ -4,6 +4,7 @@ mod code_object;
 mod dispatch;
 mod flow;
 mod positions;
+mod runtime;
 mod table;
 mod v3_11;
 mod v3_12;
@@ -17,7 +18,7 @@ use std::rc::Rc;
 use headcount_model::LinkAddr;
 
 use crate::program::{Program, speaks_of};
-use crate::{Found, Interpreter, Language, Memory, SourceUnit, Unit, Watch};
+use crate::{Found, Interpreter, Language, Measured, Memory, Sources, Unit, Watch};
 use code_object::{CodeObject, Process};
 use version::{Version, with_minor};
 
@@ -26,6 +27,9 @@ const MAIN: &str = "_PyEval_EvalFrameDefault";
 
 /// Only builds whose threads run at the same time have it. Their objects are others.
 const WITHOUT_A_LOCK: &str = "_Py_DecRefShared";
+
+/// Where a frame has the address of the instruction that it does.
+const PREVIOUS_INSTRUCTION: i64 = 0x38;
 
 /// Where a type has the size of its objects, ...
 const TYPE_SIZE: u64 = 0x20;
@@ -88,7 +92,7 @@ fn found(program: &Program<'_>, bytes: &[u8]) -> Result<Found, String> {
         name,
         language: Language::Python,
         fetches,
-        runtime: None,
+        runtime: Some(runtime::runtime(program, version)),
         watch: Watch::Frees(LinkAddr(frees)),
         interpreter: Rc::new(CPython {
             version,
@@ -177,24 +181,28 @@ impl Interpreter for CPython {
 
 /// The source of code objects, and of those in them that never ran. What is equal was compiled from the
 /// same source, and is one.
-pub(crate) fn units<'d>(
-    pieces: impl IntoIterator<Item = (&'d [u8], &'d BTreeMap<usize, u64>)>,
-) -> Option<Vec<SourceUnit>> {
-    let mut all: BTreeMap<CodeObject, BTreeMap<usize, u64>> = BTreeMap::new();
-    for (description, counts) in pieces.into_iter().filter(|it| it.0 != OWN) {
+pub(crate) fn sources<'d>(
+    pieces: impl IntoIterator<Item = (&'d [u8], &'d Measured)>,
+) -> Option<Sources> {
+    let mut all: BTreeMap<CodeObject, Measured> = BTreeMap::new();
+    let mut has_clock = false;
+    for (description, measured) in pieces.into_iter().filter(|it| it.0 != OWN) {
+        has_clock |= measured.samples.is_some();
         let object = CodeObject::unpack(description)?;
         let inner = object.flattened(&mut |it| {
             all.entry(it).or_default();
         });
-        let sums = all.entry(inner).or_default();
-        for (offset, count) in counts {
-            let sum = sums.entry(*offset).or_default();
-            *sum = sum.saturating_add(*count);
-        }
+        all.entry(inner).or_default().add(measured);
     }
+    let mut sources = Sources::default();
     // What has no lines was not compiled, but belongs to the interpreter.
-    let compiled = all.iter().filter(|(object, _)| !object.lines.is_empty());
-    let units = compiled
-        .map(|(object, counts)| Some(flow::source_unit(with_minor(object.minor)?, object, counts)));
-    units.collect()
+    for (object, measured) in all.iter_mut().filter(|(it, _)| !it.lines.is_empty()) {
+        if has_clock {
+            measured.samples.get_or_insert_default();
+        }
+        let version = with_minor(object.minor)?;
+        let unit = flow::source_unit(version, object, measured, &mut sources.charges);
+        sources.units.push(unit);
+    }
+    Some(sources)
 }

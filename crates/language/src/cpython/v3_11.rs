@@ -83,6 +83,9 @@ pub(super) const FACTS: Facts = Facts {
             ascii: 0x30,
             other: 0x48,
         },
+        to_frame: &[0x38, 0x08],
+        to_threads: &[0x30, 0x10],
+        thread_id: 0x98,
     },
 };
 

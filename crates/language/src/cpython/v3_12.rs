@@ -52,6 +52,9 @@ pub(super) const FACTS: Facts = Facts {
             ascii: 0x28,
             other: 0x38,
         },
+        to_frame: &[0x38, 0x00],
+        to_threads: &[0x30, 0x48],
+        thread_id: 0x88,
     },
 };
 

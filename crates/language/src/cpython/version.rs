@@ -49,6 +49,12 @@ pub(crate) struct Layout {
     pub code: u64,
     pub monitoring: Option<Monitoring>,
     pub text: Text,
+    /// From the state of a thread to the frame of what it does.
+    pub to_frame: &'static [i64],
+    /// Where the state says which thread it is of.
+    pub thread_id: i64,
+    /// From what is global to the list of all such states.
+    pub to_threads: &'static [i64],
 }
 
 /// What a code object has where it is traced, by instructions that stand for others.

@@ -12,7 +12,7 @@ use iced_x86::{
 
 use crate::native::code::{CodeOf, is_write};
 use crate::program::Program;
-use crate::runtime::{Allocation, Collector, Resumption, Runtime};
+use crate::runtime::{Allocation, Collector, Current, Resumption, Runtime};
 
 /// Where a frame of an operation has what sort it is, and where the program was; and the sort of those that only
 /// say where to look for others.
@@ -48,10 +48,11 @@ pub(super) fn runtime(program: &Program<'_>, main: u64) -> Result<Runtime, Strin
     let code = all_code(program);
     let is_of_main = |at: u64| program.function_start(at) == Some(main);
     Ok(Runtime {
-        current: LinkAddr(current),
+        current: Current::Behind(LinkAddr(current)),
+        threads: None,
         resumptions: resumptions(&code, &is_of_main, current)?,
         allocations: allocations(&code, &totals)?,
-        collector: collector(program, &named)?,
+        collector: Some(collector(program, &named)?),
     })
 }
 

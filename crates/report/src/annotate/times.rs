@@ -25,21 +25,20 @@ pub fn line_times(
     counts: &BTreeMap<u32, LineCount>,
 ) -> BTreeMap<u32, LineTime> {
     let whole = time.totals.sampled.nanoseconds;
-    let here = (file.to_owned(), 0)..=(file.to_owned(), u32::MAX);
-    let line_time = |((_, line), cost): (&(String, u32), &Cost)| {
-        let count = counts.get(line).map(|it| it.count);
+    let line_time = |(line, cost): (u32, Cost)| {
+        let count = counts.get(&line).map(|it| it.count);
         let each = match count {
-            Some(Count::Exact(count)) => time.totals.each(*cost, count),
+            Some(Count::Exact(count)) => time.totals.each(cost, count),
             _ => None,
         };
         let shown = LineTime {
-            cost: *cost,
+            cost,
             share: share(cost.nanoseconds, whole),
             each: each.map_or(String::new(), |it| it.to_string()),
         };
-        (*line, shown)
+        (line, shown)
     };
-    time.lines.range(here).map(line_time).collect()
+    time.lines_of(file).map(line_time).collect()
 }
 
 /// The columns of a listing that tell of time.

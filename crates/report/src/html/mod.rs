@@ -30,7 +30,7 @@ use crate::report::Decode;
 use crate::time::Time;
 use crate::values::Tallied;
 use crate::{Error, escape};
-use headcount_model::{CallCosts, Counted, Samples, ValueCounts};
+use headcount_model::{CallCosts, Counted, RuntimeCosts, Samples, ValueCounts};
 use std::collections::BTreeMap;
 
 const TEMPLATE: &str = include_str!("page/page.html");
@@ -91,6 +91,8 @@ pub struct Page<'a> {
     pub samples: &'a [&'a Samples],
     /// How many times the work that was timed was counted, if anybody knows.
     pub times_counted: Option<f64>,
+    /// What interpreters did for scripts.
+    pub runtimes: &'a [RuntimeCosts],
     /// What calls cost, of those runs that were asked for it.
     pub calls: &'a [CallCosts],
     /// What was found by value, of those runs that were asked for it.
@@ -124,6 +126,7 @@ pub struct RunFacts {
 pub fn write(page: &Page<'_>) -> Result<String, Error> {
     let functions = functions::all(page)?;
     let time = Time::new(page.counted, page.samples, page.times_counted);
+    let time = time.map(|it| it.with_scripts(page.runtimes));
     let mut callees = Callees::new(page.counted, page.transfers, page.pointers);
     if page.calls.is_empty() {
         callees = callees.with_targets(page.values);

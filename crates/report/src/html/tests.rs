@@ -26,6 +26,7 @@ fn page(counted: &[Counted], runs: &[RunFacts], notes: &[&str]) -> String {
         changes: None,
         source: &|_| None,
         samples: &[],
+        runtimes: &[],
         times_counted: None,
     })
     .unwrap()

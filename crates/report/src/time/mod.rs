@@ -15,7 +15,9 @@ pub use tables::{add_waiting, add_why, call_charges, charges, threads};
 pub use why::Why;
 
 use crate::source::UNKNOWN;
-use headcount_model::{Counted, LinkAddr, SampledModule, SampledThread, Samples, Site};
+use headcount_model::{
+    ChargePlace, Counted, LinkAddr, RuntimeCosts, SampledModule, SampledThread, Samples, Site,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The name of code that is in no function that anybody knows.
@@ -129,11 +131,35 @@ pub struct Time {
     instructions: HashMap<String, HashMap<LinkAddr, Cost>>,
     /// The lines.
     pub lines: BTreeMap<(String, u32), Cost>,
+    /// The lines of scripts, for which interpreters spent some of the same time.
+    scripts: BTreeMap<(String, u32), Cost>,
     /// Everything together.
     pub totals: Totals,
 }
 
 impl Time {
+    /// With what interpreters did for the lines of scripts.
+    #[must_use]
+    pub fn with_scripts(mut self, runtimes: &[RuntimeCosts]) -> Self {
+        for (interval, charge) in runtimes
+            .iter()
+            .flat_map(|it| it.charges.iter().map(|charge| (it.interval, charge)))
+        {
+            if let ChargePlace::Operation { file, line, .. } = &charge.place {
+                let cost = self.scripts.entry((file.clone(), *line)).or_default();
+                cost.add(Cost::of(charge.samples, interval));
+            }
+        }
+        self
+    }
+
+    /// The time of the lines of a file.
+    pub fn lines_of(&self, file: &str) -> impl Iterator<Item = (u32, Cost)> {
+        let here = || (file.to_owned(), 0)..=(file.to_owned(), u32::MAX);
+        let all = self.lines.range(here()).chain(self.scripts.range(here()));
+        all.map(|((_, line), cost)| (*line, *cost))
+    }
+
     /// Books samples on what was counted, as far as it is the same build, and on other code. None, if
     /// there are none. What was timed was counted so many times, if anybody knows.
     pub fn new(
