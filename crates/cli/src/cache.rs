@@ -25,7 +25,7 @@ use headcount_monitor::{FileBytes, ModuleFile, OwnFolder, foreign_file};
 use headcount_profile::ModuleFacts;
 
 /// Raised with every change of what is in the files.
-const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 24");
+const FORMAT: &str = concat!("headcount ", env!("CARGO_PKG_VERSION"), " facts 25");
 
 /// How many bytes all files may have.
 const LIMIT: u64 = 512 << 20;

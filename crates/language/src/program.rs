@@ -7,14 +7,19 @@ use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationTarge
 
 /// Is this the name of a function that does not return?
 fn does_not_return(name: &str) -> bool {
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 13] = [
+        "PyThread_exit_thread",
         "__assert_fail",
+        "__chk_fail",
+        "__fortify_fail",
         "__longjmp_chk",
         "__stack_chk_fail",
+        "_exit",
         "_longjmp",
         "abort",
         "exit",
         "longjmp",
+        "pthread_exit",
         "siglongjmp",
     ];
     NAMES.contains(&name) || name.trim_start_matches('_').starts_with("Py_Fatal")

@@ -25,9 +25,16 @@ pub struct Runtime {
 pub enum Current {
     /// This word has an address behind the beginning of the instruction, and not behind its end.
     Behind(LinkAddr),
-    /// A word of the thread's own has an address; so far from there is another one, and so on: the last one is that of
-    /// the instruction.
-    Through(OwnWord, Vec<i64>),
+    /// A word of the thread's own has the address of its state; so far from there is another one, and so on: the last one
+    /// is that of the instruction.
+    Through {
+        /// The word.
+        own: OwnWord,
+        /// Where the state says which thread it is of.
+        thread: i64,
+        /// From there to the instruction.
+        by: Vec<i64>,
+    },
 }
 
 /// A list of the states of threads, which lead to the instructions that they execute.
@@ -41,7 +48,7 @@ pub struct Threads {
     pub next: i64,
     /// ... which thread it is of, ...
     pub thread: i64,
-    /// ... and the same as in [`Current::Through`].
+    /// ... and from there to the instruction.
     pub through: Vec<i64>,
 }
 
@@ -84,11 +91,12 @@ impl Threads {
 /// A word that each thread has for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnWord {
-    /// All threads have the same one, of which one thread is the holder: the thread that is named so far behind the
-    /// address in it.
-    OfHolder(LinkAddr, i64),
+    /// All threads have the same one, of which one thread is the holder.
+    OfHolder(LinkAddr),
     /// So far from where the thread's own variables are.
     Fixed(i64),
+    /// The same, where a word says how far.
+    Initial(LinkAddr),
     /// So far in a block of the module whose number is in a word.
     Dynamic(LinkAddr, i64),
 }
@@ -99,13 +107,12 @@ impl OwnWord {
         let word = |at| Expression::load(Width::WHOLE, at);
         let behind = |at, by| word(Expression::sum(at, Expression::Constant(by)));
         match self {
-            Self::OfHolder(at, names) => {
-                let holder = word(Expression::Address(at.0));
-                let thread = behind(holder.clone(), names);
-                let is_own = Expression::binary(Binary::Equal, thread, Expression::ThreadPointer);
-                Expression::binary(Binary::Multiply, holder, is_own)
-            }
+            Self::OfHolder(at) => word(Expression::Address(at.0)),
             Self::Fixed(by) => behind(Expression::ThreadPointer, by),
+            Self::Initial(at) => {
+                let by = word(Expression::Address(at.0));
+                word(Expression::sum(Expression::ThreadPointer, by))
+            }
             Self::Dynamic(module, by) => {
                 let blocks = behind(Expression::ThreadPointer, BLOCKS);
                 let number = word(Expression::Address(module.0));
@@ -199,11 +206,17 @@ impl Runtime {
             Current::Behind(at) => {
                 within(Expression::load(Width::WHOLE, Expression::Address(at.0)))
             }
-            Current::Through(own, through) => {
-                through.iter().fold(own.expression(), |address, by| {
+            Current::Through { own, thread, by } => {
+                let behind = |address: Expression, by: &i64| {
                     let at = Expression::sum(address, Expression::Constant(*by));
                     Expression::load(Width::WHOLE, at)
-                })
+                };
+                // There may be that of another thread, or something else altogether.
+                let state = own.expression();
+                let whose = behind(state.clone(), thread);
+                let is_own = Expression::binary(Binary::Equal, whose, Expression::ThreadPointer);
+                let state = Expression::binary(Binary::Multiply, state, is_own);
+                by.iter().fold(state, behind)
             }
         }
     }
@@ -291,30 +304,44 @@ impl Collector {
 
 impl Current {
     fn pack(&self, to: &mut Packer) {
-        let (kind, at, by, through) = match self {
-            Self::Behind(at) => (0, *at, 0, &[][..]),
-            Self::Through(OwnWord::OfHolder(at, by), through) => (1, *at, *by, &through[..]),
-            Self::Through(OwnWord::Fixed(by), through) => (2, LinkAddr(0), *by, &through[..]),
-            Self::Through(OwnWord::Dynamic(at, by), through) => (3, *at, *by, &through[..]),
+        let (own, thread, by) = match self {
+            Self::Behind(at) => {
+                to.0.push(0);
+                return to.wide(at.0);
+            }
+            Self::Through { own, thread, by } => (own, thread, by),
+        };
+        let (kind, at, distance) = match own {
+            OwnWord::OfHolder(at) => (1, *at, 0),
+            OwnWord::Fixed(distance) => (2, LinkAddr(0), *distance),
+            OwnWord::Initial(at) => (3, *at, 0),
+            OwnWord::Dynamic(at, distance) => (4, *at, *distance),
         };
         to.0.push(kind);
         to.wide(at.0);
-        to.signed_wide(by);
-        to.many(through, |to, it| to.signed_wide(*it));
+        to.signed_wide(distance);
+        to.signed_wide(*thread);
+        to.many(by, |to, it| to.signed_wide(*it));
     }
 
     fn unpack(from: &mut Packed<'_>) -> Option<Self> {
         let (kind, at) = (from.u8()?, LinkAddr(from.wide()?));
-        let by = from.signed_wide()?;
-        let through = from.many(Packed::signed_wide)?;
+        if kind == 0 {
+            return Some(Self::Behind(at));
+        }
+        let distance = from.signed_wide()?;
         let own = match kind {
-            0 => return Some(Self::Behind(at)),
-            1 => OwnWord::OfHolder(at, by),
-            2 => OwnWord::Fixed(by),
-            3 => OwnWord::Dynamic(at, by),
+            1 => OwnWord::OfHolder(at),
+            2 => OwnWord::Fixed(distance),
+            3 => OwnWord::Initial(at),
+            4 => OwnWord::Dynamic(at, distance),
             _ => return None,
         };
-        Some(Self::Through(own, through))
+        Some(Self::Through {
+            own,
+            thread: from.signed_wide()?,
+            by: from.many(Packed::signed_wide)?,
+        })
     }
 }
 
@@ -353,12 +380,17 @@ mod tests {
 
     #[test]
     fn every_way_to_the_current_instruction_is_kept() {
-        let through = vec![0x38, -8, 0x38];
+        let through = |own| Current::Through {
+            own,
+            thread: 0x98,
+            by: vec![0x38, -8, 0x38],
+        };
         for current in [
             Current::Behind(LinkAddr(7)),
-            Current::Through(OwnWord::OfHolder(LinkAddr(9), 0x98), through.clone()),
-            Current::Through(OwnWord::Fixed(-24), through.clone()),
-            Current::Through(OwnWord::Dynamic(LinkAddr(5), 8), through),
+            through(OwnWord::OfHolder(LinkAddr(9))),
+            through(OwnWord::Fixed(-24)),
+            through(OwnWord::Initial(LinkAddr(3))),
+            through(OwnWord::Dynamic(LinkAddr(5), 8)),
         ] {
             let mut packed = Packer::default();
             current.pack(&mut packed);

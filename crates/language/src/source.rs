@@ -136,7 +136,7 @@ pub struct Sources {
 /// What a runtime did for an operation when a clock found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charge {
-    /// The file that the operation is in.
+    /// The file that the operation is in; empty if no program has it.
     pub file: String,
     /// Where in it.
     pub line: u32,

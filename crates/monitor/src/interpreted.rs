@@ -320,9 +320,6 @@ impl Monitor<'_> {
         let Some(extent) = extent else {
             return Ok(());
         };
-        if !self.has_run(space, it, extent.start)? {
-            return Ok(());
-        }
         for window in self.windows_in(space) {
             let slots = self.slots_between(window, it, extent.clone())?;
             if !slots.is_empty() {
@@ -336,21 +333,6 @@ impl Monitor<'_> {
             known.remove(&extent.start);
         }
         Ok(())
-    }
-
-    /// May a piece of program that begins there have run? Whatever runs begins with its first instruction, and what was
-    /// counted so far is known if a table was emptied since. Most pieces that are freed never ran.
-    fn has_run(&self, space: usize, it: &Interpreted, start: u64) -> io::Result<bool> {
-        let pieces = self.tallies.as_ref().map(|it| &it.pieces);
-        if pieces.is_some_and(|it| it.at(space, start).is_some()) {
-            return Ok(true);
-        }
-        for window in self.windows_in(space) {
-            if !self.slots_between(window, it, start..start + 1)?.is_empty() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// A thread is about to bring a piece of program into memory.

@@ -30,7 +30,7 @@ use crate::windows;
 pub const JOURNAL: &str = "journal";
 
 /// Raised with every change of the journal's lines, or of what is where in a window.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;
 
 /// The name of the file with the counters of copies.
 pub const WINDOWS: &str = "windows";

@@ -200,7 +200,6 @@ impl Only {
             && !self.skipped.iter().any(names_it)
     }
 
-    /// Is it written in what is wanted? Of what has no function, nobody knows better.
     /// May anything of this module be wanted?
     pub fn may_be_in(&self, module: &Module) -> bool {
         self.is_within(&module.path) && self.is_in_language(module.functions.first())
@@ -217,6 +216,7 @@ impl Only {
         self.is_in_language(None)
     }
 
+    /// Is it written in what is wanted? Of what has no function, nobody knows better.
     fn is_in_language(&self, function: Option<&Function>) -> bool {
         let written = function.and_then(|it| it.compiled.language);
         self.language.is_none_or(|wanted| match wanted {

@@ -201,11 +201,14 @@ impl Found {
         let nothing = self.nothing.iter();
         let nothing = nothing.map(|it| charge(ChargePlace::Nothing, *it.0, *it.1));
         let operations = sources.charges.iter().map(|it| {
-            let place = ChargePlace::Operation {
-                file: found_from(here, &it.file),
-                line: it.line,
-                column: it.column,
-                kind: it.kind.clone(),
+            let place = match it.file.is_empty() {
+                true => ChargePlace::Nothing,
+                false => ChargePlace::Operation {
+                    file: found_from(here, &it.file),
+                    line: it.line,
+                    column: it.column,
+                    kind: it.kind.clone(),
+                },
             };
             charge(place, it.routine, it.samples)
         });

@@ -168,7 +168,11 @@ fn a_program_that_traces_itself_is_counted_like_any_other() {
         shop.write("truth.py", tracer);
         counted(&shop, &[python, "-B", "truth.py", "truth.txt", program]);
         let found = lines(&shop, &["--language", "python"]);
-        agree(&truth(&shop), &found, &format!("{python} {program}"));
+        let bounds = agree(&truth(&shop), &found, &format!("{python} {program}"));
+        assert!(
+            bounds < 10,
+            "{python} {program}: {bounds} lines are not exact"
+        );
         is_sure(&shop);
     };
     let newer = newer_ones();

@@ -60,3 +60,38 @@ fn who_did_not_ask_for_time_has_none() {
     let rows = tokens(&shop);
     assert!(rows.iter().all(|it| it["samples"].is_empty()), "{rows:?}");
 }
+
+/// One thread computes without the lock while the other one has it: each is on its own line.
+#[test]
+fn threads_are_told_apart() {
+    let program = "\
+import hashlib, threading
+data = b'x' * 4_000_000
+def hashing():
+    for _ in range(60): hashlib.sha256(data).digest()
+def counting():
+    for _ in range(60): sum(i % 7 for i in range(20_000))
+threads = [threading.Thread(target=it) for it in (hashing, counting)]
+for it in threads: it.start()
+for it in threads: it.join()
+";
+    for python in newer_ones().into_iter().chain([PYTHON.to_owned()]) {
+        let shop = Workshop::new();
+        shop.write("two.py", program);
+        let said = shop.headcount(&["run", "-q", "--time", "--", &python, "two.py"]);
+        assert_eq!(said.status, Some(0), "{python}: {said:?}");
+        let charges = table(&shop, &["--charge-back", "--all"]);
+        let on_line = |line: &str, is_of: &dyn Fn(&str) -> bool| {
+            let rows = charges.iter().filter(|it| it["file"] == "two.py");
+            let rows = rows.filter(|it| it["line"] == line && is_of(&it["module"]));
+            rows.map(|it| number(it, "samples")).sum::<u64>()
+        };
+        let is_python = |module: &str| module.contains("python");
+        let hashed = on_line("4", &|it| !is_python(it));
+        let wrongly = on_line("6", &|it| it.contains("crypto"));
+        assert!(
+            hashed > 20 && wrongly == 0 && on_line("6", &is_python) > 5,
+            "{python}: {hashed}, {wrongly}: {charges:?}"
+        );
+    }
+}

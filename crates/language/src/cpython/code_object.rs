@@ -19,6 +19,9 @@ const LINES: u64 = 0x88;
 /// No code object has more code, no text or table more bytes, and no tuple more elements.
 const MOST_BYTES: u64 = 1 << 24;
 
+/// No code object has more with all that are in it.
+const MOST_DESCRIBED: usize = 1 << 28;
+
 /// Code objects are not nested deeper.
 const DEEPEST: u32 = 100;
 
@@ -132,11 +135,13 @@ impl Process<'_> {
     /// What there is to know of a code object.
     pub fn describe(&self, object: u64) -> Option<Vec<u8>> {
         let mut to = Packer::default();
-        self.code_object(object, 0)?.pack(&mut to);
+        let mut left = MOST_DESCRIBED;
+        self.code_object(object, 0, &mut left)?.pack(&mut to);
         Some(to.0)
     }
 
-    fn code_object(&self, object: u64, depth: u32) -> Option<CodeObject> {
+    /// `left`: so many bytes may be described at most. Constants may lead to the same code again and again.
+    fn code_object(&self, object: u64, depth: u32, left: &mut usize) -> Option<CodeObject> {
         if depth > DEEPEST {
             return None;
         }
@@ -156,17 +161,23 @@ impl Process<'_> {
         let mut inner = Vec::new();
         for constant in tuple(memory, field(CONSTANTS))? {
             if self.is_code(constant) {
-                inner.push(self.code_object(constant, depth + 1)?);
+                inner.push(self.code_object(constant, depth + 1, left)?);
             }
         }
+        let (lines, exceptions) = (
+            bytes(memory, field(LINES))?,
+            bytes(memory, field(EXCEPTIONS))?,
+        );
+        let described = layout.code as usize + code.len() + lines.len() + exceptions.len();
+        *left = left.checked_sub(described)?;
         Some(CodeObject {
             minor: self.version.facts.minor,
             file: self.text(field(FILE_NAME))?,
             name: self.text(field(QUALIFIED_NAME))?,
             first_line: field(layout.first_line) as u32,
             code: as_compiled(self.version, code),
-            lines: bytes(memory, field(LINES))?,
-            exceptions: bytes(memory, field(EXCEPTIONS))?,
+            lines,
+            exceptions,
             inner,
         })
     }
@@ -179,11 +190,11 @@ impl Process<'_> {
         let units = code.len() / 2;
         let table = |field: u64, size: usize| {
             let at = word(self.memory, at.checked_add(field)?)?;
-            let mut bytes = vec![0; if at == 0 { 0 } else { size }];
-            match at {
-                0 => {}
-                _ => self.memory.read(at, &mut bytes)?,
+            if at == 0 {
+                return Some(Vec::new());
             }
+            let mut bytes = vec![0; size];
+            self.memory.read(at, &mut bytes)?;
             Some(bytes)
         };
         // Newer ones begin with how many bytes there are for each code unit. No code begins with instructions that have

@@ -209,7 +209,8 @@ fn frames_lost(code: &[Instruction], counts: &[u64]) -> u64 {
     let begun = counts.first().copied().unwrap_or(0);
     let returned = code.iter().zip(counts).filter(|it| returns(it.0));
     let returned: u64 = returned.map(|it| *it.1).fold(0, u64::saturating_add);
-    begun.saturating_sub(returned)
+    // What returned more often than it began was on its way when counting began: nothing is known.
+    begun.checked_sub(returned).unwrap_or(u64::MAX)
 }
 
 fn returns(instruction: &Instruction) -> bool {
@@ -288,7 +289,8 @@ fn handlers(object: &CodeObject) -> Vec<(std::ops::Range<usize>, usize)> {
         (number(), number(), number(), number())
     {
         let end = start.saturating_add(length);
-        all.push((2 * start..2 * end, 2 * target));
+        let offset = |unit: usize| unit.saturating_mul(2);
+        all.push((offset(start)..offset(end), offset(target)));
     }
     all
 }

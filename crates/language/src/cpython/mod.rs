@@ -18,7 +18,9 @@ use std::rc::Rc;
 use headcount_model::LinkAddr;
 
 use crate::program::{Program, speaks_of};
-use crate::{Found, Interpreter, Language, Measured, Memory, Sources, Unit, Watch};
+use crate::{
+    Charge, Found, Interpreter, Language, Measured, Memory, NO_FETCH, Sources, Unit, Watch,
+};
 use code_object::{CodeObject, Process};
 use version::{Version, with_minor};
 
@@ -27,6 +29,9 @@ const MAIN: &str = "_PyEval_EvalFrameDefault";
 
 /// Only builds whose threads run at the same time have it. Their objects are others.
 const WITHOUT_A_LOCK: &str = "_Py_DecRefShared";
+
+/// Only builds that may compile programs to machine code have it. Such code fetches no instructions.
+const COMPILES: &str = "_Py_Executors_InvalidateDependency";
 
 /// Where a frame has the address of the instruction that it does.
 const PREVIOUS_INSTRUCTION: i64 = 0x38;
@@ -71,9 +76,18 @@ fn found(program: &Program<'_>, bytes: &[u8]) -> Result<Found, String> {
             "it is {name} without a global lock, which is not known"
         ));
     }
+    if program.symbol(COMPILES).is_some() {
+        return Err(format!(
+            "it is {name} with a just-in-time compiler, which is not known"
+        ));
+    }
     let version = with_minor(minor as u8)
         .ok_or_else(|| format!("it is {name}, and only {} are known", version::known()))?;
-    if memchr::memmem::find(bytes, &version.plain_ones()).is_none() {
+    let tables = [version.plain_ones(), version.caches()];
+    if tables
+        .iter()
+        .any(|it| memchr::memmem::find(bytes, it).is_none())
+    {
         return Err(format!("it is {name} with instructions of its own"));
     }
     let code_type = program
@@ -153,11 +167,14 @@ impl CPython {
 impl Interpreter for CPython {
     fn unit_at(&self, memory: &dyn Memory, bias: u64, at: u64) -> Option<Unit> {
         let process = self.in_process(memory, bias);
+        if at == NO_FETCH {
+            return None;
+        }
         let Some(object) = process.around(at) else {
             let end = bias.wrapping_add(self.end);
             return (bias..end).contains(&at).then(|| Unit {
                 start: at,
-                end: at + INSTRUCTION_BYTES,
+                end: at.saturating_add(INSTRUCTION_BYTES),
                 description: OWN.to_vec(),
             });
         };
@@ -186,17 +203,25 @@ pub(crate) fn sources<'d>(
 ) -> Option<Sources> {
     let mut all: BTreeMap<CodeObject, Measured> = BTreeMap::new();
     let mut has_clock = false;
-    for (description, measured) in pieces.into_iter().filter(|it| it.0 != OWN) {
+    let mut sources = Sources::default();
+    for (description, measured) in pieces {
         has_clock |= measured.samples.is_some();
+        if description == OWN {
+            sources.charges.extend(charges_of_nothing(measured));
+            continue;
+        }
         let object = CodeObject::unpack(description)?;
         let inner = object.flattened(&mut |it| {
             all.entry(it).or_default();
         });
         all.entry(inner).or_default().add(measured);
     }
-    let mut sources = Sources::default();
-    // What has no lines was not compiled, but belongs to the interpreter.
-    for (object, measured) in all.iter_mut().filter(|(it, _)| !it.lines.is_empty()) {
+    for (object, measured) in &mut all {
+        // What has no lines was not compiled, but belongs to the interpreter.
+        if object.lines.is_empty() {
+            sources.charges.extend(charges_of_nothing(measured));
+            continue;
+        }
         if has_clock {
             measured.samples.get_or_insert_default();
         }
@@ -205,4 +230,17 @@ pub(crate) fn sources<'d>(
         sources.units.push(unit);
     }
     Some(sources)
+}
+
+/// Samples of what is no program's.
+fn charges_of_nothing(measured: &Measured) -> impl Iterator<Item = Charge> {
+    let samples = measured.samples.iter().flatten();
+    samples.map(|((_, routine), samples)| Charge {
+        file: String::new(),
+        line: 0,
+        column: 0,
+        kind: String::new(),
+        routine: *routine,
+        samples: *samples,
+    })
 }

@@ -1,4 +1,4 @@
-//! Which place in the source each code unit of CPython 3.11 is of.
+//! Which place in the source each code unit of CPython is of.
 
 use crate::Position;
 

@@ -30,23 +30,26 @@ pub(super) fn runtime(program: &Program<'_>, version: &Version) -> Result<Runtim
     let tells = TELLS.iter().find_map(|it| program.symbol(it));
     let tells = tells.ok_or("no function tells the state of a thread")?;
     let layout = &version.facts.layout;
-    let own = own_word(program, tells, layout.thread_id)
-        .ok_or("it is not known where the state of a thread is")?;
+    let own = own_word(program, tells).ok_or("it is not known where the state of a thread is")?;
     let through = layout.to_frame.iter().chain([&PREVIOUS_INSTRUCTION]);
     let through: Vec<i64> = through.copied().collect();
-    let (first, rest) = layout
-        .to_threads
-        .split_first()
-        .ok_or("no list of threads")?;
-    let threads = program.symbol(GLOBAL).map(|at| Threads {
-        at: LinkAddr(at.wrapping_add_signed(*first)),
-        to_first: rest.to_vec(),
-        next: NEXT_STATE,
-        thread: layout.thread_id,
-        through: through.clone(),
+    let threads = program.symbol(GLOBAL).map(|at| {
+        let [first, rest] = for_debuggers(program, at).unwrap_or(layout.to_threads);
+        Threads {
+            at: LinkAddr(at.wrapping_add_signed(first)),
+            to_first: vec![rest],
+            next: NEXT_STATE,
+            thread: layout.thread_id,
+            through: through.clone(),
+        }
     });
+    let current = Current::Through {
+        own,
+        thread: layout.thread_id,
+        by: through,
+    };
     Ok(Runtime {
-        current: Current::Through(own, through),
+        current,
         threads,
         resumptions: Vec::new(),
         allocations: Vec::new(),
@@ -54,8 +57,18 @@ pub(super) fn runtime(program: &Program<'_>, version: &Version) -> Result<Runtim
     })
 }
 
+/// From what is global to the list of all states, as newer interpreters tell debuggers.
+fn for_debuggers(program: &Program<'_>, global: u64) -> Option<[i64; 2]> {
+    const BEGINS: &[u8] = b"xdebugpy";
+    const FIRST_INTERPRETER: u64 = 0x28;
+    const FIRST_THREAD: u64 = 0x48;
+    let is_there = program.bytes(global)?.starts_with(BEGINS);
+    let word = |at: u64| Some(program.word(global + at)?.cast_signed());
+    is_there.then_some([word(FIRST_INTERPRETER)?, word(FIRST_THREAD)?])
+}
+
 /// The word that a function loads, and nothing else.
-fn own_word(program: &Program<'_>, at: u64, thread_id: i64) -> Option<OwnWord> {
+fn own_word(program: &Program<'_>, at: u64) -> Option<OwnWord> {
     const MOST: usize = 8;
     let bytes = program.bytes(at)?;
     let bytes = &bytes[..bytes.len().min(64)];
@@ -78,7 +91,7 @@ fn own_word(program: &Program<'_>, at: u64, thread_id: i64) -> Option<OwnWord> {
                 .then(|| it.ip_rel_memory_address());
         }
         if it.code() == Code::Mov_r64_rm64 && it.op0_register() == Register::RAX {
-            found = loaded(program, &it, found, block, thread_id);
+            found = loaded(program, &it, found, block);
         }
     }
     None
@@ -89,21 +102,21 @@ fn loaded(
     it: &Instruction,
     before: Option<OwnWord>,
     block: Option<u64>,
-    thread_id: i64,
 ) -> Option<OwnWord> {
     let by = it.memory_displacement64();
     match (it.segment_prefix(), it.memory_base(), before) {
         (Register::FS, Register::None, _) => Some(OwnWord::Fixed(by.cast_signed())),
-        (_, Register::RIP, _) => Some(OwnWord::OfHolder(LinkAddr(by), thread_id)),
-        // What was loaded before was an address.
-        (_, Register::RAX, Some(OwnWord::OfHolder(at, _))) => {
-            let base = program.word(at.0)?;
-            Some(OwnWord::OfHolder(
-                LinkAddr(base.wrapping_add(by)),
-                thread_id,
-            ))
+        // What was loaded before was a distance, ...
+        (Register::FS, Register::RAX, Some(OwnWord::OfHolder(at))) if by == 0 => {
+            Some(OwnWord::Initial(at))
         }
-        (_, Register::RAX, None) => {
+        (Register::None, Register::RIP, _) => Some(OwnWord::OfHolder(LinkAddr(by))),
+        // ... or an address.
+        (Register::None, Register::RAX, Some(OwnWord::OfHolder(at))) => {
+            let base = program.word(at.0)?;
+            Some(OwnWord::OfHolder(LinkAddr(base.wrapping_add(by))))
+        }
+        (Register::None, Register::RAX, None) => {
             // The number of the module, and how far the word is in its block.
             let module = block?;
             let offset = program.word(module + 8)?.wrapping_add(by);

@@ -3,7 +3,7 @@
 use super::version::Version;
 use crate::program::Program;
 
-/// So many items the table has: one for each number that a byte can be.
+/// The table has one item for each value of a byte.
 const ITEMS: usize = 256;
 
 /// The table of what does each instruction, and where it is.

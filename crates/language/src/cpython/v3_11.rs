@@ -84,7 +84,7 @@ pub(super) const FACTS: Facts = Facts {
             other: 0x48,
         },
         to_frame: &[0x38, 0x08],
-        to_threads: &[0x30, 0x10],
+        to_threads: [0x30, 0x10],
         thread_id: 0x98,
     },
 };

@@ -53,7 +53,7 @@ pub(super) const FACTS: Facts = Facts {
             other: 0x38,
         },
         to_frame: &[0x38, 0x00],
-        to_threads: &[0x30, 0x48],
+        to_threads: [0x30, 0x48],
         thread_id: 0x88,
     },
 };

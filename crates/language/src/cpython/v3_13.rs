@@ -43,7 +43,7 @@ pub(super) const FACTS: Facts = Facts {
             other: 0x38,
         },
         to_frame: &[0x48],
-        to_threads: &[0x278, 0x1cb0],
+        to_threads: [0x278, 0x1cb0],
         thread_id: 0x98,
     },
 };

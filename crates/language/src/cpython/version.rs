@@ -54,7 +54,7 @@ pub(crate) struct Layout {
     /// Where the state says which thread it is of.
     pub thread_id: i64,
     /// From what is global to the list of all such states.
-    pub to_threads: &'static [i64],
+    pub to_threads: [i64; 2],
 }
 
 /// What a code object has where it is traced, by instructions that stand for others.
@@ -174,7 +174,7 @@ impl Version {
         &self.opcodes[usize::from(number)]
     }
 
-    /// Is there one with this number whose code is another than that of numbers not in use? What can never come is none.
+    /// Has a number code of its own in the interpreter's table? Instructions that are never executed may have none.
     pub fn is_used(&self, number: u8) -> bool {
         const NEVER: [&str; 3] = ["CACHE", "ENTER_EXECUTOR", "RESERVED"];
         let name = self.opcode(number).name;
@@ -184,6 +184,18 @@ impl Version {
     /// Is there none with this number?
     pub fn is_unused(&self, number: u8) -> bool {
         self.opcode(number).name == "?" && !self.facts.again.contains(&number)
+    }
+
+    /// How many code units of cache follow each instruction, as the interpreter itself has it in a table.
+    pub fn caches(&self) -> Vec<u8> {
+        let mut table = vec![0; self.opcodes.len()];
+        for (name, caches) in self.facts.caches {
+            let number = self.facts.names.iter().find(|it| it.1 == *name);
+            if let Some((number, _)) = number {
+                table[usize::from(*number)] = *caches as u8;
+            }
+        }
+        table
     }
 
     /// The plain instruction for each number, as the interpreter itself has it in a table: what is not in use is left out,
@@ -241,7 +253,7 @@ fn may_raise(name: &str, minor: u8) -> bool {
         "PUSH_NULL",
         "SWAP",
     ];
-    /// The compiler knows since then that the variable is set; otherwise it says `LOAD_FAST_CHECK`.
+    /// Since then the compiler knows whether a variable is set, and says `LOAD_FAST_CHECK` where it does not.
     const SINCE_3_12: [&str; 6] = [
         "END_FOR",
         "LOAD_FAST",
@@ -273,10 +285,10 @@ fn says(name: &str) -> u8 {
         "RETURN_GENERATOR",
         "SWAP",
     ];
-    const ENDS: [&str; 3] = ["LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"];
+    const SAY_LITTLE: [&str; 3] = ["LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"];
     match name {
         name if HELPERS.contains(&name) => 0,
-        name if ENDS.contains(&name) => 1,
+        name if SAY_LITTLE.contains(&name) => 1,
         _ => 2,
     }
 }

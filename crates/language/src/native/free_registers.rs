@@ -16,7 +16,7 @@ const FARTHEST_BEHIND: usize = 8;
 /// Where the address of a table is.
 struct Kept {
     table_at: u64,
-    /// In which places, before each instruction.
+    /// In which places, before each instruction that may use it.
     before: HashMap<u64, State>,
 }
 
@@ -89,7 +89,9 @@ impl CodeOf<'_, '_> {
         let mut before = HashMap::new();
         for (mut at, mut state) in self.states(todo, leaders, Some(table_at)) {
             while let Some(step) = self.known(at) {
-                before.insert(at, state.clone());
+                if step.leaves || self.decode(at).is_some_and(|it| is_item(&it)) {
+                    before.insert(at, state.clone());
+                }
                 step.apply(&mut state);
                 step.make(Some(table_at), &mut state);
                 let mut next = step.next();

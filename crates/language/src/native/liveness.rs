@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use headcount_x86::registers::{self, Touched};
-use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Register};
+use iced_x86::{Code, FlowControl, Instruction, InstructionInfoFactory, Register};
 
 pub(crate) use headcount_x86::registers::Registers;
 
@@ -59,7 +59,12 @@ impl Effect {
             mut overwritten,
         } = registers::by_itself(instruction, info);
         let touched = looked_at | overwritten;
-        let is_unknown = calls_out || instruction.flow_control() == FlowControl::IndirectCall;
+        // This may tell where a variable of the thread is, and leaves nearly all as it is.
+        let is_descriptor = instruction.code() == Code::Call_rm64
+            && instruction.memory_base() == Register::RAX
+            && instruction.memory_displacement64() == 0;
+        let is_indirect = instruction.flow_control() == FlowControl::IndirectCall;
+        let is_unknown = calls_out || is_indirect && !is_descriptor;
         let elsewhere = match instruction.flow_control() {
             FlowControl::Call => {
                 looked_at |= ARGUMENTS;
@@ -94,8 +99,8 @@ pub(crate) struct Node {
     pub is_dispatch: bool,
 }
 
-/// What a jump through the table may come with that was lost before it: no instruction that the table leads to can need
-/// that, for every one of them may come next. `begins` is where the table leads.
+/// Registers whose contents were lost on some way to a jump through the table: no instruction that the table leads to can
+/// need them, for every one of them may come next. `begins` is where the table leads.
 fn lost_at_dispatches(code: &BTreeMap<u64, Node>, begins: &[u64]) -> Registers {
     let mut before: HashMap<u64, Registers> = HashMap::new();
     let mut all = 0;
@@ -121,8 +126,24 @@ fn lost_at_dispatches(code: &BTreeMap<u64, Node>, begins: &[u64]) -> Registers {
 
 /// What is looked at from each of these instructions on. `begins` is where the table leads.
 pub(crate) fn looked_at(code: &BTreeMap<u64, Node>, begins: &[u64]) -> HashMap<u64, Registers> {
-    let mut found: HashMap<u64, Registers> = HashMap::new();
     let lost = lost_at_dispatches(code, begins);
+    let surely = behind(code, begins, 0, &Node::surely_looked_at);
+    let needed = begins.iter().filter_map(|it| surely.get(it));
+    let needed = needed.fold(0, |sum, it| sum | it);
+    // What is needed and was lost was not: control never goes some way that was followed.
+    let lost = if lost & needed == 0 { lost } else { 0 };
+    behind(code, begins, lost, &Node::looked_at)
+}
+
+/// From what each instruction looks at, and what where control goes that is not followed, to what is looked at from it
+/// on. Where the table leads, nobody looks at what is `lost`.
+fn behind(
+    code: &BTreeMap<u64, Node>,
+    begins: &[u64],
+    lost: Registers,
+    looks_at: &dyn Fn(&Node) -> (Registers, Registers),
+) -> HashMap<u64, Registers> {
+    let mut found: HashMap<u64, Registers> = HashMap::new();
     loop {
         let at = |at: &u64, found: &HashMap<u64, Registers>| match code.contains_key(at) {
             true => found.get(at).copied().unwrap_or(0),
@@ -132,20 +153,32 @@ pub(crate) fn looked_at(code: &BTreeMap<u64, Node>, begins: &[u64]) -> HashMap<u
         let mut has_changed = false;
         // Backwards, most are right at once.
         for (place, node) in code.iter().rev() {
+            let (looked_at, elsewhere) = looks_at(node);
             let behind = match node.is_dispatch {
                 true => by_table,
-                false => node.effect.elsewhere,
+                false => elsewhere,
             };
             let behind = node
                 .next
                 .iter()
                 .fold(behind, |sum, it| sum | at(it, &found));
-            let before = behind & !node.effect.overwritten | node.effect.looked_at;
+            let before = behind & !node.effect.overwritten | looked_at;
             has_changed |= found.insert(*place, before) != Some(before);
         }
         if !has_changed {
             return found;
         }
+    }
+}
+
+impl Node {
+    fn looked_at(&self) -> (Registers, Registers) {
+        (self.effect.looked_at, self.effect.elsewhere)
+    }
+
+    /// The same, but not what a called function may look at.
+    fn surely_looked_at(&self) -> (Registers, Registers) {
+        (self.effect.looked_at & self.effect.touched, 0)
     }
 }
 
@@ -212,6 +245,9 @@ mod tests {
         // call rbx; mov rdi, rax; jmp rbp
         let code = nodes(&[0xff, 0xd3, 0x48, 0x89, 0xc7, 0xff, 0xe5]);
         assert_eq!(looked_at(&code, &[0])[&5] & ARGUMENTS, set(&[0, 2, 4, 7]));
+        // push rcx; call rbx; jmp rbp: what is needed was not lost, whatever it looks like.
+        let code = nodes(&[0x51, 0xff, 0xd3, 0xff, 0xe5]);
+        assert_eq!(looked_at(&code, &[0])[&3] & ARGUMENTS, ARGUMENTS);
         // call 5; jmp rbp: the compiler may know what that changes.
         let code = nodes(&[0xe8, 0, 0, 0, 0, 0xff, 0xe5]);
         assert_eq!(looked_at(&code, &[0])[&5] & ARGUMENTS, ARGUMENTS);
