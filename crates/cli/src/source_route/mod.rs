@@ -268,7 +268,13 @@ impl Job<'_> {
             "cpp-output",
         ]);
         if self.is_clang {
-            command.arg("-Wno-unused-command-line-argument");
+            // With -pedantic, newer ones complain of the preprocessor's own line markers. Which warnings older ones do not
+            // know, they have told when they preprocessed the source.
+            command.args([
+                "-Wno-unused-command-line-argument",
+                "-Wno-unknown-warning-option",
+                "-Wno-gnu-line-marker",
+            ]);
         }
         command.arg(path).arg("-o").arg(task.object);
         command
